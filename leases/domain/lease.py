@@ -1,0 +1,87 @@
+"""What a Lease says, in Kubernetes' own shape and decoded straight from the bytes.
+
+Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only the fields
+that a rule or a page reads are here; the decoder skips the rest (managedFields above all).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+
+class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Namespace and name: the key of everything we remember. Ordered as the API lists."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """metav1.OwnerReference, cut to what tells the kind of a Lease."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """metav1.ObjectMeta, cut to what Leaseboard reads."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """coordination.k8s.io/v1 LeaseSpec: all seven fields, as written on the wire."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: datetime | None = None
+    renew_time: datetime | None = None
+    lease_transitions: int | None = None
+    strategy: str | None = None
+    preferred_holder: str | None = None
+
+
+_NO_SPEC = LeaseSpec()
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """One Lease as the API server last described it."""
+
+    metadata: ObjectMeta
+    spec: LeaseSpec = _NO_SPEC
+
+    @property
+    def key(self) -> ObjectName:
+        return ObjectName(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def resource_version(self) -> str:
+        return self.metadata.resource_version
+
+    @property
+    def holder(self) -> str | None:
+        """Who is named; an empty holderIdentity and none at all are one thing: nobody."""
+        return self.spec.holder_identity or None
+
+    @property
+    def duration(self) -> timedelta | None:
+        seconds = self.spec.lease_duration_seconds
+        return None if seconds is None else timedelta(seconds=seconds)

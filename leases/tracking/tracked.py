@@ -1,0 +1,52 @@
+"""What we know of one Lease beside what it says itself, and what a step of tracking tells its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.change import Change
+from leases.domain.connection import Connection
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import Phase
+
+
+class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One Lease and our own observations of it. Replaced, never changed, so that any thread may read it."""
+
+    lease: Lease
+    kind: Kind
+    kind_reason: str
+    phase: Phase  # as of the last event or deadline; turned by the clock, see Store.turn
+    phase_since: datetime
+    observed_at: datetime  # our clock when the renewal fields last moved
+    estimated: bool  # observed_at was taken from renewTime; no renewal has been seen yet
+    cadence_seconds: float | None = None  # learned interval between renewals
+    renewals_seen: int = 0
+    held_since: datetime | None = None  # start of the present term; None while nobody holds
+    gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
+    skew_seconds: float | None = None  # median of receipt minus renewTime for this holder
+
+    @property
+    def key(self) -> ObjectName:
+        return self.lease.key
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step changed in one cluster: given to every sink on the event loop, which must not block."""
+
+    cluster: str
+    now: datetime
+    seq: int
+    changes: tuple[Change, ...] = ()
+    redraw: tuple[ObjectName, ...] = ()  # rows that look different: phase, holder, kind, configuration
+    renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved
+    removed: tuple[ObjectName, ...] = ()
+    connection: Connection | None = None  # set when it changed
+    listed: bool = False  # the whole picture was replaced: readers refetch rather than follow
+
+
+Sink = Callable[[Update], None]

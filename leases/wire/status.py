@@ -1,0 +1,136 @@
+"""metav1.Status both ways, and the errors it stands for.
+
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api/errors/errors.go.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+
+class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One thing wrong, and with which field."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the error is about."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[StatusCause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """metav1.Status: how the API says that something failed, and why."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: StatusDetails | None = None
+
+
+class ApiError(Exception):
+    """The cluster's API answered with an error; `status` holds what it said.
+
+    `status.code` is 0 when no answer came at all.
+    """
+
+    code: ClassVar[int] = 0
+    reason: ClassVar[str] = ""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message or f"The API answered {status.code} {status.reason}.")
+        self.status = status
+
+    @property
+    def causes(self) -> tuple[StatusCause, ...]:
+        return self.status.details.causes if self.status.details else ()
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds the server asks us to wait, or None."""
+        details = self.status.details
+        return float(details.retry_after_seconds) if details and details.retry_after_seconds else None
+
+
+class BadRequest(ApiError):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code, reason = 401, "Unauthorized"
+
+
+class Forbidden(ApiError):
+    code, reason = 403, "Forbidden"
+
+
+class NotFound(ApiError):
+    code, reason = 404, "NotFound"
+
+
+class Conflict(ApiError):
+    code, reason = 409, "Conflict"
+
+
+class AlreadyExists(ApiError):
+    code, reason = 409, "AlreadyExists"
+
+
+class Gone(ApiError):
+    """The resourceVersion or continue token is too old: list again."""
+
+    code, reason = 410, "Expired"
+
+
+class Invalid(ApiError):
+    code, reason = 422, "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code, reason = 429, "TooManyRequests"
+
+
+class Unreachable(ApiError):
+    """No answer came: refused connection, timeout, broken stream, garbage."""
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    kind.reason: kind
+    for kind in (
+        BadRequest, Unauthorized, Forbidden, NotFound, Conflict, AlreadyExists, Gone, Invalid,
+        TooManyRequests,
+    )
+} | {"Gone": Gone}  # fmt: skip
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone,
+    422: Invalid, 429: TooManyRequests,
+}  # fmt: skip
+
+
+def error_of(status: Status) -> ApiError:
+    """The error that a Status stands for: by its reason, else by its code."""
+    kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code) or ApiError
+    return kind(status)
+
+
+_decode = msgspec.json.Decoder(Status).decode
+
+
+def read_status(code: int, body: bytes) -> Status:
+    """The Status in an error answer; for any other body one that carries the code and its text."""
+    try:
+        status = _decode(body)
+    except msgspec.DecodeError:
+        text = body[:200].decode("utf-8", "replace").strip()
+        return Status(code=code, message=f"The API answered {code}: {text or 'no text'}")
+    return status if status.code else msgspec.structs.replace(status, code=code)

@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""Leaseboard's command line: `python3 manage.py serve` starts everything."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.exit("Django is missing: run python3 -m pip install -r requirements.txt first.")
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()
