@@ -1,4 +1,4 @@
-"""What a list or a watch can tell, as values: the language between the cluster's client and the tracker."""
+"""What a list or a watch can tell, as values: what the cluster's client says to the tracker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leases.domain.lease import Lease
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
-    """ADDED or MODIFIED: the Lease as it is now. The two differ only for those who keep no state."""
+    """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart."""
 
     lease: Lease
 

@@ -58,8 +58,8 @@ class ApiError(Exception):
     @property
     def retry_after(self) -> float | None:
         """Seconds the server asks us to wait, or None."""
-        details = self.status.details
-        return float(details.retry_after_seconds) if details and details.retry_after_seconds else None
+        seconds = self.status.details.retry_after_seconds if self.status.details else 0
+        return float(seconds) if seconds else None
 
 
 class BadRequest(ApiError):
@@ -104,13 +104,11 @@ class Unreachable(ApiError):
     """No answer came: refused connection, timeout, broken stream, garbage."""
 
 
-_BY_REASON: dict[str, type[ApiError]] = {
-    kind.reason: kind
-    for kind in (
-        BadRequest, Unauthorized, Forbidden, NotFound, Conflict, AlreadyExists, Gone, Invalid,
-        TooManyRequests,
-    )
-} | {"Gone": Gone}  # fmt: skip
+_KINDS: tuple[type[ApiError], ...] = (
+    BadRequest, Unauthorized, Forbidden, NotFound, Conflict, AlreadyExists, Gone, Invalid,
+    TooManyRequests,
+)  # fmt: skip
+_BY_REASON: dict[str, type[ApiError]] = {kind.reason: kind for kind in _KINDS} | {"Gone": Gone}
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone,
     422: Invalid, 429: TooManyRequests,
@@ -126,11 +124,20 @@ def error_of(status: Status) -> ApiError:
 _decode = msgspec.json.Decoder(Status).decode
 
 
-def read_status(code: int, body: bytes) -> Status:
-    """The Status in an error answer; for any other body one that carries the code and its text."""
+def read_status(code: int, body: bytes, *, retry_after: int = 0) -> Status:
+    """The Status in an error answer; for any other body one that carries the code and its text.
+
+    `retry_after` is the header of that name in seconds, for answers whose body does not say it.
+    """
     try:
         status = _decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:200].decode("utf-8", "replace").strip()
-        return Status(code=code, message=f"The API answered {code}: {text or 'no text'}")
-    return status if status.code else msgspec.structs.replace(status, code=code)
+        status = Status(message=f"The API answered {code}: {text or 'no text'}")
+    if not status.code:
+        status = msgspec.structs.replace(status, code=code)
+    details = status.details or StatusDetails()
+    if retry_after and not details.retry_after_seconds:
+        details = msgspec.structs.replace(details, retry_after_seconds=retry_after)
+        status = msgspec.structs.replace(status, details=details)
+    return status

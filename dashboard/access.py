@@ -1,0 +1,114 @@
+"""Who may see and do what: the first line of every view. What is refused here is refused everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec
+from urllib.parse import parse_qs
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.utils import timezone
+from django_htmx.middleware import HtmxDetails
+
+from dashboard import runtime
+from dashboard.roles import EDIT, VIEW
+from dashboard.wall_links import PARAMETER, opens_wall
+
+P = ParamSpec("P")
+User = AbstractBaseUser | AnonymousUser
+
+
+class ClusterRequest(HttpRequest):
+    """A request about one cluster, once access has been granted."""
+
+    htmx: HtmxDetails
+    cluster: runtime.WatchedCluster
+
+
+View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
+Wrapped = Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]
+
+
+def may_view(user: User) -> bool:
+    return user.has_perm(VIEW)  # type: ignore[union-attr]
+
+
+def may_edit(user: User) -> bool:
+    return user.has_perm(EDIT)  # type: ignore[union-attr]
+
+
+def find_cluster(name: str) -> runtime.WatchedCluster:
+    """The cluster of this name, or 404 naming those that are watched."""
+    clusters = runtime.get().clusters
+    if name not in clusters:
+        raise Http404(f"No cluster is called {name!r} here. Watched: {', '.join(clusters)}.")
+    return clusters[name]
+
+
+def check_view(request: HttpRequest) -> HttpResponseBase | None:
+    """None when the user may read; a redirect to sign-in for strangers; else PermissionDenied."""
+    if may_view(request.user):
+        return None
+    if request.user.is_authenticated:
+        raise PermissionDenied(
+            f"{request.user} may not read Leases. Ask an admin for the role operator."
+        )
+    return redirect_to_login(request.get_full_path())
+
+
+def check_edit(user: User) -> None:
+    """PermissionDenied unless the user may edit Leases."""
+    if not may_edit(user):
+        raise PermissionDenied(
+            f"{user} may not edit Leases. Ask an admin for the role admin."
+        )
+
+
+def opens_socket(scope: Mapping[str, Any]) -> Literal["user", "wall"] | None:
+    """By what right a socket may be opened: as a user who may read, by a wall link, or not at all."""
+    keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
+    if keys:
+        return "wall" if opens_wall(keys[0], now=timezone.now()) else None
+    return "user" if may_view(scope["user"]) else None
+
+
+def viewer_required(view: View[P]) -> Wrapped[P]:
+    """For users with the right to read; the view gets `request.cluster`."""
+
+    @wraps(view)
+    def guarded(
+        request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        refusal = check_view(request)
+        if refusal is not None:
+            return refusal
+        request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+        return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
+
+    return guarded
+
+
+def wall_required(view: View[P]) -> Wrapped[P]:
+    """For users with the right to read, and for anybody with a wall link that still opens."""
+
+    @wraps(view)
+    def guarded(
+        request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        key = request.GET.get(PARAMETER)
+        if key is None:
+            refusal = check_view(request)
+            if refusal is not None:
+                return refusal
+        elif not opens_wall(key, now=timezone.now()):
+            raise PermissionDenied(
+                "This wall link has ended or was revoked. Ask an admin for a new one."
+            )
+        request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+        return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
+
+    return guarded

@@ -1,0 +1,12 @@
+"""Static files under names that carry their content's hash, so that browsers may keep them for ever."""
+
+from __future__ import annotations
+
+from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
+
+
+class HashedStorage(ManifestStaticFilesStorage):
+    """Keeps the plain names until `collectstatic` has run, so that tests need not run it."""
+
+    def stored_name(self, name: str) -> str:
+        return super().stored_name(name) if self.hashed_files else name

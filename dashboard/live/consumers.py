@@ -1,0 +1,127 @@
+"""The two sockets of a cluster: one for our pages, one for other programs. Both only relay."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from asgiref.sync import sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.utils import timezone
+
+from dashboard import runtime
+from dashboard.access import opens_socket
+from dashboard.live.messages import BadMessage, read_show
+from dashboard.live.origin import may_open
+from dashboard.live.page_reader import PageReader
+from dashboard.live.publisher import Channel, FeedReader
+
+REFUSED = 4403  # the page must not try again
+UNKNOWN = 4404
+BAD_MESSAGE = 4400
+GATHER = 0.02  # seconds in which changes gather into one frame
+
+
+class ClusterConsumer(AsyncWebsocketConsumer):
+    """Lets in whoever may read, and runs one task that sends."""
+
+    async def connect(self) -> None:
+        # Accepted first in every case, or the browser would see 1006 and not our code.
+        await self.accept()
+        if not may_open(self.scope["headers"], trusted=settings.CSRF_TRUSTED_ORIGINS):
+            await self.close(code=REFUSED)
+            return
+        self.right = await sync_to_async(opens_socket)(self.scope)
+        if self.right is None:
+            await self.close(code=REFUSED)
+            return
+        name = self.scope["url_route"]["kwargs"]["cluster"]
+        channel = runtime.get().publisher.channels.get(name)
+        if channel is None:
+            await self.close(code=UNKNOWN)
+            return
+        self.join(channel)
+        self.sender = asyncio.create_task(self.relay(channel))
+
+    async def disconnect(self, code: int) -> None:
+        sender: asyncio.Task[None] | None = getattr(self, "sender", None)
+        if sender is not None:
+            self.leave()
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    def join(self, channel: Channel) -> None:
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        raise NotImplementedError
+
+    async def relay(self, channel: Channel) -> None:
+        raise NotImplementedError
+
+
+class PageConsumer(ClusterConsumer):
+    """Keeps one open page in step. The page says what it shows."""
+
+    WALL_PARTS = frozenset({"tile"})
+
+    def join(self, channel: Channel) -> None:
+        self.channel = channel
+        self.reader = PageReader(channel, runtime.get().drawings)
+        channel.pages.add(self.reader)
+
+    def leave(self) -> None:
+        self.channel.pages.discard(self.reader)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if not hasattr(self, "reader"):
+            return
+        try:
+            show = read_show(text_data or "")
+        except BadMessage as error:
+            await self.close(code=BAD_MESSAGE, reason=str(error)[:120])
+            return
+        if self.right == "wall":
+            show = msgspec.structs.replace(
+                show, show={p: n for p, n in show.show.items() if p in self.WALL_PARTS}
+            )
+        self.reader.show(show)
+
+    async def relay(self, channel: Channel) -> None:
+        while True:
+            await self.reader.wake.wait()
+            await asyncio.sleep(GATHER)
+            self.reader.wake.clear()
+            frame = self.reader.frame(timezone.now())
+            if frame is not None:
+                await self.send(text_data=msgspec.json.encode(frame).decode())
+
+
+class ChangesConsumer(ClusterConsumer):
+    """The public feed: every change as JSON, numbered."""
+
+    def join(self, channel: Channel) -> None:
+        self.channel = channel
+        self.reader = FeedReader()
+        self.reader.put(channel.hello(timezone.now()))
+        channel.feeds.add(self.reader)
+
+    def leave(self) -> None:
+        self.channel.feeds.discard(self.reader)
+
+    async def relay(self, channel: Channel) -> None:
+        while True:
+            await self.reader.wake.wait()
+            self.reader.wake.clear()
+            while self.reader.frames:
+                await self.send(text_data=self.reader.frames.popleft())
+
+
+
+class UnknownConsumer(AsyncWebsocketConsumer):
+    """There is no socket at this path."""
+
+    async def connect(self) -> None:
+        await self.accept()
+        await self.close(code=UNKNOWN)

@@ -1,0 +1,82 @@
+"""What is said over the sockets, as values that become JSON. README's "Live feed" and "Page socket" describe them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from leases.domain.change import Change
+from leases.domain.connection import Connection
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.export import as_item, format_moment
+
+MAX_SHOWN = 500
+
+Counts = dict[str, int]
+
+
+class Show(msgspec.Struct, frozen=True):
+    """What a page shows, as it says itself: names per part, and the last feed entry it has."""
+
+    show: dict[str, list[str]] = {}
+    feed: int | None = None
+
+
+class BadMessage(ValueError):
+    """A page sent something that is not a Show."""
+
+
+_decode_show = msgspec.json.Decoder(Show).decode
+
+
+def read_show(text: str) -> Show:
+    """Raises BadMessage, which says what is wrong."""
+    try:
+        show = _decode_show(text)
+    except msgspec.DecodeError as error:
+        raise BadMessage(f"A page says what it shows as {{'show': {{part: [names]}}}}: {error}") from error
+    if sum(len(names) for names in show.show.values()) > MAX_SHOWN:
+        raise BadMessage(f"A page may show {MAX_SHOWN} Leases at most.")
+    return show
+
+
+def read_name(text: str) -> ObjectName:
+    namespace, _, name = text.partition("/")
+    return ObjectName(namespace, name)
+
+
+def flatten(counts: dict[Kind, dict[Phase, int]]) -> Counts:
+    """Counts per phase, of all, and of elections."""
+    flat: Counts = {phase.value: 0 for phase in Phase}
+    for phases in counts.values():
+        for phase, number in phases.items():
+            flat[phase.value] += number
+    flat["total"] = sum(flat.values())
+    flat["elections"] = sum(counts.get(Kind.ELECTION, {}).values())
+    return flat
+
+
+def connection_item(connection: Connection, *, events_per_second: float) -> dict[str, Any]:
+    """Where the watch stands, for the live pill."""
+    return {
+        "state": connection.state.value,
+        "since": connection.since.timestamp(),
+        "detail": connection.detail,
+        "behind_seconds": connection.behind_seconds,
+        "events_per_second": round(events_per_second, 1),
+    }
+
+
+def changes_message(*, seq: int, now: datetime, changes: tuple[Change, ...], counts: Counts) -> str:
+    """One frame of the public feed."""
+    message = {
+        "seq": seq,
+        "now": format_moment(now),
+        "changes": [as_item(change) for change in changes],
+        "counts": counts,
+    }
+    return msgspec.json.encode(message).decode()

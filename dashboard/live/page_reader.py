@@ -1,0 +1,173 @@
+"""What one open page shows, and the next frame that brings it up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+from dashboard import rendering
+from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked, Update
+
+HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
+PARTS = ("row", "tile", "lease")
+
+Draw = Callable[[Tracked, datetime], str]
+
+
+class ChannelView(Protocol):
+    """The part of a publisher's channel that a page reads."""
+
+    store: Store
+    seq: int
+    events_per_second: float
+
+    @property
+    def recent(self) -> deque[tuple[int, Change]]: ...
+
+
+class Drawings:
+    """Rows drawn once for all pages: kept per part and Lease until the Lease moves on."""
+
+    LIMIT = 5000
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, ObjectName], tuple[Tracked, str]] = {}
+
+    def draw(self, part: str, tracked: Tracked, now: datetime) -> str:
+        kept = self._kept.get((part, tracked.key))
+        if kept is not None and kept[0] is tracked:
+            return kept[1]
+        html = rendering.PARTS[part](tracked, now)
+        if len(self._kept) >= self.LIMIT:
+            self._kept.clear()
+        self._kept[part, tracked.key] = (tracked, html)
+        return html
+
+
+def looks_alike(one: Tracked, other: Tracked) -> bool:
+    """Whether two states differ in freshness alone."""
+    a, b = one.lease, other.lease
+    return (
+        one.phase is other.phase
+        and one.kind is other.kind
+        and one.held_since == other.held_since
+        and a.metadata.uid == b.metadata.uid
+        and a.metadata.labels == b.metadata.labels
+        and a.metadata.annotations == b.metadata.annotations
+        and a.spec.holder_identity == b.spec.holder_identity
+        and a.spec.lease_duration_seconds == b.spec.lease_duration_seconds
+        and a.spec.acquire_time == b.spec.acquire_time
+        and a.spec.lease_transitions == b.spec.lease_transitions
+        and a.spec.strategy == b.spec.strategy
+        and a.spec.preferred_holder == b.spec.preferred_holder
+    )
+
+
+class PageReader:
+    """One page's socket, without the socket."""
+
+    def __init__(self, channel: ChannelView, drawings: Drawings) -> None:
+        self._channel = channel
+        self._drawings = drawings
+        self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
+        self._unsent: set[tuple[str, ObjectName]] = set()
+        self._feed: int | None = None
+        self._refetch = False
+        self._elsewhere: set[ObjectName] = set()
+        self._told_elsewhere = 0
+        self._counts: Counts = {}
+        self._spoke_at: datetime | None = None
+        self._urgent = True
+        self.wake = asyncio.Event()
+
+    def show(self, wanted: Show) -> None:
+        """The page tells what it shows; all of it is sent once, as it is now."""
+        self._sent = {
+            part: {read_name(name): None for name in names}
+            for part, names in wanted.show.items()
+            if part in PARTS
+        }
+        self._unsent = {(part, key) for part, keys in self._sent.items() for key in keys}
+        if wanted.feed is not None and wanted.feed > self._channel.seq:
+            self._refetch = True
+        self._feed = wanted.feed
+        self._elsewhere.clear()
+        self._told_elsewhere = 0
+        self._urgent = True
+        self.wake.set()
+
+    def notice(self, update: Update) -> None:
+        """Something looks different somewhere; at once, where it matters to this page."""
+        shown = self._sent.get("row")
+        if shown is not None:
+            self._elsewhere.update(key for key in update.redraw if key not in shown)
+        if update.listed:
+            self._refetch = True
+        self._urgent = True
+        self.wake.set()
+
+    def frame(self, now: datetime) -> dict[str, Any] | None:
+        """What the page lacks, or None when it lacks nothing and has heard from us lately."""
+        frame = self._difference(now)
+        quiet = self._spoke_at is not None and (now - self._spoke_at).total_seconds() < HEARTBEAT
+        if not frame and quiet and not self._urgent:
+            return None
+        self._urgent = False
+        self._spoke_at = now
+        frame["now"] = now.timestamp()
+        frame["seq"] = self._channel.seq
+        frame["connection"] = connection_item(
+            self._channel.store.connection, events_per_second=self._channel.events_per_second
+        )
+        return frame
+
+    def _difference(self, now: datetime) -> dict[str, Any]:
+        html: dict[str, dict[str, str]] = {}
+        renewed: dict[str, list[float | None]] = {}
+        gone: list[str] = []
+        for part, shown in self._sent.items():
+            for key, before in shown.items():
+                after = self._channel.store.get(key)
+                first = (part, key) in self._unsent
+                if after is before and not first:
+                    continue
+                shown[key] = after
+                if after is None:
+                    gone.append(str(key))
+                elif before is None or not looks_alike(before, after):
+                    html.setdefault(part, {})[str(key)] = self._drawings.draw(part, after, now)
+                else:
+                    renewed[str(key)] = rendering.freshness(after)
+        self._unsent.clear()
+        frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
+        frame |= self._asides(now)
+        return {name: value for name, value in frame.items() if value}
+
+    def _asides(self, now: datetime) -> dict[str, Any]:
+        """Counts, feed and hints, each where it is new."""
+        aside: dict[str, Any] = {"feed": self._new_lines(now)}
+        if len(self._elsewhere) != self._told_elsewhere:
+            aside["elsewhere"] = self._told_elsewhere = len(self._elsewhere)
+        counts = flatten(self._channel.store.counts())
+        if counts != self._counts:
+            aside["counts"] = self._counts = counts
+        if self._refetch:
+            aside["refetch"] = True
+            self._refetch = False
+        return aside
+
+    def _new_lines(self, now: datetime) -> list[str]:
+        if self._feed is None:
+            return []
+        fresh: list[Change] = [change for seq, change in self._channel.recent if seq > self._feed]
+        if len(fresh) == self._channel.recent.maxlen:
+            self._refetch = True  # there may have been more than we keep
+        self._feed = self._channel.seq
+        return [rendering.render_change(change, now) for change in fresh]

@@ -1,0 +1,111 @@
+"""From the trackers' updates to whoever listens. Every message is made once, whoever many it is for.
+
+A page is told the difference between what it was last sent and what the store says now, so a slow page skips
+what is out of date and a page that comes back misses nothing. The public feed is numbered instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+
+from dashboard.live.messages import changes_message, flatten
+from dashboard.live.page_reader import PageReader
+from leases.domain.change import Change
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+
+KEPT_CHANGES = 50
+FEED_QUEUE = 256
+TICK = 0.25  # seconds: how often freshness alone is sent
+RATE_WINDOW = 5.0
+
+
+class FeedReader:
+    """One program on the public feed. One that does not keep up loses the oldest frames and sees the gap."""
+
+    def __init__(self) -> None:
+        self.frames: deque[str] = deque(maxlen=FEED_QUEUE)
+        self.wake = asyncio.Event()
+
+    def put(self, frame: str) -> None:
+        self.frames.append(frame)
+        self.wake.set()
+
+
+class Channel:
+    """What is said of one cluster, and who listens."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        # Numbers go on growing over a restart, so that a reader who comes back sees a gap and refetches.
+        self.seq = int(time.time() * 1000)
+        self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
+        self.pages: set[PageReader] = set()
+        self.feeds: set[FeedReader] = set()
+        self.events = 0
+        self.events_per_second = 0.0
+
+    def publish(self, update: Update) -> None:
+        self.events += len(update.renewed) + len(update.redraw)
+        if update.listed:
+            self.seq += 1  # the gap says: the picture was replaced, fetch it again
+        if update.changes and not update.listed:
+            self._tell(update)
+        if update.redraw or update.removed or update.changes or update.connection:
+            for page in self.pages:
+                page.notice(update)
+
+    def _tell(self, update: Update) -> None:
+        self.seq += 1
+        self.recent.extend((self.seq, change) for change in update.changes)
+        if self.feeds:
+            counts = flatten(self.store.counts())
+            frame = changes_message(
+                seq=self.seq, now=update.now, changes=update.changes, counts=counts
+            )
+            for feed in self.feeds:
+                feed.put(frame)
+
+    def hello(self, now: datetime) -> str:
+        """The first frame of a reader: where the numbers stand."""
+        return changes_message(
+            seq=self.seq, now=now, changes=(), counts=flatten(self.store.counts())
+        )
+
+
+class Publisher:
+    """All channels of the process."""
+
+    def __init__(self, stores: dict[str, Store]) -> None:
+        self.channels = {name: Channel(store) for name, store in stores.items()}
+
+    def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:
+        """Begin with what history remembers, so that a fresh page is not empty after a restart."""
+        channel = self.channels[cluster]
+        channel.recent.extendleft((channel.seq, change) for change in newest_first)
+
+    def publish(self, update: Update) -> None:
+        """A sink of the trackers."""
+        self.channels[update.cluster].publish(update)
+
+    def recent(self, cluster: str) -> tuple[int, list[Change]]:
+        """The newest changes, newest first, and the number of the last: what a page begins with."""
+        channel = self.channels[cluster]
+        return channel.seq, [change for _, change in reversed(channel.recent)]
+
+    async def run(self) -> None:
+        """Wake the pages, for freshness and as a sign of life."""
+        ticks = 0
+        while True:
+            await asyncio.sleep(TICK)
+            ticks += 1
+            for channel in self.channels.values():
+                for page in channel.pages:
+                    page.wake.set()
+                if ticks % int(RATE_WINDOW / TICK) == 0:
+                    channel.events_per_second = channel.events / RATE_WINDOW
+                    channel.events = 0

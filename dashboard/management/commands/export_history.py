@@ -1,0 +1,57 @@
+"""`export_history`: the changes of section "Changes" in README, oldest first, for other programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.dateparse import parse_datetime
+
+from leases.history import export
+from leases.history.queries import HistoryFilter
+from leases.models import Change, WatchRecord
+
+
+class Command(BaseCommand):
+    help = "Print every remembered change, oldest first."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--cluster", help="only this cluster (all)")
+        parser.add_argument("--since", help="only from this time on, RFC 3339 with an offset")
+        parser.add_argument("--format", choices=["ndjson", "csv"], default="ndjson")
+
+    def handle(
+        self, *, cluster: str | None, since: str | None, format: str, **_options: Any  # noqa: A002
+    ) -> None:
+        _check_cluster(cluster)
+        found = export.changes(cluster, HistoryFilter(since=_moment(since)))
+        lines = export.ndjson(found) if format == "ndjson" else export.as_csv(found)
+        try:
+            for line in lines:
+                self.stdout.write(line, ending="")
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _moment(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise CommandError(f"--since {text!r} is not a time; write it like 2026-11-20T03:12:40Z.")
+    return moment
+
+
+def _check_cluster(cluster: str | None) -> None:
+    if cluster is None or Change.objects.filter(cluster=cluster).exists():
+        return
+    known = sorted(WatchRecord.objects.values_list("cluster", flat=True))
+    if cluster not in known:
+        listed = ", ".join(known) or "none yet"
+        raise CommandError(f"No history of a cluster called {cluster!r}. Known: {listed}.")

@@ -1,0 +1,168 @@
+"""`serve`: everything in one process. Prints where to look and how to sign in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from argparse import ArgumentParser
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard import runtime
+from dashboard.clusters import check_clusters, parse_cluster
+from dashboard.config import Config
+from dashboard.views.sign_in import link_token
+from dashboard.wall_links import url_of
+from leases.models import WallLink
+
+ADMIN = "admin"
+FIRST_WALL = "wall"
+GRACE_SECONDS = 3
+
+
+class Command(BaseCommand):
+    help = "Watch the clusters and serve the pages. With no cluster at hand, an embedded one."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=_port, default=8000, help="port of the pages")
+        parser.add_argument(
+            "--api-port", type=_port, help="port of the embedded Lease API (the pages' port + 1)"
+        )
+        parser.add_argument(
+            "--cluster",
+            action="append",
+            metavar="NAME=SOURCE",
+            help="watch this cluster: embedded, in-cluster, context:CONTEXT or url:http(s)://HOST",
+        )
+        parser.add_argument("--no-demo", action="store_true", help="no activity in the embedded API")
+
+    def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+        config: Config = settings.LEASEBOARD
+        clusters = config.clusters
+        if options["cluster"]:
+            try:
+                clusters = check_clusters(tuple(parse_cluster(c) for c in options["cluster"]))
+            except ValueError as error:
+                raise CommandError(f"--cluster: {error}.") from error
+        embedded = [spec.name for spec in clusters if spec.source == "embedded"]
+        api_port = options["api_port"] or port + 1
+        pages = _bind(host, port, "--port")
+        if embedded:
+            _bind(host, api_port, "--api-port").close()
+        self._prepare(config.data)
+        runtime.configure(
+            runtime.Options(
+                clusters=clusters,
+                data=config.data,
+                host=host,
+                api_port=api_port,
+                kubeconfig=config.kubeconfig,
+                demo=bool(embedded) and not no_demo,
+            )
+        )
+        self._greet(_origin(host, port), clusters[0].name, embedded, config.data)
+        self._serve(pages)
+
+    def _prepare(self, data: Path) -> None:
+        """Database, static files and the first admin."""
+        try:
+            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            call_command("migrate", interactive=False, verbosity=0)
+        except (DatabaseError, OSError) as error:
+            raise CommandError(
+                f"The database cannot be prepared: {error}. "
+                "Check LEASEBOARD_DATA and LEASEBOARD_DATABASE_URL."
+            ) from error
+        call_command("collectstatic", interactive=False, verbosity=0)
+
+    def _greet(self, origin: str, cluster: str, embedded: list[str], data: Path) -> None:
+        admin = _first_admin()
+        wall, _ = WallLink.objects.get_or_create(
+            name=FIRST_WALL, defaults={"created_at": timezone.now()}
+        )
+        sign_in = reverse("sign_in_by_link", args=[link_token(admin)])
+        lines = [
+            f"Leaseboard   {origin}{reverse('overview', args=[cluster])}",
+            f"Sign in      {origin}{sign_in}  (once, within an hour, as {admin})",
+            f"Wall         {origin}{url_of(wall, cluster=cluster)}",
+        ]
+        if embedded:
+            kubeconfig = _shown(data / "kubeconfig")
+            lines.append(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
+        lines.append("Stop         Ctrl-C")
+        self.stdout.write("\n".join(lines))
+        self.stdout.flush()
+
+    def _serve(self, pages: socket.socket) -> None:
+        config = uvicorn.Config(
+            "dashboard.asgi:application",
+            lifespan="on",
+            log_config=None,
+            log_level="warning",
+            ws="websockets-sansio",
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            server_header=False,
+        )
+        server = uvicorn.Server(config)
+        with suppress(KeyboardInterrupt):
+            asyncio.run(server.serve(sockets=[pages]))
+        if not server.started:
+            sys.exit(1)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise ValueError(text)
+    return int(text)
+
+
+def _bind(host: str, port: int, option: str) -> socket.socket:
+    """A listening socket, or one sentence about why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1)
+    except OSError as error:
+        listener.close()
+        raise CommandError(
+            f"Cannot listen on {host} port {port}: {error.strerror or error}. "
+            f"Stop what uses it, or choose another with {option}."
+        ) from error
+    return listener
+
+
+def _origin(host: str, port: int) -> str:
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - shown, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def _first_admin() -> User:
+    """The account of the printed link; made on the first start, without a password."""
+    user, made = User.objects.get_or_create(
+        username=ADMIN, defaults={"is_staff": True, "is_superuser": True}
+    )
+    if made:
+        user.set_unusable_password()
+        user.save()
+    return user
+
+
+def _shown(path: Path) -> str:
+    """Relative where that is shorter to copy."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

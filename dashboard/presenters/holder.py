@@ -1,0 +1,52 @@
+"""A holder as it is drawn: a host that may shrink, a tail that never does, a quiet id, a hue of its own."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import msgspec
+
+from leases.domain.holder import split_holder
+
+HUES = 8
+# The five characters Kubernetes gives a pod, from the letters of its generator: they tell two pods of one set apart.
+_POD_TAIL = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+_NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
+SHORT = 30
+
+
+class HolderView(msgspec.Struct, frozen=True):
+    """`identity` is the whole; `host`, `tail` and `id` are its parts in order; `hue` is 1 to 8."""
+
+    identity: str
+    host: str
+    tail: str
+    id: str
+    hue: int
+
+    @property
+    def short(self) -> str:
+        """The holder inside a sentence: without its id, and never so long that it hides the sentence."""
+        name = self.host + self.tail
+        if len(name) <= SHORT:
+            return name
+        return f"{self.host[: SHORT - len(self.tail) - 1]}…{self.tail}"
+
+
+def holder_view(identity: str | None) -> HolderView | None:
+    """None for nobody."""
+    if not identity:
+        return None
+    parts = split_holder(identity)
+    host = parts.host or identity
+    rest = identity[len(host) :] if identity.startswith(host) else ""
+    if not rest and host != identity:
+        host = identity  # the host is not at the front (namespace/pod): show what stands there
+    tail = ""
+    if found := _POD_TAIL.search(host):
+        host, tail = host[: found.start()], found.group()
+    elif (dot := _NODE_DOMAIN.search(host)) and not rest:
+        host, rest = host[: dot.start()], host[dot.start() :]
+    hue = zlib.crc32((parts.host or identity).encode()) % HUES + 1
+    return HolderView(identity, host, tail, rest, hue)

@@ -1,0 +1,66 @@
+"""One Lease as a row of a table; the head of its own page builds on it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.presenters.freshness import Freshness, freshness
+from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.words import age, thousands, when
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+# Worst first, everywhere.
+SEVERITY = {
+    Phase.EXPIRED: 0,
+    Phase.VACANT: 1,
+    Phase.LATE: 2,
+    Phase.UNTIMED: 3,
+    Phase.HELD: 4,
+}
+
+
+class RowView(msgspec.Struct, frozen=True, kw_only=True):
+    """`held_since` (epoch seconds) is the start of the present term, None while nobody holds."""
+
+    key: str
+    namespace: str
+    name: str
+    url: str
+    phase: str
+    kind: str
+    kind_reason: str
+    holder: HolderView | None
+    held_since: float | None
+    held_for: str
+    vacant_since: str
+    fresh: Freshness | None
+    transitions: str
+
+
+def lease_url(cluster: str, namespace: str, name: str) -> str:
+    return reverse("lease", args=[cluster, namespace, name])
+
+
+def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
+    """One Lease as of now."""
+    meta, spec = tracked.lease.metadata, tracked.lease.spec
+    held = tracked.held_since if tracked.lease.holder else None
+    return RowView(
+        key=f"{meta.namespace}/{meta.name}",
+        namespace=meta.namespace,
+        name=meta.name,
+        url=lease_url(cluster, meta.namespace, meta.name),
+        phase=tracked.phase.value,
+        kind=tracked.kind.value,
+        kind_reason=tracked.kind_reason,
+        holder=holder_view(tracked.lease.holder),
+        held_since=held.timestamp() if held else None,
+        held_for=age((now - held).total_seconds()) if held else "",
+        vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
+        fresh=freshness(tracked, now),
+        transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
+    )

@@ -1,0 +1,68 @@
+"""One lane of the wall: read from five metres, so it says one thing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dashboard.presenters.freshness import Freshness, freshness
+from dashboard.presenters.holder import holder_view
+from dashboard.presenters.row import SEVERITY
+from dashboard.presenters.words import age
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+TROUBLE = (Phase.EXPIRED, Phase.VACANT, Phase.LATE)
+
+
+class WallTile(msgspec.Struct, frozen=True, kw_only=True):
+    """`since` (epoch seconds) is the start of the trouble where there is any, else of the term.
+
+    `rank` orders the lanes: the smaller the worse.
+    """
+
+    key: str
+    name: str
+    namespace: str
+    phase: str
+    rank: int
+    who: str
+    hue: int | None
+    since: float | None
+    for_: str
+    fresh: Freshness | None
+
+
+def troubled(tracked: Tracked) -> bool:
+    """Whether the wall must show this Lease whatever its kind. A free lock is no trouble."""
+    if tracked.phase is Phase.VACANT:
+        return tracked.kind is Kind.ELECTION
+    return tracked.phase in (Phase.EXPIRED, Phase.LATE)
+
+
+def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
+    """One lane as of now."""
+    holder = holder_view(tracked.lease.holder)
+    nobody = holder is None or tracked.phase is Phase.EXPIRED
+    bad = tracked.phase in TROUBLE
+    since = tracked.phase_since if bad else tracked.held_since
+    meta = tracked.lease.metadata
+    return WallTile(
+        key=f"{meta.namespace}/{meta.name}",
+        name=meta.name,
+        namespace=meta.namespace,
+        phase=tracked.phase.value,
+        rank=SEVERITY[tracked.phase],
+        who=_nobody(tracked.kind) if holder is None or nobody else holder.short,
+        hue=None if holder is None or nobody else holder.hue,
+        since=since.timestamp() if since else None,
+        for_=age((now - since).total_seconds()) if since else "",
+        fresh=None if nobody else freshness(tracked, now),
+    )
+
+
+def _nobody(kind: Kind) -> str:
+    """What stands in the holder's place when nobody validly holds the Lease."""
+    return "Stopped" if kind in (Kind.HEARTBEAT, Kind.IDENTITY) else "No holder"

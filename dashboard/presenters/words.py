@@ -1,0 +1,73 @@
+"""Numbers and moments as a person reads them. `static/js/clock.js` says ages in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+def age(seconds: float) -> str:
+    """A length of time in its two largest units: `0.8 s`, `12 s`, `1 m 30 s`, `8 h 51 m`, `56 d 12 h`."""
+    seconds = max(0.0, seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} m {whole % MINUTE} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} m"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def seconds(number: float) -> str:
+    """A setting or an interval: `15 s`, `2.0 s`, `1 h 0 m`."""
+    return f"{number:.0f} s" if number < 2 * MINUTE and number == int(number) else age(number)
+
+
+def thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 node`, `3,000 nodes`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], limit: int = 3) -> str:
+    """`a`, `a and b`, `a, b, c and 4 more`."""
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit:,} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def clock(moment: datetime) -> str:
+    """The time of day in UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%H:%M:%S")
+
+
+def fine_clock(moment: datetime) -> str:
+    """The time of day in UTC, to the millisecond."""
+    return moment.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def day(moment: datetime) -> str:
+    """`4 Feb 2026`."""
+    moment = moment.astimezone(UTC)
+    return f"{moment.day} {moment:%b %Y}"
+
+
+def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
+    """The time of day, with the date in front unless it is today's."""
+    time = fine_clock(moment) if fine else clock(moment)
+    if moment.astimezone(UTC).date() == now.astimezone(UTC).date():
+        return time
+    return f"{day(moment)} {time}"
+
+
+def utc(moment: datetime) -> str:
+    """For a `datetime` attribute: RFC 3339 in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,190 @@
+"""The one place where things are wired: per cluster a client, a store, a tracker; for all a recorder and a publisher.
+
+Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from their threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from asgiref.sync import sync_to_async
+
+from dashboard.clusters import ClusterSpec
+from dashboard.live.publisher import Publisher
+from leases.apiserver.serving import LeaseApiServer
+from leases.demo.run import run_demo
+from leases.history import checkpoint, queries
+from leases.history.recorder import Recorder, Source
+from leases.kube.backoff import Backoff
+from leases.kube.client import LeaseClient
+from leases.kube.connect import connect
+from leases.kube.reflector import reflect
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked, Update
+from leases.tracking.tracker import Tracker
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 2.0
+
+
+def utc_now() -> datetime:
+    """The clock of the process."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `serve` was asked to do; see its help."""
+
+    clusters: tuple[ClusterSpec, ...]
+    data: Path
+    host: str = "127.0.0.1"
+    api_port: int = 0
+    kubeconfig: Path | None = None
+    demo: bool = False
+
+
+class WatchedCluster:
+    """One cluster: what we know of it, and how to ask and write to it."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.name = spec.name
+        self.source = spec.source
+        self.store = Store(spec.name)
+        self.client: LeaseClient | None = None
+
+    @property
+    def lease_count(self) -> int:
+        return sum(sum(phases.values()) for phases in self.store.counts().values())
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete list has been read since the start."""
+        return self.store.seq > 0
+
+
+class Runtime:
+    """Everything that runs beside the pages."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.clusters = {spec.name: WatchedCluster(spec) for spec in options.clusters}
+        self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
+        self.recorder = Recorder()
+        self.api: LeaseApiServer | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start the embedded API where a cluster needs it, then watch every cluster."""
+        if any(cluster.source == "embedded" for cluster in self.clusters.values()):
+            self.api = LeaseApiServer(
+                data=self.options.data, host=self.options.host, port=self.options.api_port
+            )
+            await self.api.start()
+        for cluster in self.clusters.values():
+            tracker = await self._prepare(cluster)
+            self._tasks.append(asyncio.create_task(self._watch(cluster, tracker)))
+        self._writing = asyncio.create_task(self.recorder.run())
+        self._tasks.append(asyncio.create_task(self.publisher.run()))
+        if self.options.demo and self.api is not None:
+            self._tasks.append(asyncio.create_task(run_demo(kubeconfig=self.api.kubeconfig)))
+
+    async def stop(self) -> None:
+        """Stop watching, write what is left, stop the embedded API."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._writing is not None:
+            await self.recorder.close(self._writing)
+        for cluster in self.clusters.values():
+            if cluster.client is not None:
+                await cluster.client.close()
+        if self.api is not None:
+            await self.api.stop()
+
+    async def _prepare(self, cluster: WatchedCluster) -> Tracker:
+        """Remember where an earlier run stopped, and let recorder and publisher follow."""
+        store = cluster.store
+        remembered = await sync_to_async(checkpoint.load)(cluster.name)
+        if remembered is not None:
+            decode = msgspec.json.Decoder(Tracked).decode
+            store.restore([decode(record) for record in remembered.records], remembered.watched_until)
+        self.publisher.fill(
+            cluster.name, await sync_to_async(queries.recent)(cluster.name, self.publisher.KEPT)
+        )
+        tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
+        if remembered is not None:
+            tracker.resource_version = remembered.resource_version
+
+        def encode(key: ObjectName) -> bytes | None:
+            tracked = store.get(key)
+            return None if tracked is None else msgspec.json.encode(tracked)
+
+        self.recorder.add(
+            Source(
+                cluster=cluster.name,
+                encode=encode,
+                resource_version=lambda: tracker.resource_version,
+                now=utc_now,
+            )
+        )
+        return tracker
+
+    def _record(self, update: Update) -> None:
+        self.recorder.record(
+            cluster=update.cluster,
+            changes=update.changes,
+            changed=(*update.redraw, *update.removed),
+            renewed=update.renewed,
+        )
+
+    async def _watch(self, cluster: WatchedCluster, tracker: Tracker) -> None:
+        """Connect, then follow the cluster until cancelled; a source that cannot be used is tried again."""
+        backoff = Backoff()
+        while cluster.client is None:
+            try:
+                kubeconfig = self.api.kubeconfig if self.api else None
+                cluster.client = await connect(parse_source(cluster.source), kubeconfig=kubeconfig)
+            except ApiError as error:
+                tracker.disconnected(str(error))
+                await backoff.sleep()
+        events = reflect(cluster.client, since=tracker.resource_version, backoff=backoff)
+        await tracker.run(events)
+
+
+_options: Options | None = None
+_running: Runtime | None = None
+
+
+def configure(options: Options) -> None:
+    """Say what `launch` is to start; `serve` does, from its command line."""
+    global _options
+    _options = options
+
+
+async def launch() -> Runtime:
+    """Start the process's one runtime."""
+    global _running
+    _running = Runtime(_options or _default_options())
+    await _running.start()
+    return _running
+
+
+def install(runtime: Runtime) -> None:
+    """Make this the runtime that views and sockets see."""
+    global _running
+    _running = runtime
+
+
+def get() -> Runtime:
+    """The runtime of this process."""
+    if _running is None:
+        raise RuntimeError("Leaseboard is not running here: start it with manage.py serve.")
+    return _running

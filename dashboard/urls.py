@@ -1,0 +1,52 @@
+"""Every path of the pages. The sockets' paths are in `dashboard.live.routing`."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
+
+from dashboard.views import (
+    audit,
+    components,
+    health,
+    history,
+    home,
+    lease,
+    lease_edit,
+    leases,
+    overview,
+    sign_in,
+    wall,
+    wall_links,
+)
+
+of_cluster = [
+    path("", overview.overview, name="overview"),
+    path("leases/", leases.leases, name="leases"),
+    path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
+    path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
+    path("history/", history.history, name="history"),
+    path("wall/", wall.wall, name="wall"),
+]
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("c/<slug:cluster>/", include(of_cluster)),
+    path("audit/", audit.audit, name="audit"),
+    path("wall-links/", wall_links.wall_links, name="wall_links"),
+    path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
+    path("components/", components.components, name="components"),
+    path(
+        "sign-in/",
+        LoginView.as_view(
+            template_name="registration/sign_in.html", redirect_authenticated_user=True
+        ),
+        name="sign_in",
+    ),
+    path("sign-in/<str:token>/", sign_in.by_link, name="sign_in_by_link"),
+    path("sign-out/", LogoutView.as_view(), name="sign_out"),
+    path("admin/", admin.site.urls),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+]

@@ -1,0 +1,15 @@
+"""The front door: the first cluster's overview."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
+
+from dashboard import runtime
+
+
+@require_GET
+def home(_request: HttpRequest) -> HttpResponse:
+    """The first cluster named on the command line; access is checked there."""
+    return redirect("overview", cluster=next(iter(runtime.get().clusters)))

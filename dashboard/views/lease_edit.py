@@ -1,0 +1,180 @@
+"""The edit form of one Lease: check, dry run, preview, confirm. The row itself changes when the watch says so."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dashboard import runtime
+from dashboard.access import check_edit, check_view, find_cluster
+from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
+from dashboard.presenters import present_row
+from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
+from leases.actions.audit import Intent
+from leases.actions.edit_lease import ACTION, Preview, TermMoved, edit_lease, preview
+from leases.domain.edit import term_of
+from leases.domain.lease import Lease, ObjectName
+from leases.tracking.tracked import Tracked
+from leases.wire.status import ApiError, Conflict, Invalid
+
+STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
+
+
+class PreviewView(msgspec.Struct, frozen=True):
+    """What the server would make of the edit."""
+
+    before_yaml: str
+    after_yaml: str
+    diff: list[tuple[str, str]]
+    warnings: list[str]
+
+
+@require_http_methods(["GET", "POST"])
+async def lease_edit(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """GET draws the form; POST asks for a dry run; POST with `confirm` writes."""
+    refusal = await sync_to_async(_check_access)(request)
+    if refusal is not None:
+        return refusal
+    page = EditPage(request, find_cluster(cluster), ObjectName(namespace, name))
+    if request.method == "GET":
+        return await page.draw(EditLeaseForm(initial=page.initial()))
+    return await page.submit()
+
+
+def _check_access(request: HttpRequest) -> HttpResponseBase | None:
+    refusal = check_view(request)
+    if refusal is None:
+        check_edit(request.user)
+    return refusal
+
+
+class EditPage:
+    """One request of the edit form."""
+
+    def __init__(
+        self, request: HttpRequest, cluster: runtime.WatchedCluster, key: ObjectName
+    ) -> None:
+        tracked = cluster.store.get(key)
+        if tracked is None:
+            raise Http404(f"There is no Lease {key} in {cluster.name}. It may have been deleted.")
+        request.cluster = cluster  # type: ignore[attr-defined]
+        self.request = request
+        self.cluster = cluster
+        self.key = key
+        self.tracked: Tracked = tracked
+        self.now = timezone.now()
+
+    def initial(self) -> dict[str, object]:
+        """The Lease as it is, or as a link such as `?holder=` would have it."""
+        lease = self.tracked.lease
+        initial = initial_of(lease, term=term_of(lease))
+        if "holder" in self.request.GET:
+            initial["holder_identity"] = self.request.GET["holder"]
+        return initial
+
+    async def submit(self) -> HttpResponseBase:
+        form = EditLeaseForm(self.request.POST)
+        if not form.is_valid():
+            return await self.draw(form, status=422)
+        try:
+            shown = await self._preview(form)
+            if "confirm" not in self.request.POST:
+                return await self.draw(form, preview=shown)
+            await self._write(form)
+        except TermMoved as moved:
+            return await self._draw_conflict(form, moved.current)
+        except ApiError as error:
+            return await self._draw_error(form, error)
+        text = f"The edit of {self.key} was sent. The page shows it once the cluster tells."
+        await sync_to_async(messages.success)(self.request, text)
+        return redirect("lease", self.cluster.name, self.key.namespace, self.key.name)
+
+    async def _preview(self, form: EditLeaseForm) -> PreviewView:
+        seen: Preview = await preview(
+            self._client(),
+            self.key,
+            form.wanted(),
+            seen_term=form.cleaned_data["seen_term"],
+            now=self.now,
+        )
+        before = to_yaml(without_managed_fields(seen.before))
+        after = to_yaml(without_managed_fields(seen.after))
+        return PreviewView(before, after, diff_lines(before, after), [])
+
+    async def _write(self, form: EditLeaseForm) -> None:
+        intent = Intent(
+            user=await self.request.auser(),
+            cluster=self.cluster.name,
+            key=self.key,
+            action=ACTION,
+            reason=form.cleaned_data["reason"],
+            at=self.now,
+        )
+        await edit_lease(
+            self._client(),
+            form.wanted(),
+            intent=intent,
+            seen_term=form.cleaned_data["seen_term"],
+            clock=runtime.utc_now,
+        )
+
+    def _client(self) -> runtime.LeaseClient:
+        if self.cluster.client is None:
+            detail = self.cluster.store.connection.detail
+            raise ApiError(runtime.no_connection(self.cluster.name, detail))
+        return self.cluster.client
+
+    async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
+        """Somebody else holds it now: say who, beside what was typed; the next submit is for that term."""
+        data = form.data.copy()
+        data["seen_term"] = term_of(current)
+        fresh = EditLeaseForm(data)
+        tracked = msgspec.structs.replace(self.tracked, lease=current)
+        return await self.draw(fresh, conflict=present_row(tracked, self.now), status=409)
+
+    async def _draw_error(self, form: EditLeaseForm, error: ApiError) -> HttpResponse:
+        unplaced = []
+        for cause in error.causes:
+            field = FIELD_OF_CAUSE.get(cause.field)
+            if field is None:
+                unplaced.append(f"{cause.field}: {cause.message}")
+            else:
+                form.add_error(field, cause.message)
+        text = ""
+        if isinstance(error, Conflict):
+            text = "The Lease changed three times while we wrote. Nothing was written; try again."
+        elif unplaced or not (isinstance(error, Invalid) and error.causes):
+            text = f"The cluster refused: {'; '.join(unplaced) or error}"
+        status = STATUS_OF_ERROR.get(error.status.code, 502)
+        return await self.draw(form, error=text, status=status)
+
+    async def draw(
+        self,
+        form: EditLeaseForm,
+        *,
+        preview: PreviewView | None = None,
+        conflict: Any = None,
+        error: str | None = None,
+        status: int = 200,
+    ) -> HttpResponse:
+        context = {
+            "form": form,
+            "lease": self.tracked,
+            "row": present_row(self.tracked, self.now),
+            "preview": preview,
+            "conflict": conflict,
+            "error": error,
+        }
+        return await sync_to_async(render)(
+            self.request, "leases/edit.html", context, status=status
+        )

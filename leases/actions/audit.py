@@ -1,0 +1,69 @@
+"""The audit trail: a row before the call that says what is intended, closed after it with the outcome.
+
+A process that dies in between leaves an open row, never silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from leases.domain.lease import Lease, ObjectName
+from leases.models import Edit
+from leases.wire.status import ApiError
+
+DONE, REFUSED, FAILED = "done", "refused", "failed"
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is about to do what, and why."""
+
+    user: User
+    cluster: str
+    key: ObjectName
+    action: str  # namespaced: lease.edit
+    reason: str
+    at: datetime
+
+
+def as_facts(lease: Lease) -> dict[str, Any]:
+    """The spec as JSON, for the row."""
+    facts: dict[str, Any] = msgspec.to_builtins(lease.spec)
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+@asynccontextmanager
+async def audited(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> AsyncIterator[Edit]:
+    """Write the open row, run the body, close the row. An ApiError is noted and raised on."""
+    row = await Edit.objects.acreate(
+        at=intent.at,
+        user=intent.user,
+        username=intent.user.get_username(),
+        cluster=intent.cluster,
+        namespace=intent.key.namespace,
+        name=intent.key.name,
+        action=intent.action,
+        reason=intent.reason,
+        before=as_facts(before),
+        after=wanted,
+    )
+    try:
+        yield row
+    except ApiError as error:
+        row.outcome = REFUSED if error.status.code else FAILED
+        row.detail = str(error)
+        raise
+    except BaseException as error:  # cancelled, or a defect of ours: the row says so all the same
+        row.outcome, row.detail = FAILED, repr(error)
+        raise
+    else:
+        row.outcome = DONE
+    finally:
+        row.closed_at = timezone.now()
+        await row.asave()

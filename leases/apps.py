@@ -1,0 +1,10 @@
+"""Django's name for the room of models."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class LeasesConfig(AppConfig):
+    name = "leases"
+    default_auto_field = "django.db.models.BigAutoField"

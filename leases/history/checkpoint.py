@@ -1,0 +1,64 @@
+"""The last known state per Lease, written in the same transaction as the changes that led to it.
+
+A record is opaque here: whoever tracks the Leases encodes and decodes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+from django.db import connection
+
+from leases.domain.lease import ObjectName
+from leases.models import LeaseRecord, WatchRecord
+
+# executemany costs a tenth of what bulk_create does, and renewals make many of these.
+_UPSERT = (
+    "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked) VALUES (%s, %s, %s, %s) "
+    "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
+)
+_DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """What is remembered of one cluster."""
+
+    records: tuple[bytes, ...]
+    resource_version: str
+    watched_until: datetime
+
+
+def load(cluster: str) -> Checkpoint | None:
+    """What an earlier run wrote down, or None when this cluster was never watched to the end of a list."""
+    watch = WatchRecord.objects.filter(cluster=cluster).first()
+    if watch is None:
+        return None
+    records = LeaseRecord.objects.filter(cluster=cluster).values_list("tracked", flat=True)
+    return Checkpoint(
+        tuple(bytes(record) for record in records), watch.resource_version, watch.watched_until
+    )
+
+
+def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
+    """Remember these states; None forgets a Lease. Runs inside the caller's transaction."""
+    kept, gone = [], []
+    for key, record in records:
+        if record is None:
+            gone.append((cluster, key.namespace, key.name))
+        else:
+            kept.append((cluster, key.namespace, key.name, record))
+    with connection.cursor() as cursor:
+        if kept:
+            cursor.executemany(_UPSERT, kept)
+        if gone:
+            cursor.executemany(_DELETE, gone)
+
+
+def save_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
+    """Remember how far the watch of this cluster has been written down."""
+    WatchRecord.objects.update_or_create(
+        cluster=cluster,
+        defaults={"resource_version": resource_version, "watched_until": watched_until},
+    )

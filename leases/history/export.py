@@ -1,0 +1,66 @@
+"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays constant."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from leases.domain.change import Change
+from leases.history.queries import HistoryFilter, matching
+from leases.history.rows import from_row
+
+FIELDS = Change.__struct_fields__
+CHUNK = 2000
+
+
+def format_moment(moment: datetime) -> str:
+    """RFC 3339 in UTC with microseconds, as every export has it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def as_item(change: Change) -> dict[str, Any]:
+    """One change with JSON's own types, its fields in the order of the contract."""
+    item: dict[str, Any] = {}
+    for field in FIELDS:
+        value = getattr(change, field)
+        item[field] = format_moment(value) if isinstance(value, datetime) else value
+    return item
+
+
+def changes(cluster: str | None, wanted: HistoryFilter, *, newest_first: bool = False) -> Iterator[Change]:
+    """Matching changes, oldest first unless told otherwise, a chunk in memory at a time."""
+    order = ("-at", "-id") if newest_first else ("at", "id")
+    rows = matching(cluster, wanted).order_by(*order)
+    return map(from_row, rows.iterator(chunk_size=CHUNK))
+
+
+def ndjson(found: Iterable[Change]) -> Iterator[str]:
+    """One JSON object a line."""
+    for change in found:
+        yield msgspec.json.encode(as_item(change)).decode() + "\n"
+
+
+def as_csv(found: Iterable[Change]) -> Iterator[str]:
+    """A header and one line a change; null is empty, fields are separated by blanks."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(FIELDS)
+    for change in found:
+        item = as_item(change) | {"fields": " ".join(change.fields)}
+        writer.writerow(
+            str(value).lower() if isinstance(value, bool) else value for value in item.values()
+        )
+        yield _drain(buffer)
+    yield _drain(buffer)
+
+
+def _drain(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text

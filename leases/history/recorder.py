@@ -1,0 +1,171 @@
+"""Changes and states on their way to the database: queued on the event loop, written in batches by one thread.
+
+Each batch is one transaction that holds the changes, the states they led to and the resourceVersion they
+reach, so that a process killed at any instant finds, on its next start, exactly what it still has to infer.
+A change has a unique identity: writing it again, by a retry or another replica, adds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import msgspec
+from django.db import DatabaseError, connection, transaction
+
+from leases import models
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName
+from leases.history import checkpoint
+from leases.history.rows import to_row
+
+logger = logging.getLogger(__name__)
+
+CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
+STATE_DELAY = 2.0  # seconds between writing states that only were renewed
+STATES_PER_WRITE = 2000
+RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """How the recorder reads one cluster's present state, on the event loop."""
+
+    cluster: str
+    encode: Callable[[ObjectName], bytes | None]  # None: there is no such Lease any more
+    resource_version: Callable[[], str | None]  # None: nothing was listed yet
+    now: Callable[[], datetime]
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    cluster: str
+    changes: tuple[Change, ...]
+    states: tuple[tuple[ObjectName, bytes | None], ...]
+    resource_version: str | None
+    watched_until: datetime
+
+
+class Recorder:
+    """One per process. `record` never blocks; `run` writes until `close`, which waits for the last batch."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._changes: dict[str, list[Change]] = {}
+        self._changed: dict[str, dict[ObjectName, None]] = {}
+        self._renewed: dict[str, dict[ObjectName, None]] = {}
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
+        self.problem: str | None = None
+
+    def add(self, source: Source) -> None:
+        """Watch over one more cluster's changes."""
+        self._sources[source.cluster] = source
+        self._changes[source.cluster] = []
+        self._changed[source.cluster] = {}
+        self._renewed[source.cluster] = {}
+
+    def record(
+        self,
+        *,
+        cluster: str,
+        changes: tuple[Change, ...] = (),
+        changed: tuple[ObjectName, ...] = (),
+        renewed: tuple[ObjectName, ...] = (),
+    ) -> None:
+        """Queue changes, and the names of Leases whose state is to be remembered."""
+        self._changes[cluster].extend(changes)
+        self._changed[cluster].update(dict.fromkeys(changed))
+        self._renewed[cluster].update(dict.fromkeys(renewed))
+        if changes or changed:
+            self._wake.set()
+
+    @property
+    def waiting(self) -> int:
+        """Changes not yet written."""
+        return sum(len(changes) for changes in self._changes.values())
+
+    async def run(self) -> None:
+        """Write until `close`, and then what is left."""
+        while not self._closing:
+            try:
+                async with asyncio.timeout(STATE_DELAY):
+                    await self._wake.wait()
+                await asyncio.sleep(CHANGE_DELAY)
+            except TimeoutError:
+                pass  # time for the states of those that only were renewed
+            self._wake.clear()
+            await self.flush()
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Write all that is queued, trying again until the database takes it."""
+        for source in self._sources.values():
+            batch = self._take(source)
+            if batch is not None:
+                await self._write_surely(batch)
+
+    async def close(self, writing: asyncio.Task[None]) -> None:
+        """Let `writing`, the task of `run`, write what is left, and let go of the thread."""
+        self._closing = True
+        self._wake.set()
+        await writing
+        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        self._thread.shutdown()
+
+    def _take(self, source: Source) -> _Batch | None:
+        """Everything queued for a cluster, with the states as they are at this very instant."""
+        version = source.resource_version()
+        cluster = source.cluster
+        changes = tuple(self._changes[cluster])
+        self._changes[cluster].clear()
+        renewed = self._renewed[cluster]
+        keys = self._changed[cluster]
+        self._changed[cluster] = {}
+        for key in list(renewed)[:STATES_PER_WRITE]:
+            del renewed[key]
+            keys[key] = None
+        if version is None and not changes and not keys:
+            return None
+        states = tuple((key, source.encode(key)) for key in keys)
+        return _Batch(cluster, changes, states, version, source.now())
+
+    async def _write_surely(self, batch: _Batch) -> None:
+        loop = asyncio.get_running_loop()
+        attempt = 0
+        while True:
+            try:
+                await loop.run_in_executor(self._thread, _write, batch)
+            except DatabaseError as error:
+                delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
+                attempt += 1
+                if self._closing:
+                    logger.exception("%d changes could not be written", len(batch.changes))
+                    return
+                self.problem = f"History cannot be written: {error}. Changes wait in memory."
+                logger.warning("%s Trying again in %.1f s.", self.problem, delay)
+                await asyncio.sleep(delay)
+            else:
+                self.problem = None
+                return
+
+
+def _write(batch: _Batch) -> None:
+    """One transaction, in the recorder's thread. Changes already there are left as they are."""
+    try:
+        with transaction.atomic():
+            models.Change.objects.bulk_create(
+                [to_row(change) for change in batch.changes], ignore_conflicts=True, batch_size=500
+            )
+            checkpoint.save(batch.cluster, batch.states)
+            if batch.resource_version is not None:
+                checkpoint.save_progress(
+                    batch.cluster,
+                    resource_version=batch.resource_version,
+                    watched_until=batch.watched_until,
+                )
+    except DatabaseError:
+        connection.close()
+        raise

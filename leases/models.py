@@ -1,0 +1,112 @@
+"""What is stored: fields and constraints only. The rules are in `leases.domain`."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Change(models.Model):
+    """One change of a Lease. Append-only: the one truth of history."""
+
+    cluster = models.CharField(max_length=32)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=16)
+    change = models.CharField(max_length=16)
+    at = models.DateTimeField()
+    observed_at = models.DateTimeField()
+    holder = models.TextField(null=True)  # noqa: DJ001 - null is nobody, as in JSON
+    previous_holder = models.TextField(null=True)  # noqa: DJ001
+    resource_version = models.CharField(max_length=32)
+    transitions = models.BigIntegerField(null=True)
+    missed = models.IntegerField(default=0)
+    inferred = models.BooleanField(default=False)
+    inferred_since = models.DateTimeField(null=True)
+    gap_seconds = models.FloatField(null=True)
+    fields = models.TextField(default="")  # of a reconfiguration, separated by blanks
+    identity = models.CharField(max_length=400)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "name", "identity"], name="change_once"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "at", "id"], name="change_by_time"),
+            models.Index(
+                fields=["cluster", "namespace", "name", "at", "id"], name="change_by_lease"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.name} {self.change}"
+
+
+class LeaseRecord(models.Model):
+    """The last known state of one Lease: what a restart is compared with."""
+
+    cluster = models.CharField(max_length=32)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    tracked = models.BinaryField()  # leases.tracking.tracked.Tracked as JSON
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="record_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.name}"
+
+
+class WatchRecord(models.Model):
+    """How far one cluster's watch has been written down."""
+
+    cluster = models.CharField(max_length=32, unique=True)
+    resource_version = models.CharField(max_length=32)
+    watched_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.cluster} at {self.resource_version}"
+
+
+class Edit(models.Model):
+    """One write made through a form: the intent before the call, the outcome after it."""
+
+    INTENDED = "intended"
+
+    at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
+    username = models.CharField(max_length=150)
+    cluster = models.CharField(max_length=32)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    action = models.CharField(max_length=32)
+    reason = models.TextField(default="")
+    before = models.JSONField(default=dict)
+    after = models.JSONField(default=dict)
+    outcome = models.CharField(max_length=16, default=INTENDED)
+    detail = models.TextField(default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["-at"], name="edit_by_time")]
+        permissions = [("edit_lease", "May create, edit, release and delete Leases")]
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.action} {self.namespace}/{self.name}: {self.outcome}"
+
+
+class WallLink(models.Model):
+    """A named link that reads the wall without signing in, and nothing else."""
+
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name

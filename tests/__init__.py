@@ -1,0 +1,1 @@
+"""Tests, in folders named as the rooms they test."""
