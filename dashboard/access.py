@@ -1,4 +1,5 @@
-"""Who may see and do what: the first line of every view. What is refused here is refused everywhere."""
+"""Who may see and do what: the first line of every view. What is refused here is refused
+everywhere."""
 
 from __future__ import annotations
 
@@ -63,13 +64,12 @@ def check_view(request: HttpRequest) -> HttpResponseBase | None:
 def check_edit(user: User) -> None:
     """PermissionDenied unless the user may edit Leases."""
     if not may_edit(user):
-        raise PermissionDenied(
-            f"{user} may not edit Leases. Ask an admin for the role admin."
-        )
+        raise PermissionDenied(f"{user} may not edit Leases. Ask an admin for the role admin.")
 
 
 def opens_socket(scope: Mapping[str, Any]) -> Literal["user", "wall"] | None:
-    """By what right a socket may be opened: as a user who may read, by a wall link, or not at all."""
+    """By what right a socket may be opened: as a user who may read, by a wall link, or not at
+    all."""
     keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
     if keys:
         return "wall" if opens_wall(keys[0], now=timezone.now()) else None

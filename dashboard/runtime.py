@@ -1,6 +1,8 @@
-"""The one place where things are wired: per cluster a client, a store, a tracker; for all a recorder and a publisher.
+"""The one place where things are wired: per cluster a client, a store, a tracker; for all a
+recorder and a publisher.
 
-Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from their threads.
+Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from
+their threads.
 """
 
 from __future__ import annotations
@@ -8,29 +10,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from asgiref.sync import sync_to_async
-
-from dashboard.clusters import ClusterSpec
-from dashboard.live.publisher import Publisher
+from django.conf import settings
+from django.db import DatabaseError
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
+from leases.tracking.store import Store
+from leases.tracking.tracker import Tracker
+from leases.wire.status import ApiError, Status, Unreachable
+
+from dashboard.clusters import ClusterSpec
+from dashboard.config import Config
+from dashboard.live.page_reader import Drawings
+from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
 from leases.history.recorder import Recorder, Source
+from leases.history.retention import prune_batch
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect
+from leases.kube.connect import connect, parse_source
 from leases.kube.reflector import reflect
-from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
-from leases.tracking.tracker import Tracker
 
 logger = logging.getLogger(__name__)
 
-STOP_SECONDS = 2.0
+FORGET_SECONDS = 3600.0
 
 
 def utc_now() -> datetime:
@@ -48,6 +58,7 @@ class Options:
     api_port: int = 0
     kubeconfig: Path | None = None
     demo: bool = False
+    retention_days: int = 90
 
 
 class WatchedCluster:
@@ -64,6 +75,14 @@ class WatchedCluster:
         return sum(sum(phases.values()) for phases in self.store.counts().values())
 
     @property
+    def writer(self) -> LeaseClient:
+        """The client to write with. Raises Unreachable while there is none."""
+        if self.client is None:
+            detail = self.store.connection.detail
+            raise Unreachable(Status(message=f"{self.name} is not connected. {detail}".strip()))
+        return self.client
+
+    @property
     def synced(self) -> bool:
         """Whether a complete list has been read since the start."""
         return self.store.seq > 0
@@ -76,6 +95,7 @@ class Runtime:
         self.options = options
         self.clusters = {spec.name: WatchedCluster(spec) for spec in options.clusters}
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
+        self.drawings = Drawings()
         self.recorder = Recorder()
         self.api: LeaseApiServer | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -93,6 +113,7 @@ class Runtime:
             self._tasks.append(asyncio.create_task(self._watch(cluster, tracker)))
         self._writing = asyncio.create_task(self.recorder.run())
         self._tasks.append(asyncio.create_task(self.publisher.run()))
+        self._tasks.append(asyncio.create_task(self._forget()))
         if self.options.demo and self.api is not None:
             self._tasks.append(asyncio.create_task(run_demo(kubeconfig=self.api.kubeconfig)))
 
@@ -109,16 +130,28 @@ class Runtime:
         if self.api is not None:
             await self.api.stop()
 
+    async def _forget(self) -> None:
+        """Keep history as long as it was asked to be kept."""
+        while True:
+            before = utc_now() - timedelta(days=self.options.retention_days)
+            try:
+                while await self.recorder.in_thread(partial(prune_batch, before)):
+                    pass
+            except DatabaseError:
+                logger.exception("Old changes could not be forgotten; trying again in an hour")
+            await asyncio.sleep(FORGET_SECONDS)
+
     async def _prepare(self, cluster: WatchedCluster) -> Tracker:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
         store = cluster.store
         remembered = await sync_to_async(checkpoint.load)(cluster.name)
         if remembered is not None:
             decode = msgspec.json.Decoder(Tracked).decode
-            store.restore([decode(record) for record in remembered.records], remembered.watched_until)
-        self.publisher.fill(
-            cluster.name, await sync_to_async(queries.recent)(cluster.name, self.publisher.KEPT)
-        )
+            store.restore(
+                [decode(record) for record in remembered.records], remembered.watched_until
+            )
+        recent = await sync_to_async(queries.recent)(cluster.name, KEPT_CHANGES)
+        self.publisher.fill(cluster.name, recent)
         tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
@@ -146,7 +179,8 @@ class Runtime:
         )
 
     async def _watch(self, cluster: WatchedCluster, tracker: Tracker) -> None:
-        """Connect, then follow the cluster until cancelled; a source that cannot be used is tried again."""
+        """Connect, then follow the cluster until cancelled; a source that cannot be used is
+        tried again."""
         backoff = Backoff()
         while cluster.client is None:
             try:
@@ -154,7 +188,7 @@ class Runtime:
                 cluster.client = await connect(parse_source(cluster.source), kubeconfig=kubeconfig)
             except ApiError as error:
                 tracker.disconnected(str(error))
-                await backoff.sleep()
+                await asyncio.sleep(backoff.delay())
         events = reflect(cluster.client, since=tracker.resource_version, backoff=backoff)
         await tracker.run(events)
 
@@ -171,10 +205,21 @@ def configure(options: Options) -> None:
 
 async def launch() -> Runtime:
     """Start the process's one runtime."""
-    global _running
-    _running = Runtime(_options or _default_options())
-    await _running.start()
-    return _running
+    install(Runtime(_options or _from_settings()))
+    running = get()
+    await running.start()
+    return running
+
+
+def _from_settings() -> Options:
+    """For a process that another server started: as `serve --no-demo` without options."""
+    config: Config = settings.LEASEBOARD
+    return Options(
+        clusters=config.clusters,
+        data=config.data,
+        kubeconfig=config.kubeconfig,
+        retention_days=config.retention_days,
+    )
 
 
 def install(runtime: Runtime) -> None:

@@ -1,4 +1,5 @@
-"""Links that open the wall without signing in: signed by the secret key, named and revocable in the database."""
+"""Links that open the wall without signing in: signed by the secret key, named and revocable in
+the database."""
 
 from __future__ import annotations
 

@@ -118,7 +118,6 @@ class ChangesConsumer(ClusterConsumer):
                 await self.send(text_data=self.reader.frames.popleft())
 
 
-
 class UnknownConsumer(AsyncWebsocketConsumer):
     """There is no socket at this path."""
 

@@ -1,4 +1,5 @@
-"""What is said over the sockets, as values that become JSON. README's "Live feed" and "Page socket" describe them."""
+"""What is said over the sockets, as values that become JSON. README's "Live feed" and "Page
+socket" describe them."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def read_show(text: str) -> Show:
     try:
         show = _decode_show(text)
     except msgspec.DecodeError as error:
-        raise BadMessage(f"A page says what it shows as {{'show': {{part: [names]}}}}: {error}") from error
+        raise BadMessage(
+            f"A page says what it shows as {{'show': {{part: [names]}}}}: {error}"
+        ) from error
     if sum(len(names) for names in show.show.values()) > MAX_SHOWN:
         raise BadMessage(f"A page may show {MAX_SHOWN} Leases at most.")
     return show

@@ -1,4 +1,5 @@
-"""Which sites may open a socket: our own and the trusted ones. A program that names no origin is no browser."""
+"""Which sites may open a socket: our own and the trusted ones. A program that names no origin is
+no browser."""
 
 from __future__ import annotations
 

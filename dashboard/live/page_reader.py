@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
+
+from leases.tracking.store import Store
 
 from dashboard import rendering
 from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
-from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
-PARTS = ("row", "tile", "lease")
-
-Draw = Callable[[Tracked, datetime], str]
 
 
 class ChannelView(Protocol):
@@ -38,16 +35,17 @@ class Drawings:
     LIMIT = 5000
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, ObjectName], tuple[Tracked, str]] = {}
+        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, str]] = {}
 
-    def draw(self, part: str, tracked: Tracked, now: datetime) -> str:
-        kept = self._kept.get((part, tracked.key))
+    def draw(self, cluster: str, part: str, tracked: Tracked, now: datetime) -> str:
+        place = (cluster, part, tracked.key)
+        kept = self._kept.get(place)
         if kept is not None and kept[0] is tracked:
             return kept[1]
-        html = rendering.PARTS[part](tracked, now)
+        html = rendering.PARTS[part](cluster, tracked, now)
         if len(self._kept) >= self.LIMIT:
             self._kept.clear()
-        self._kept[part, tracked.key] = (tracked, html)
+        self._kept[place] = (tracked, html)
         return html
 
 
@@ -92,7 +90,7 @@ class PageReader:
         self._sent = {
             part: {read_name(name): None for name in names}
             for part, names in wanted.show.items()
-            if part in PARTS
+            if part in rendering.PARTS
         }
         self._unsent = {(part, key) for part, keys in self._sent.items() for key in keys}
         if wanted.feed is not None and wanted.feed > self._channel.seq:
@@ -132,17 +130,18 @@ class PageReader:
         html: dict[str, dict[str, str]] = {}
         renewed: dict[str, list[float | None]] = {}
         gone: list[str] = []
+        store = self._channel.store
         for part, shown in self._sent.items():
             for key, before in shown.items():
-                after = self._channel.store.get(key)
-                first = (part, key) in self._unsent
-                if after is before and not first:
+                after = store.get(key)
+                if after is before and (part, key) not in self._unsent:
                     continue
                 shown[key] = after
                 if after is None:
                     gone.append(str(key))
                 elif before is None or not looks_alike(before, after):
-                    html.setdefault(part, {})[str(key)] = self._drawings.draw(part, after, now)
+                    drawn = self._drawings.draw(store.cluster, part, after, now)
+                    html.setdefault(part, {})[str(key)] = drawn
                 else:
                     renewed[str(key)] = rendering.freshness(after)
         self._unsent.clear()

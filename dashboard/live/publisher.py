@@ -1,6 +1,8 @@
-"""From the trackers' updates to whoever listens. Every message is made once, whoever many it is for.
+"""From the trackers' updates to whoever listens. Every message is made once, whoever many it is
+for.
 
-A page is told the difference between what it was last sent and what the store says now, so a slow page skips
+A page is told the difference between what it was last sent and what the store says now, so a
+slow page skips
 what is out of date and a page that comes back misses nothing. The public feed is numbered instead.
 """
 
@@ -12,10 +14,11 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
+from leases.tracking.store import Store
+
 from dashboard.live.messages import changes_message, flatten
 from dashboard.live.page_reader import PageReader
 from leases.domain.change import Change
-from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
 KEPT_CHANGES = 50
@@ -25,7 +28,8 @@ RATE_WINDOW = 5.0
 
 
 class FeedReader:
-    """One program on the public feed. One that does not keep up loses the oldest frames and sees the gap."""
+    """One program on the public feed. One that does not keep up loses the oldest frames and sees
+    the gap."""
 
     def __init__(self) -> None:
         self.frames: deque[str] = deque(maxlen=FEED_QUEUE)
@@ -41,7 +45,8 @@ class Channel:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        # Numbers go on growing over a restart, so that a reader who comes back sees a gap and refetches.
+        # Numbers go on growing over a restart, so that a reader who comes back sees a gap and
+        refetches.
         self.seq = int(time.time() * 1000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()

@@ -41,9 +41,10 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     moment: str
     clock: str
     parts: tuple[Part, ...]
-    previous: HolderView | None
     holder: HolderView | None
-    names_holder: bool  # False where the holder is not what changed
+    from_to: bool  # whether the holder is what changed: then from `previous` to `next`
+    previous: HolderView | None
+    next: HolderView | None
     gap: str
     gap_is_long: bool
     window: str
@@ -87,11 +88,14 @@ _ICONS = {
     ChangeType.DELETED: "st-deleted",
 }
 _KEEPS_HOLDER = (ChangeType.RECONFIGURED, ChangeType.RECOVERED, ChangeType.RESTARTED)
+_TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED)
 
 
 def change_line(change: Change, now: datetime) -> ChangeLine:
     """One change as of now."""
     gap = change.gap_seconds
+    to_nobody = change.change in _TO_NOBODY
+    last = change.previous_holder or (change.holder if to_nobody else None)
     return ChangeLine(
         key=f"{change.namespace}/{change.name}",
         namespace=change.namespace,
@@ -105,9 +109,10 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         moment=when(change.at, now),
         clock=clock(change.at),
         parts=sentence(change),
-        previous=holder_view(change.previous_holder),
         holder=holder_view(change.holder),
-        names_holder=change.change not in _KEEPS_HOLDER,
+        from_to=change.change not in _KEEPS_HOLDER,
+        previous=holder_view(last),
+        next=None if to_nobody else holder_view(change.holder),
         gap="" if gap is None else age(gap),
         gap_is_long=gap is not None and gap >= LONG_GAP,
         window=_window(change, now),
@@ -121,7 +126,9 @@ def sentence(change: Change) -> tuple[Part, ...]:
     parts = [*_TELLERS[change.change](change), Part(".")]
     if change.missed:
         parts.append(Part(" "))
-        parts.append(Part(f"{counted(change.missed, 'change')} of holder before it not seen.", "bad"))
+        parts.append(
+            Part(f"{counted(change.missed, 'change')} of holder before it not seen.", "bad")
+        )
     return tuple(parts)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from dashboard.presenters.words import age
-from leases.domain.phase import late_after
+from leases.domain.phase import Phase, late_after
 from leases.tracking.tracked import Tracked
 
 RING = 188.5  # circumference of the ring, r = 30
@@ -43,7 +43,7 @@ def numbers(tracked: Tracked) -> list[float | None]:
 
 def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
     """None for a Lease that nobody holds."""
-    if tracked.lease.holder is None:
+    if tracked.phase is Phase.VACANT:
         return None
     observed, duration, late = numbers(tracked)
     elapsed = max(0.0, (now - tracked.observed_at).total_seconds())

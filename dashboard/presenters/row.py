@@ -8,8 +8,9 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.presenters.freshness import Freshness, freshness
-from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.holder import HolderView, holder_of, holder_view
 from dashboard.presenters.words import age, thousands, when
+from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
 
@@ -29,6 +30,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     namespace: str
     name: str
+    domain: str  # the end of `name` that all nodes share, drawn quietly
     url: str
     phase: str
     kind: str
@@ -40,6 +42,10 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     fresh: Freshness | None
     transitions: str
 
+    @property
+    def host(self) -> str:
+        return self.name.removesuffix(self.domain) if self.domain else self.name
+
 
 def lease_url(cluster: str, namespace: str, name: str) -> str:
     return reverse("lease", args=[cluster, namespace, name])
@@ -48,19 +54,28 @@ def lease_url(cluster: str, namespace: str, name: str) -> str:
 def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
     """One Lease as of now."""
     meta, spec = tracked.lease.metadata, tracked.lease.spec
-    held = tracked.held_since if tracked.lease.holder else None
+    held = None if tracked.phase is Phase.VACANT else tracked.held_since
     return RowView(
         key=f"{meta.namespace}/{meta.name}",
         namespace=meta.namespace,
         name=meta.name,
+        domain=_domain(tracked),
         url=lease_url(cluster, meta.namespace, meta.name),
         phase=tracked.phase.value,
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
-        holder=holder_view(tracked.lease.holder),
+        holder=holder_view(holder_of(tracked)),
         held_since=held.timestamp() if held else None,
         held_for=age((now - held).total_seconds()) if held else "",
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
         fresh=freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
     )
+
+
+def _domain(tracked: Tracked) -> str:
+    """A node's name beside its host: `.eu-central-1`."""
+    if tracked.kind is not Kind.HEARTBEAT:
+        return ""
+    _, dot, domain = tracked.lease.metadata.name.partition(".")
+    return dot + domain

@@ -1,0 +1,1 @@
+"""What templates need beside Django's own. Tests: tests/dashboard."""

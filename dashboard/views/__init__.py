@@ -1,0 +1,1 @@
+"""One file per page; access on the first line. Tests: tests/dashboard."""

@@ -22,5 +22,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         return refusal
     if not request.user.has_perm("leases.view_edit"):  # type: ignore[union-attr]
         raise PermissionDenied(f"{request.user} may not read the audit trail.")
-    page = Paginator(Edit.objects.order_by("-at", "-id"), PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(Edit.objects.order_by("-at", "-id"), PER_PAGE).get_page(
+        request.GET.get("page")
+    )
     return render(request, "audit/index.html", {"edits": page.object_list, "page": page})

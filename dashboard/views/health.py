@@ -20,7 +20,8 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 once the database answers and every cluster has been listed; else 503, a line per reason."""
+    """200 once the database answers and every cluster has been listed; else 503, a line per
+    reason."""
     problems = [
         f"cluster {cluster.name}: {cluster.store.connection.state.value}. "
         f"{cluster.store.connection.detail}".strip()

@@ -1,9 +1,9 @@
-"""The edit form of one Lease: check, dry run, preview, confirm. The row itself changes when the watch says so."""
+"""The edit form of one Lease: check, dry run, preview, confirm. The row itself changes when the
+watch says so."""
 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from dashboard import runtime
 from dashboard.access import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
-from dashboard.presenters import present_row
+from dashboard.presenters.row import row_view
 from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, Preview, TermMoved, edit_lease, preview
@@ -101,7 +101,7 @@ class EditPage:
 
     async def _preview(self, form: EditLeaseForm) -> PreviewView:
         seen: Preview = await preview(
-            self._client(),
+            self.cluster.writer,
             self.key,
             form.wanted(),
             seen_term=form.cleaned_data["seen_term"],
@@ -121,26 +121,21 @@ class EditPage:
             at=self.now,
         )
         await edit_lease(
-            self._client(),
+            self.cluster.writer,
             form.wanted(),
             intent=intent,
             seen_term=form.cleaned_data["seen_term"],
             clock=runtime.utc_now,
         )
 
-    def _client(self) -> runtime.LeaseClient:
-        if self.cluster.client is None:
-            detail = self.cluster.store.connection.detail
-            raise ApiError(runtime.no_connection(self.cluster.name, detail))
-        return self.cluster.client
-
     async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
-        """Somebody else holds it now: say who, beside what was typed; the next submit is for that term."""
+        """Somebody else holds it now: say who, beside what was typed; the next submit is for
+        that term."""
         data = form.data.copy()
         data["seen_term"] = term_of(current)
         fresh = EditLeaseForm(data)
         tracked = msgspec.structs.replace(self.tracked, lease=current)
-        return await self.draw(fresh, conflict=present_row(tracked, self.now), status=409)
+        return await self.draw(fresh, conflict=row_view(self.cluster.name, tracked, self.now), status=409)
 
     async def _draw_error(self, form: EditLeaseForm, error: ApiError) -> HttpResponse:
         unplaced = []
@@ -170,11 +165,9 @@ class EditPage:
         context = {
             "form": form,
             "lease": self.tracked,
-            "row": present_row(self.tracked, self.now),
+            "row": row_view(self.cluster.name, self.tracked, self.now),
             "preview": preview,
             "conflict": conflict,
             "error": error,
         }
-        return await sync_to_async(render)(
-            self.request, "leases/edit.html", context, status=status
-        )
+        return await sync_to_async(render)(self.request, "leases/edit.html", context, status=status)

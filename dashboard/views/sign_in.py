@@ -14,8 +14,9 @@ from django.views.decorators.http import require_GET
 LINK_SECONDS = 3600
 _signer = TimestampSigner(salt="leaseboard.sign-in")
 
-USED = "This sign-in link has been used. Sign in with your password, or restart the server for a new link."
-EXPIRED = "This sign-in link has expired. Restart the server for a new link, or sign in with your password."
+WAY_OUT = "Sign in with your password, or restart the server for a new link."
+USED = f"This sign-in link has been used. {WAY_OUT}"
+EXPIRED = f"This sign-in link has expired. {WAY_OUT}"
 WRONG = "This is not a sign-in link of this server. Copy the whole link that the server printed."
 
 

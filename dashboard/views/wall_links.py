@@ -63,8 +63,7 @@ def _presented(request: HttpRequest) -> list[dict[str, Any]]:
             "created_at": link.created_at,
             "expires_at": link.expires_at,
             "revoked_at": link.revoked_at,
-            "open": link.revoked_at is None
-            and (link.expires_at is None or now < link.expires_at),
+            "open": link.revoked_at is None and (link.expires_at is None or now < link.expires_at),
             "url": request.build_absolute_uri(url_of(link, cluster=first)),
         }
         for link in WallLink.objects.order_by("-created_at")

@@ -1,4 +1,5 @@
 """The writes: one file per action, each in the order access, term, dry run or write, audit.
 
-May import `leases.kube`, `leases.history`, `leases.models` and `leases.domain`. Tests: tests/actions.
+May import `leases.kube`, `leases.history`, `leases.models` and `leases.domain`. Tests:
+tests/actions.
 """

@@ -1,4 +1,5 @@
-"""The audit trail: a row before the call that says what is intended, closed after it with the outcome.
+"""The audit trail: a row before the call that says what is intended, closed after it with the
+outcome.
 
 A process that dies in between leaves an open row, never silence.
 """

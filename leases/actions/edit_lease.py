@@ -37,11 +37,11 @@ async def preview(
     client: LeaseClient, key: ObjectName, wanted: Edit, *, seen_term: str, now: datetime
 ) -> Preview:
     """Ask the server with dryRun=All. Raises TermMoved, or ApiError with its causes."""
-    before = await client.get_object(key)
+    before = await client.raw_get(key)
     current = msgspec.convert(before, Lease, strict=False)
     _check_term(current, seen_term)
     patch = merge_patch(current, wanted, now=now)
-    return Preview(before, await client.patch_object(key, patch, dry_run=True))
+    return Preview(before, await client.raw_patch(key, patch, dry_run=True))
 
 
 async def edit_lease(
@@ -54,7 +54,8 @@ async def edit_lease(
 ) -> None:
     """Write the edit and its audit row.
 
-    A renewal between reading and writing is no conflict of ours: read again and try again, as long as the
+    A renewal between reading and writing is no conflict of ours: read again and try again, as
+    long as the
     term is the one that was shown. Raises TermMoved, or ApiError.
     """
     current = await client.get(intent.key)

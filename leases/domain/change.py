@@ -1,16 +1,24 @@
 """The changes that history remembers, and how two sights of one Lease become them.
 
-The words and their conditions are those of README's "Changes".
+The words and their conditions are those of README's "Changes". What a write did is told by holder,
+acquireTime and uid; leaseTransitions is evidence only (client-go leaderelection.go, tryAcquireOrRenew and
+release, and everybody else's miscounting).
 """
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
 from leases.domain.kind import Kind
+from leases.domain.known_writers import HEARTBEAT_ANNOTATIONS
+from leases.domain.lease import Lease
+from leases.domain.phase import Phase, runs_out_at
+from leases.domain.sighting import Sighting, renewal_moved, written_at
 
 
 class ChangeType(StrEnum):
@@ -28,6 +36,17 @@ class ChangeType(StrEnum):
     DELETED = "deleted"
 
 
+# client-go adds one to leaseTransitions when somebody acquires, and at no other time.
+_COUNTED_ONCE = {
+    ChangeType.ACQUIRED,
+    ChangeType.TAKEN_OVER,
+    ChangeType.REPLACED,
+    ChangeType.RESTARTED,
+}
+# What a Lease has once in its life, whichever write told it.
+_ONCE = {ChangeType.CREATED, ChangeType.DELETED}
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing worth remembering. Field names are the contract of the JSON and CSV exports."""
 
@@ -37,14 +56,241 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     uid: str
     kind: Kind
     change: ChangeType
-    at: datetime
-    observed_at: datetime
+    at: datetime  # when it happened; of an inferred one the best estimate
+    observed_at: datetime  # our clock when we came to know it; ends the window of an inferred one
     holder: str | None = None
     previous_holder: str | None = None
-    resource_version: str = ""
+    resource_version: str = ""  # of the write; empty when none did it
     transitions: int | None = None
     missed: int = 0
     inferred: bool = False
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
+    renewal: str = ""  # of `expired`: the renewal that ran out, for its identity; not exported
+
+
+class Known(Protocol):
+    """What is known of a Lease before the next sight of it."""
+
+    @property
+    def lease(self) -> Lease: ...
+    @property
+    def holder(self) -> str | None:
+        """Who counts as the holder."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def phase(self) -> Phase: ...
+    @property
+    def observed_at(self) -> datetime: ...
+    @property
+    def gap_since(self) -> datetime | None: ...
+    @property
+    def settled(self) -> bool:
+        """Whether the present holder has renewed since it came."""
+
+    @property
+    def skew_seconds(self) -> float | None: ...
+
+
+def identity(change: Change) -> str:
+    """What makes a change unique in its Lease's history, whoever writes it and however often."""
+    if change.change in _ONCE:
+        return f"{change.uid} {change.change}"
+    if change.change is ChangeType.EXPIRED:
+        renewal = f"{change.holder} {change.renewal}".encode()
+        return f"{change.uid} expired {hashlib.sha256(renewal).hexdigest()[:32]}"
+    return f"{change.uid} {change.change} {change.resource_version}"
+
+
+def appeared(
+    cluster: str,
+    lease: Lease,
+    *,
+    holder: str | None,
+    kind: Kind,
+    seen: Sighting,
+    at: datetime,
+    gap_since: datetime | None,
+) -> Change:
+    """`created`; `gap_since` is when the Lease of this name before it was last validly held."""
+    ends_gap = holder is not None and not seen.inferred
+    return _told(
+        ChangeType.CREATED,
+        cluster,
+        lease,
+        kind=kind,
+        seen=seen,
+        at=at,
+        holder=holder,
+        gap_since=gap_since if ends_gap else None,
+    )
+
+
+def vanished(
+    cluster: str, before: Known, last: Lease, *, seen: Sighting, at: datetime
+) -> Change:
+    """`deleted`; `last` is the Lease as the deletion told it, or as it was known."""
+    return _told(
+        ChangeType.DELETED,
+        cluster,
+        last,
+        kind=before.kind,
+        seen=seen,
+        at=at,
+        previous=before.holder,
+    )
+
+
+def ran_out(
+    cluster: str, before: Known, *, at: datetime, now: datetime, unseen_since: datetime | None
+) -> Change:
+    """`expired` at `at`; `unseen_since` is set when it fell into a time in which we saw nothing."""
+    spec = before.lease.spec
+    change = _told(
+        ChangeType.EXPIRED,
+        cluster,
+        before.lease,
+        kind=before.kind,
+        seen=Sighting(now=now, since=unseen_since, inferred=unseen_since is not None),
+        at=at,
+        holder=before.holder,
+        previous=before.holder,
+    )
+    renewed = spec.renew_time.isoformat() if spec.renew_time else ""
+    return msgspec.structs.replace(
+        change, resource_version="", renewal=f"{renewed} {spec.lease_duration_seconds}"
+    )
+
+
+def compare(
+    cluster: str, before: Known, after: Lease, *, holder: str | None, kind: Kind, seen: Sighting
+) -> tuple[Change, ...]:
+    """What happened between what was known and a later sight of the same uid.
+
+    `holder` and `kind` are those that count now. A run-out that was due before must have been told already,
+    unless `seen.inferred`, for which none is invented.
+    """
+    at, sure = written_at(before, after, seen)
+    types = _types(before, after, holder, at)
+    missed = _missed(types[0], before.lease, after) if types else 0
+    return tuple(
+        _told(
+            change,
+            cluster,
+            after,
+            kind=kind,
+            seen=seen,
+            at=at,
+            holder=holder,
+            previous=before.holder,
+            missed=missed if index == 0 else 0,
+            gap_since=before.gap_since if _ends_gap(change) and sure else None,
+            fields=reconfigured_fields(before.lease, after)
+            if change is ChangeType.RECONFIGURED
+            else (),
+        )
+        for index, change in enumerate(types)
+    )
+
+
+def _ends_gap(change: ChangeType) -> bool:
+    return change in _COUNTED_ONCE or change is ChangeType.RECOVERED
+
+
+def _types(before: Known, after: Lease, holder: str | None, at: datetime) -> list[ChangeType]:
+    if holder != before.holder:
+        return [_of_holder(before, holder, at)]
+    types = []
+    renewed = after.spec.renew_time != before.lease.spec.renew_time
+    if holder is not None:
+        if _acquired_anew(before, after):
+            types.append(ChangeType.RESTARTED)
+        elif before.phase is Phase.EXPIRED and renewal_moved(before.lease, after):
+            types.append(ChangeType.RECOVERED)
+    first_renewal = renewed and not before.settled and holder is not None
+    if not first_renewal and reconfigured_fields(before.lease, after):
+        types.append(ChangeType.RECONFIGURED)
+    return types
+
+
+def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
+    if holder is None:
+        return ChangeType.RELEASED
+    if before.holder is None:
+        return ChangeType.ACQUIRED
+    runs_out = runs_out_at(before.lease, before.observed_at)
+    valid = runs_out is None or at < runs_out
+    return ChangeType.REPLACED if valid else ChangeType.TAKEN_OVER
+
+
+def _acquired_anew(before: Known, after: Lease) -> bool:
+    """A new acquireTime under the old name; the one that a new holder's first renewal adds is not new."""
+    acquired, earlier = after.spec.acquire_time, before.lease.spec.acquire_time
+    if acquired is None or acquired == earlier:
+        return False
+    return earlier is not None or before.settled
+
+
+def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
+    """Which of duration, strategy, preferredHolder, labels and annotations differ, in Kubernetes' names."""
+    old, new = before.spec, after.spec
+    differ = {
+        "leaseDurationSeconds": old.lease_duration_seconds != new.lease_duration_seconds,
+        "strategy": (old.strategy or None) != (new.strategy or None),
+        "preferredHolder": (old.preferred_holder or None) != (new.preferred_holder or None),
+        "labels": (before.metadata.labels or {}) != (after.metadata.labels or {}),
+        "annotations": _lasting(before.metadata.annotations)
+        != _lasting(after.metadata.annotations),
+    }
+    return tuple(name for name, differs in differ.items() if differs)
+
+
+def _lasting(annotations: dict[str, str] | None) -> dict[str, str]:
+    """Annotations without those that are stamped as a sign of life."""
+    return {k: v for k, v in (annotations or {}).items() if k not in HEARTBEAT_ANNOTATIONS}
+
+
+def _missed(change: ChangeType, before: Lease, after: Lease) -> int:
+    old, new = before.spec.lease_transitions, after.spec.lease_transitions
+    if old is None or new is None:
+        return 0
+    return max(0, new - old - (change in _COUNTED_ONCE))
+
+
+def _told(
+    change: ChangeType,
+    cluster: str,
+    lease: Lease,
+    *,
+    kind: Kind,
+    seen: Sighting,
+    at: datetime,
+    holder: str | None = None,
+    previous: str | None = None,
+    missed: int = 0,
+    gap_since: datetime | None = None,
+    fields: tuple[str, ...] = (),
+) -> Change:
+    meta = lease.metadata
+    return Change(
+        cluster=cluster,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        kind=kind,
+        change=change,
+        at=at,
+        observed_at=seen.now,
+        holder=holder,
+        previous_holder=previous,
+        resource_version=meta.resource_version,
+        transitions=lease.spec.lease_transitions,
+        missed=missed,
+        inferred=seen.inferred,
+        inferred_since=seen.since if seen.inferred else None,
+        gap_seconds=None if gap_since is None else max(0.0, (at - gap_since).total_seconds()),
+        fields=fields,
+    )

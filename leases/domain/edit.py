@@ -16,14 +16,16 @@ RELEASED_SECONDS = 1
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is to hold the Lease (None: nobody) and how long a renewal lasts (seconds; None: untimed)."""
+    """Who is to hold the Lease (None: nobody) and how long a renewal lasts (seconds; None:
+    untimed)."""
 
     holder: str | None
     duration_seconds: int | None
 
 
 def term_of(lease: Lease) -> str:
-    """One holder's unbroken possession as one word: it stays the same over renewals and changes with the term."""
+    """One holder's unbroken possession as one word: it stays the same over renewals and changes
+    with the term."""
     acquired = lease.spec.acquire_time
     parts = (
         lease.uid,
@@ -45,7 +47,8 @@ def changes_nothing(current: Lease, wanted: Edit) -> bool:
 def merge_patch(current: Lease, wanted: Edit, *, now: datetime) -> dict[str, Any]:
     """The patch that makes the Lease say what is wanted, guarded by its resourceVersion.
 
-    A new holder begins a term now and counts as a transition. Nobody is written as "" and never as null,
+    A new holder begins a term now and counts as a transition. Nobody is written as "" and never
+    as null,
     with a duration of 1 s unless another was asked for: what client-go writes on release.
     """
     spec: dict[str, Any] = {}

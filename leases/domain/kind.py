@@ -1,8 +1,17 @@
-"""What a Lease is for, and the reason why we think so."""
+"""What a Lease is for, and the reason why we think so.
+
+The first rule that fits wins; the rules are those of README's "Kinds", an admin's override stands above them.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+from leases.domain.holder import is_uuid
+from leases.domain.known_writers import known_writer
+from leases.domain.lease import Lease
+
+NODE_LEASES = "kube-node-lease"
 
 
 class Kind(StrEnum):
@@ -13,3 +22,96 @@ class Kind(StrEnum):
     IDENTITY = "identity"
     LOCK = "lock"
     UNKNOWN = "unknown"
+
+
+Verdict = tuple[Kind, str]
+
+
+def classify(lease: Lease, previous: Kind | None) -> Verdict:
+    """The kind of a Lease and the reason in words.
+
+    `previous` is the kind it had while somebody held it, None when nobody ever did. A vacant Lease keeps it.
+    What looks like a lock by never having been renewed is to be judged again at its first renewal.
+    """
+    if lease.holder is None and previous is not None:
+        return previous, "vacant: it keeps the kind it had while held"
+    return (
+        _by_strategy(lease)
+        or _by_known_writer(lease)
+        or _by_node_owner(lease)
+        or _by_node_namespace(lease)
+        or _by_own_name(lease)
+        or _by_shape(lease, previous)
+        or (Kind.UNKNOWN, "nothing in it tells what it is for")
+    )
+
+
+def _by_strategy(lease: Lease) -> Verdict | None:
+    if not lease.spec.strategy:
+        return None
+    return Kind.ELECTION, f"strategy {lease.spec.strategy} is set: coordinated election"
+
+
+def _by_known_writer(lease: Lease) -> Verdict | None:
+    writer = known_writer(lease)
+    return (Kind(writer.kind), f"{writer.mark}: {writer.source}") if writer else None
+
+
+def _by_node_owner(lease: Lease) -> Verdict | None:
+    """kubelets, and those who renew or lock in the name of a Node."""
+    node = next((o.name for o in lease.metadata.owner_references or () if o.kind == "Node"), None)
+    if node is None:
+        return None
+    if lease.spec.acquire_time and lease.holder not in {None, node, lease.metadata.name}:
+        return Kind.LOCK, f"owned by Node {node}, but acquired by another"
+    return Kind.HEARTBEAT, f"owned by Node {node}"
+
+
+def _by_node_namespace(lease: Lease) -> Verdict | None:
+    if lease.metadata.namespace != NODE_LEASES:
+        return None
+    spec = lease.spec
+    elected = spec.acquire_time is not None and spec.lease_transitions is not None
+    if elected and lease.holder != lease.metadata.name:
+        return None
+    return Kind.HEARTBEAT, f"in {NODE_LEASES}, where kubelets renew"
+
+
+def _by_own_name(lease: Lease) -> Verdict | None:
+    holder, spec = lease.holder, lease.spec
+    if holder is None:
+        return None
+    if holder == lease.metadata.name:
+        return Kind.HEARTBEAT, "the holder is the Lease's own name"
+    owners = {owner.name for owner in lease.metadata.owner_references or ()}
+    if holder in owners and spec.acquire_time is None and spec.lease_transitions is None:
+        return Kind.HEARTBEAT, "the holder is its owner, and it is never acquired"
+    return None
+
+
+def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
+    """By which of the five fields are set; a new holder who has not renewed yet makes an election no lock."""
+    spec = lease.spec
+    renewed, acquired = spec.renew_time, spec.acquire_time
+    if lease.holder and renewed is None and spec.lease_duration_seconds is None:
+        return Kind.LOCK, "a holder without renewTime and duration: it must be given back"
+    if spec.lease_transitions is not None:
+        if acquired or renewed:
+            return Kind.ELECTION, "leaseTransitions counts its holders"
+        return None
+    if acquired and renewed and spec.lease_duration_seconds is not None:
+        if renewed > acquired or previous is Kind.ELECTION:
+            return Kind.ELECTION, "acquired and renewed since"
+        return Kind.LOCK, "acquired, and not renewed since"
+    return _by_renewal_alone(lease) if renewed and not acquired else None
+
+
+def _by_renewal_alone(lease: Lease) -> Verdict | None:
+    holder = lease.holder
+    if holder is None:
+        return Kind.HEARTBEAT, "renewed without ever naming a holder"
+    if not lease.metadata.name.endswith(f"-{holder}"):
+        return None
+    if is_uuid(holder):
+        return Kind.IDENTITY, "only renewed, and its name ends in the holder, a UUID"
+    return Kind.HEARTBEAT, "only renewed, and its name ends in the holder"

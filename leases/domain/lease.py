@@ -1,6 +1,7 @@
 """What a Lease says, in Kubernetes' own shape and decoded straight from the bytes.
 
-Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only the fields
+Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only the
+fields
 that a rule or a page reads are here; the decoder skips the rest (managedFields above all).
 """
 

@@ -1,8 +1,23 @@
-"""Where a Lease stands now."""
+"""Where a Lease stands now, when that turns next, and why: judged as client-go's contenders judge it.
+
+The clock is ours: a Lease lasts leaseDurationSeconds from the moment we saw its last renewal, whatever the
+holder's own clock wrote into renewTime (client-go leaderelection.go, isLeaseValid).
+"""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
+
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease
+
+ENOUGH_RENEWALS = 3  # seen, before the learned cadence is trusted
+DEADLINE_SHARE = 2 / 3  # client-go's default renew deadline: 10 s of 15 s
+CADENCES = 2.0  # an age of more than so many intervals is late
+SLACK = 1.0  # seconds a renewal may always be overdue
 
 
 class Phase(StrEnum):
@@ -13,3 +28,156 @@ class Phase(StrEnum):
     EXPIRED = "expired"
     VACANT = "vacant"
     UNTIMED = "untimed"
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A phase with its numbers in one sentence, and what the wall clock says of renewTime.
+
+    `wall_clock_expired` is the verdict of controllers that trust renewTime; None when it cannot run out.
+    """
+
+    phase: Phase
+    text: str
+    wall_clock_expired: bool | None
+
+
+def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
+    """Who counts as the holder: the one named, or for a heartbeat that never names one its own name.
+
+    `named`: the Lease has named a holder before, so that no name now means nobody.
+    """
+    if lease.spec.holder_identity:
+        return lease.spec.holder_identity
+    return lease.metadata.name if kind is Kind.HEARTBEAT and not named else None
+
+
+def runs_out_at(lease: Lease, observed_at: datetime) -> datetime | None:
+    """The first moment at which others may take it; None when it cannot run out."""
+    seconds = lease.spec.lease_duration_seconds
+    if seconds is None or lease.spec.renew_time is None:
+        return None
+    return observed_at + timedelta(seconds=seconds)
+
+
+def late_after(
+    duration_seconds: int | None, cadence_seconds: float | None, renewals_seen: int
+) -> float | None:
+    """The age in seconds beyond which a held Lease is late; None when it cannot be."""
+    if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
+        return max(CADENCES * cadence_seconds, cadence_seconds + SLACK)
+    return None if duration_seconds is None else DEADLINE_SHARE * duration_seconds
+
+
+def phase_of(
+    lease: Lease,
+    *,
+    observed_at: datetime,
+    cadence_seconds: float | None,
+    renewals_seen: int,
+    kind: Kind,
+    now: datetime,
+    named: bool = False,
+) -> Phase:
+    """Where a Lease stands at `now`, by product rule: vacant, untimed, expired, late or held."""
+    if counted_holder(lease, kind, named=named) is None:
+        return Phase.VACANT
+    runs_out = runs_out_at(lease, observed_at)
+    if runs_out is not None and now >= runs_out:
+        return Phase.EXPIRED
+    late = _late_from(lease, observed_at, cadence_seconds, renewals_seen)
+    if late is not None and now >= late:
+        return Phase.LATE
+    return Phase.UNTIMED if runs_out is None else Phase.HELD
+
+
+def next_turn(
+    lease: Lease,
+    *,
+    observed_at: datetime,
+    cadence_seconds: float | None,
+    renewals_seen: int,
+    phase: Phase,
+) -> datetime | None:
+    """The first moment at which the phase is another unless somebody writes; None when it stays."""
+    if phase in {Phase.VACANT, Phase.EXPIRED}:
+        return None
+    runs_out = runs_out_at(lease, observed_at)
+    if phase is Phase.LATE:
+        return runs_out
+    late = _late_from(lease, observed_at, cadence_seconds, renewals_seen)
+    return min((turn for turn in (late, runs_out) if turn is not None), default=None)
+
+
+def _late_from(
+    lease: Lease, observed_at: datetime, cadence_seconds: float | None, renewals_seen: int
+) -> datetime | None:
+    """The first moment that is later than the age beyond which it is late."""
+    timed = lease.spec.renew_time is not None
+    duration = lease.spec.lease_duration_seconds if timed else None
+    seconds = late_after(duration, cadence_seconds, renewals_seen)
+    if seconds is None:
+        return None
+    return observed_at + timedelta(seconds=seconds) + timedelta.resolution
+
+
+def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
+    """What a controller that trusts renewTime would say; None when it cannot run out."""
+    renewed, seconds = lease.spec.renew_time, lease.spec.lease_duration_seconds
+    if renewed is None or seconds is None:
+        return None
+    return renewed + timedelta(seconds=seconds) < now
+
+
+def explain(
+    lease: Lease,
+    *,
+    observed_at: datetime,
+    cadence_seconds: float | None,
+    renewals_seen: int,
+    kind: Kind,
+    now: datetime,
+    named: bool = False,
+) -> Explanation:
+    """The phase at `now` with its numbers: "renewed 17.2 s ago; lasts 15 s; others may take it since 2.2 s"."""
+    phase = phase_of(
+        lease,
+        observed_at=observed_at,
+        cadence_seconds=cadence_seconds,
+        renewals_seen=renewals_seen,
+        kind=kind,
+        now=now,
+        named=named,
+    )
+    parts = _parts(lease, phase, observed_at, cadence_seconds, renewals_seen, now)
+    return Explanation(
+        phase=phase, text="; ".join(parts), wall_clock_expired=wall_clock_expired(lease, now)
+    )
+
+
+def _parts(
+    lease: Lease,
+    phase: Phase,
+    observed_at: datetime,
+    cadence_seconds: float | None,
+    renewals_seen: int,
+    now: datetime,
+) -> list[str]:
+    if phase is Phase.VACANT:
+        return ["nobody holds it"]
+    spec = lease.spec
+    age = (now - observed_at).total_seconds()
+    parts = [f"renewed {age:.1f} s ago" if spec.renew_time else "never renewed"]
+    if phase is Phase.LATE:
+        if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
+            parts.append(f"due every {cadence_seconds:.1f} s")
+        else:
+            parts.append(f"late after {late_after(spec.lease_duration_seconds, None, 0):.1f} s")
+    runs_out = runs_out_at(lease, observed_at)
+    if runs_out is None:
+        missing = "leaseDurationSeconds" if spec.lease_duration_seconds is None else "renewTime"
+        return [*parts, f"without {missing} it cannot run out"]
+    parts.append(f"lasts {spec.lease_duration_seconds} s")
+    left = (runs_out - now).total_seconds()
+    if phase is Phase.EXPIRED:
+        return [*parts, f"others may take it since {-left:.1f} s"]
+    return [*parts, f"others may take it in {left:.1f} s"]

@@ -31,7 +31,8 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 def load(cluster: str) -> Checkpoint | None:
-    """What an earlier run wrote down, or None when this cluster was never watched to the end of a list."""
+    """What an earlier run wrote down, or None when this cluster was never watched to the end of
+    a list."""
     watch = WatchRecord.objects.filter(cluster=cluster).first()
     if watch is None:
         return None

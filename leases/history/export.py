@@ -1,4 +1,5 @@
-"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays constant."""
+"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays
+constant."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def as_item(change: Change) -> dict[str, Any]:
     return item
 
 
-def changes(cluster: str | None, wanted: HistoryFilter, *, newest_first: bool = False) -> Iterator[Change]:
+def changes(
+    cluster: str | None, wanted: HistoryFilter, *, newest_first: bool = False
+) -> Iterator[Change]:
     """Matching changes, oldest first unless told otherwise, a chunk in memory at a time."""
     order = ("-at", "-id") if newest_first else ("at", "id")
     rows = matching(cluster, wanted).order_by(*order)

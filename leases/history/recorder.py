@@ -1,7 +1,10 @@
-"""Changes and states on their way to the database: queued on the event loop, written in batches by one thread.
+"""Changes and states on their way to the database: queued on the event loop, written in batches
+by one thread.
 
-Each batch is one transaction that holds the changes, the states they led to and the resourceVersion they
-reach, so that a process killed at any instant finds, on its next start, exactly what it still has to infer.
+Each batch is one transaction that holds the changes, the states they led to and the
+resourceVersion they
+reach, so that a process killed at any instant finds, on its next start, exactly what it still
+has to infer.
 A change has a unique identity: writing it again, by a retry or another replica, adds nothing.
 """
 
@@ -12,6 +15,8 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from django.db import DatabaseError, connection, transaction
@@ -23,6 +28,8 @@ from leases.history import checkpoint
 from leases.history.rows import to_row
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
 STATE_DELAY = 2.0  # seconds between writing states that only were renewed
@@ -48,7 +55,8 @@ class _Batch(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """One per process. `record` never blocks; `run` writes until `close`, which waits for the last batch."""
+    """One per process. `record` never blocks; `run` writes until `close`, which waits for the
+    last batch."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
@@ -112,8 +120,12 @@ class Recorder:
         self._closing = True
         self._wake.set()
         await writing
-        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        await self.in_thread(connection.close)
         self._thread.shutdown()
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run other work on the database where it cannot collide with our own."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _take(self, source: Source) -> _Batch | None:
         """Everything queued for a cluster, with the states as they are at this very instant."""
@@ -133,11 +145,10 @@ class Recorder:
         return _Batch(cluster, changes, states, version, source.now())
 
     async def _write_surely(self, batch: _Batch) -> None:
-        loop = asyncio.get_running_loop()
         attempt = 0
         while True:
             try:
-                await loop.run_in_executor(self._thread, _write, batch)
+                await self.in_thread(partial(_write, batch))
             except DatabaseError as error:
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1

@@ -11,7 +11,7 @@ from leases.domain.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.phase import Phase
+from leases.domain.phase import Phase, counted_holder, runs_out_at
 
 
 class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -29,10 +29,24 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     held_since: datetime | None = None  # start of the present term; None while nobody holds
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     skew_seconds: float | None = None  # median of receipt minus renewTime for this holder
+    settled: bool = False  # the present holder has renewed since it came
+    named: bool = False  # it has named a holder at some time, so that no name means nobody
+    intervals: tuple[float, ...] = ()  # the last between renewals, in seconds: the cadence is their median
+    lags: tuple[float, ...] = ()  # the last of receipt minus renewTime: the skew is their median
 
     @property
     def key(self) -> ObjectName:
         return self.lease.key
+
+    @property
+    def holder(self) -> str | None:
+        """Who counts as the holder: a heartbeat that never names one is held by its own name."""
+        return counted_holder(self.lease, self.kind, named=self.named)
+
+    @property
+    def runs_out_at(self) -> datetime | None:
+        """The first moment at which others may take it; None when it cannot run out or nobody holds it."""
+        return None if self.holder is None else runs_out_at(self.lease, self.observed_at)
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):

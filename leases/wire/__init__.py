@@ -1,4 +1,4 @@
-"""The bytes: lines, events, lists, Status and times of the Kubernetes API, both ways; no sockets.
+"""The bytes: lines, watch events, lists, Status and its errors, MicroTime; no sockets.
 
 May import `leases.domain` and msgspec. Tests: tests/wire.
 """

@@ -1,11 +1,20 @@
 """metav1.MicroTime and metav1.Time: RFC 3339 with six digits of fraction, and with none.
 
-Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go.
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Reading follows Go's time.Parse
+for the two layouts, with its words for what is wrong, because clients see those words.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+
+MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+SECOND_LAYOUT = "2006-01-02T15:04:05Z07:00"
+_PLAIN_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_PLAIN_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_ZERO = "0001-01-01T00:00:00"
 
 
 def format_microtime(moment: datetime) -> str:
@@ -16,3 +25,162 @@ def format_microtime(moment: datetime) -> str:
 def format_time(moment: datetime) -> str:
     """An aware moment as Kubernetes writes a Time, cut to seconds: `2026-11-20T12:04:23Z`."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def normal_microtime(text: str) -> str | None:
+    """Any text that is read as a MicroTime in the form it is written back; None is the zero time.
+
+    Raises ValueError with Go's message.
+    """
+    return _normal(text, micro=True)
+
+
+def normal_time(text: str) -> str | None:
+    """Any text that is read as a Time in the form it is written back; None is the zero time.
+
+    Raises ValueError with Go's message.
+    """
+    return _normal(text, micro=False)
+
+
+def _normal(text: str, *, micro: bool) -> str | None:
+    if (_PLAIN_MICRO if micro else _PLAIN_SECOND).fullmatch(text):
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            pass  # the year 0, or a field out of range: the slow way tells which
+        else:
+            zero = text.startswith(_ZERO) and not (micro and "000000Z" != text[20:])
+            return None if zero else text
+    return _Reading(text, micro=micro).normal()
+
+
+class _Reading:
+    """One text on its way through a layout, as Go's time.parse goes."""
+
+    def __init__(self, text: str, *, micro: bool) -> None:
+        self.text = text
+        self.rest = text
+        self.micro = micro
+
+    def normal(self) -> str | None:
+        year = self._year()
+        month = self._field("-", "01", "month", low=1, high=12)
+        day = self._field("-", "02", "day", low=0, high=99)
+        hour = self._field("T", "15", "hour", high=23, fixed=False)
+        minute = self._field(":", "04", "minute", high=59)
+        second = self._field(":", "05", "second", high=59)
+        nanos = self._fraction()
+        offset = self._zone()
+        if self.rest:
+            raise self._wrong(f": extra text: {_quoted(self.rest)}")
+        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        last = 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
+        if not 1 <= day <= last:
+            raise self._wrong(": day out of range")
+        seconds = _day_number(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
+        return _written(seconds - offset, nanos, micro=self.micro)
+
+    def _wrong(self, what: str) -> ValueError:
+        return ValueError(f"parsing time {_quoted(self.text)}{what}")
+
+    def _unread(self, rest: str, element: str) -> ValueError:
+        layout = MICRO_LAYOUT if self.micro else SECOND_LAYOUT
+        return self._wrong(f' as "{layout}": cannot parse {_quoted(rest)} as "{element}"')
+
+    def _year(self) -> int:
+        digits = self.rest[:4]
+        if len(digits) < 4 or not (digits.isascii() and digits.isdecimal()):
+            raise self._unread(self.rest, "2006")
+        self.rest = self.rest[4:]
+        return int(digits)
+
+    def _field(
+        self, before: str, element: str, name: str, *, high: int, low: int = 0, fixed: bool = True
+    ) -> int:
+        if not self.rest.startswith(before):
+            raise self._unread(self.rest, before)
+        hold = self.rest[1:]
+        if not _digit(hold, 0) or (fixed and not _digit(hold, 1)):
+            raise self._unread(hold, element)
+        width = 2 if _digit(hold, 1) else 1
+        value, self.rest = int(hold[:width]), hold[width:]
+        if not low <= value <= high:
+            raise self._wrong(f": {name} out of range")
+        return value
+
+    def _fraction(self) -> int:
+        """Nanoseconds. A MicroTime wants six digits; a Time takes as many as there are."""
+        hold = self.rest
+        if not self.micro:
+            if not (hold[:1] in (".", ",") and _digit(hold, 1)):
+                return 0
+            width = 1
+            while _digit(hold, width):
+                width += 1
+            self.rest = hold[width:]
+            return int(hold[1 : min(width, 10)].ljust(9, "0"))
+        number = re.fullmatch(r"([+-]?)(\d+)", hold[1:7], re.ASCII)
+        if len(hold) < 7 or hold[0] not in ".," or number is None:
+            raise self._unread(hold, ".000000")
+        self.rest = hold[7:]
+        if number[1] == "-" and int(number[2]):
+            raise self._wrong(": fractional second out of range")
+        return int(number[2]) * 1000
+
+    def _zone(self) -> int:
+        """Seconds east of UTC."""
+        hold = self.rest
+        if hold.startswith("Z"):
+            self.rest = hold[1:]
+            return 0
+        shape = re.match(r"([+-])(\d\d):(\d\d)", hold, re.ASCII)
+        if shape is None:
+            raise self._unread(hold, "Z07:00")
+        self.rest = hold[6:]
+        hours, minutes = int(shape[2]), int(shape[3])
+        if minutes > 60:
+            raise self._wrong(": time zone offset minute out of range")
+        if hours > 24:
+            raise self._wrong(": time zone offset hour out of range")
+        return (hours * 3600 + minutes * 60) * (-1 if shape[1] == "-" else 1)
+
+
+def _digit(text: str, index: int) -> bool:
+    return len(text) > index and "0" <= text[index] <= "9"
+
+
+def _quoted(text: str) -> str:
+    """As Go's time package quotes: bytes outside printable ASCII as \\x hex."""
+    out = []
+    for char in text:
+        if char < " " or char > "~":
+            out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+        else:
+            out.append("\\" + char if char in '"\\' else char)
+    return f'"{"".join(out)}"'
+
+
+def _day_number(year: int, month: int, day: int) -> int:
+    """Days since 0000-03-01 in the proleptic Gregorian calendar, which has a year 0 as Go's has."""
+    year -= month < 3
+    era, of_era = divmod(year, 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year
+
+
+def _written(seconds: int, nanos: int, *, micro: bool) -> str | None:
+    days, of_day = divmod(seconds, 86400)
+    era, of_era = divmod(days, 146097)
+    year_of_era = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted + 2) // 5 + 1
+    month = (shifted + 2) % 12 + 1
+    year = era * 400 + year_of_era + (month < 3)
+    sign = "-" if year < 0 else ""
+    hours, minutes = of_day // 3600, of_day // 60 % 60
+    text = f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T{hours:02d}:{minutes:02d}:{of_day % 60:02d}"
+    if text == _ZERO and nanos == 0:
+        return None
+    return f"{text}.{nanos // 1000:06d}Z" if micro else f"{text}Z"

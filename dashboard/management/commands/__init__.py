@@ -1,0 +1,1 @@
+"""`manage.py` commands: thin, one per file. Tests: tests/dashboard."""

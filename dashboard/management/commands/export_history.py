@@ -24,7 +24,12 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=["ndjson", "csv"], default="ndjson")
 
     def handle(
-        self, *, cluster: str | None, since: str | None, format: str, **_options: Any  # noqa: A002
+        self,
+        *,
+        cluster: str | None,
+        since: str | None,
+        format: str,
+        **_options: Any,
     ) -> None:
         _check_cluster(cluster)
         found = export.changes(cluster, HistoryFilter(since=_moment(since)))

@@ -47,7 +47,9 @@ class Command(BaseCommand):
             metavar="NAME=SOURCE",
             help="watch this cluster: embedded, in-cluster, context:CONTEXT or url:http(s)://HOST",
         )
-        parser.add_argument("--no-demo", action="store_true", help="no activity in the embedded API")
+        parser.add_argument(
+            "--no-demo", action="store_true", help="no activity in the embedded API"
+        )
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
         config: Config = settings.LEASEBOARD
@@ -71,6 +73,7 @@ class Command(BaseCommand):
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
                 demo=bool(embedded) and not no_demo,
+                retention_days=config.retention_days,
             )
         )
         self._greet(_origin(host, port), clusters[0].name, embedded, config.data)

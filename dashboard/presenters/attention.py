@@ -1,0 +1,184 @@
+"""What needs attention, worst first and in sentences; many of a kind are one line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.presenters.change import Part
+from dashboard.presenters.holder import holder_of, holder_view
+from dashboard.presenters.kpis import of_kind
+from dashboard.presenters.row import SEVERITY, lease_url
+from dashboard.presenters.tile import troubled
+from dashboard.presenters.words import age, counted, listed, seconds, when
+from leases.domain.change import Change
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+FLAPPING_CHANGES = 5
+FLAPPING_WINDOW = timedelta(minutes=30)
+MANY = 4  # elections in one state from which they become one line
+HOLDER_CHANGES = ("acquired", "taken_over", "replaced")
+
+
+class Attention(msgspec.Struct, frozen=True, kw_only=True):
+    """One line. `since` (epoch s) counts up in `amount`; `until` (epoch s) counts down at the sentence's end."""
+
+    rank: float
+    phase: str
+    icon: str
+    namespace: str
+    label: str
+    url: str
+    word: str
+    why: tuple[Part, ...]
+    amount: str
+    moment: str
+    since: float | None = None
+    until: float | None = None
+    until_text: str = ""
+
+
+def attention(
+    cluster: str, tracked: Iterable[Tracked], changes: Sequence[Change], now: datetime
+) -> list[Attention]:
+    """Lines for every Lease in trouble, and for what the last changes show."""
+    groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
+    for lease in tracked:
+        if troubled(lease):
+            groups[lease.phase, lease.kind].append(lease)
+    lines = [_flapping(cluster, found, now) for found in _flappers(changes, now)]
+    lines += _missed(cluster, changes, now)
+    for (phase, kind), found in groups.items():
+        if len(found) >= (MANY if kind is Kind.ELECTION else 2):
+            lines.append(_many(cluster, phase, kind, found, now))
+        else:
+            lines += [_one(cluster, lease, now) for lease in found]
+    return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _rank(phase: Phase, kind: Kind) -> float:
+    return SEVERITY[phase] + (0.0 if kind is Kind.ELECTION else 0.5)
+
+
+def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
+    meta = lease.lease.metadata
+    until = None
+    if lease.phase is Phase.LATE and lease.lease.duration is not None:
+        until = lease.observed_at + lease.lease.duration
+    return Attention(
+        rank=_rank(lease.phase, lease.kind),
+        phase=lease.phase.value,
+        icon=f"st-{lease.phase.value}",
+        namespace=meta.namespace,
+        label=meta.name,
+        url=lease_url(cluster, meta.namespace, meta.name),
+        word=f"{lease.phase.value.capitalize()}.",
+        why=_why(lease, now),
+        amount=age((now - lease.phase_since).total_seconds()),
+        moment=f"since {when(lease.phase_since, now)}",
+        since=lease.phase_since.timestamp(),
+        until=until.timestamp() if until else None,
+        until_text=age((until - now).total_seconds()) if until else "",
+    )
+
+
+def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
+    holder = holder_view(holder_of(lease))
+    if lease.phase is Phase.VACANT or holder is None:
+        return (Part("Nobody holds it."),)
+    if lease.phase is Phase.LATE:
+        usual = lease.cadence_seconds
+        every = f", usually every {seconds(usual)}" if usual else ""
+        return (Part(f"No renewal since {when(lease.observed_at, now)}{every}."),)
+    if lease.kind is Kind.HEARTBEAT:
+        return (Part(f"The heartbeat stopped at {when(lease.observed_at, now)}."),)
+    return (Part("Nobody validly holds it. Last held by "), Part(holder.short, "holder"), Part("."))
+
+
+def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: datetime) -> Attention:
+    found.sort(key=lambda lease: lease.phase_since)
+    names = [lease.lease.metadata.name for lease in found]
+    spaces = {lease.lease.metadata.namespace for lease in found}
+    first = found[0].phase_since
+    verb = {Phase.EXPIRED: "expired", Phase.LATE: "late", Phase.VACANT: "without a holder"}[phase]
+    stopped = kind is Kind.HEARTBEAT and phase is Phase.EXPIRED
+    query = urlencode({"kind": kind.value, "phase": phase.value})
+    return Attention(
+        rank=_rank(phase, kind),
+        phase=phase.value,
+        icon=f"st-{phase.value}",
+        namespace=spaces.pop() if len(spaces) == 1 else "",
+        label=listed(names),
+        url=f"{reverse('leases', args=[cluster])}?{query}",
+        word=f"{phase.value.capitalize()}.",
+        why=(Part(f"{of_kind(len(found), kind)} {'stopped' if stopped else verb}."),),
+        amount=age((now - first).total_seconds()),
+        moment=f"first at {when(first, now)}",
+        since=first.timestamp(),
+    )
+
+
+def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
+    """The changes of each Lease whose holder changed often in the last half hour."""
+    by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for change in changes:
+        if change.change.value in HOLDER_CHANGES and now - change.at <= FLAPPING_WINDOW:
+            by_lease[change.namespace, change.name].append(change)
+    return [found for found in by_lease.values() if len(found) >= FLAPPING_CHANGES]
+
+
+def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
+    newest, first = found[0], min(change.at for change in found)
+    holders = {change.holder for change in found}
+    gap = sum(change.gap_seconds or 0.0 for change in found)
+    without = f"; {age(gap)} without a holder" if gap else ""
+    said = f"{len(found)} changes of holder in 30 min, {counted(len(holders), 'holder')}{without}."
+    return Attention(
+        rank=1.7,
+        phase="late",
+        icon="i-flap",
+        namespace=newest.namespace,
+        label=newest.name,
+        url=lease_url(cluster, newest.namespace, newest.name),
+        word="Flapping.",
+        why=(Part(said),),
+        amount=f"{len(found)} changes",
+        moment=f"since {when(first, now)}",
+    )
+
+
+def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Attention]:
+    """Changes of holder that the counters say we did not see: one Lease, or all in one line."""
+    found = [change for change in changes if change.missed]
+    if not found:
+        return []
+    keys = list(dict.fromkeys((change.namespace, change.name) for change in found))
+    number = sum(change.missed for change in found)
+    one = len(keys) == 1
+    return [
+        Attention(
+            rank=9.0,
+            phase="deleted",
+            icon="i-blind",
+            namespace=keys[0][0] if one else "",
+            label=listed([name for _, name in keys]),
+            url=lease_url(cluster, *keys[0])
+            if one
+            else f"{reverse('history', args=[cluster])}?inferred=true",
+            word="Missed changes.",
+            why=(
+                Part(
+                    f"The counters moved by {counted(number, 'change')} of holder that we did not see."
+                ),
+            ),
+            amount=f"{number:,} unseen",
+            moment=f"last at {when(found[0].at, now)}",
+        )
+    ]

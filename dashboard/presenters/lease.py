@@ -1,0 +1,159 @@
+"""Everything about one Lease: its head, its numbers in words, all its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.presenters.row import RowView, row_view
+from dashboard.presenters.words import age, day, fine_clock, seconds, when
+from dashboard.presenters.yaml import YamlLine, yaml_lines
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One field. `value` None is a field that is not set; `since` (epoch s) makes `note` an age that counts up."""
+
+    label: str
+    value: str | None = None
+    note: str = ""
+    since: float | None = None
+    mono: bool = False
+    copy: bool = False
+    warns: bool = False
+
+
+class FactGroup(msgspec.Struct, frozen=True):
+    title: str
+    facts: tuple[Fact, ...]
+
+
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """`explanation` says in numbers why the Lease is in its phase."""
+
+    row: RowView
+    edit_url: str
+    explanation: str
+    every: str
+    expired_for: str
+    expired_since: float | None
+
+
+class LeaseDetail(msgspec.Struct, frozen=True):
+    """What the page shows below the head."""
+
+    groups: tuple[FactGroup, ...]
+    yaml: tuple[YamlLine, ...]
+
+
+def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
+    """The head of the page as of now."""
+    meta = tracked.lease.metadata
+    expired = tracked.phase is Phase.EXPIRED
+    return LeaseView(
+        row=row_view(cluster, tracked, now),
+        edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
+        explanation=explanation(tracked, now),
+        every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
+        expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
+        expired_since=tracked.phase_since.timestamp() if expired else None,
+    )
+
+
+def lease_detail(tracked: Tracked, now: datetime) -> LeaseDetail:
+    """All fields as of now."""
+    return LeaseDetail(
+        groups=(
+            FactGroup("", tuple(_spec(tracked, now))),
+            FactGroup("What Leaseboard knows", tuple(_observed(tracked, now))),
+            FactGroup("Metadata", tuple(_metadata(tracked, now))),
+        ),
+        yaml=yaml_lines(tracked.lease),
+    )
+
+
+def _time(label: str, moment: datetime | None, now: datetime, note: str = "") -> Fact:
+    if moment is None:
+        return Fact(label=label)
+    if note:
+        return Fact(label=label, value=when(moment, now, fine=True), note=note)
+    ago = age((now - moment).total_seconds())
+    value = when(moment, now, fine=True)
+    return Fact(label=label, value=value, note=ago, since=moment.timestamp())
+
+
+def _text(label: str, value: object, note: str = "", *, mono: bool = False) -> Fact:
+    return Fact(
+        label=label, value=None if value in (None, "") else str(value), note=note, mono=mono
+    )
+
+
+def _spec(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    """All seven fields of LeaseSpec."""
+    spec = tracked.lease.spec
+    identity = spec.holder_identity
+    yield Fact(label="holderIdentity", value=identity or None, mono=True, copy=bool(identity))
+    yield _time("acquireTime", spec.acquire_time, now)
+    yield _time("renewTime", spec.renew_time, now, "by the holder's clock")
+    yield _text("leaseDurationSeconds", spec.lease_duration_seconds)
+    yield _text("leaseTransitions", spec.lease_transitions)
+    yield _text("preferredHolder", spec.preferred_holder, mono=True)
+    yield _text("strategy", spec.strategy)
+
+
+def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    yield _text("Kind", tracked.kind.value, tracked.kind_reason)
+    guess = "estimated from renewTime until a renewal is seen" if tracked.estimated else ""
+    yield _time("Last renewal seen", tracked.observed_at, now, guess)
+    cadence = tracked.cadence_seconds
+    seen = f"learned from {tracked.renewals_seen:,} renewals"
+    yield _text("Renewed every", seconds(cadence) if cadence else None, seen)
+    if skew := _skew(tracked, now):
+        yield skew
+
+
+def _skew(tracked: Tracked, now: datetime) -> Fact | None:
+    """The holder's clock against ours; a warning where the two would judge the Lease differently."""
+    spec, skew = tracked.lease.spec, tracked.skew_seconds
+    if skew is None:
+        return None
+    ours = tracked.phase is Phase.EXPIRED
+    theirs = ours
+    if spec.renew_time is not None and tracked.lease.duration is not None:
+        theirs = spec.renew_time + tracked.lease.duration < now
+    note = ""
+    if ours != theirs:
+        word = "has expired" if theirs else "has not expired"
+        note = f"who goes by renewTime thinks this Lease {word}"
+    direction = "behind" if skew >= 0 else "ahead of"
+    value = f"{abs(skew):.1f} s {direction} ours"
+    return Fact(label="Holder's clock", value=value, note=note, warns=bool(note))
+
+
+def _metadata(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    meta = tracked.lease.metadata
+    created = meta.creation_timestamp
+    if created is not None:
+        ago = age((now - created).total_seconds())
+        value = f"{day(created)} {fine_clock(created)[:8]}"
+        yield Fact(label="Created", value=value, note=ago, since=created.timestamp())
+    yield _text("resourceVersion", meta.resource_version, mono=True)
+    yield _text("uid", meta.uid, mono=True)
+    yield _text("Labels", _pairs(meta.labels), mono=True)
+    yield _text("Annotations", _pairs(meta.annotations), mono=True)
+    owners = ", ".join(f"{owner.kind} {owner.name}" for owner in meta.owner_references or ())
+    if owners:
+        yield _text("Owned by", owners, mono=True)
+
+
+def _pairs(pairs: dict[str, str] | None) -> str:
+    return "\n".join(f"{key}={value}" for key, value in sorted((pairs or {}).items()))
+
+
+def explanation(tracked: Tracked, now: datetime) -> str:
+    """Why the Lease is in its phase, in numbers."""
+    raise NotImplementedError

@@ -1,0 +1,49 @@
+"""One Lease or change as HTML: the very partials that the pages are first painted with.
+
+The same for everyone who looks; what a role may do shows through `<body data-may-edit>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.template.loader import render_to_string
+
+from dashboard.presenters.change import change_line
+from dashboard.presenters.freshness import numbers
+from dashboard.presenters.lease import lease_view
+from dashboard.presenters.row import row_view
+from dashboard.presenters.tile import wall_tile
+from leases.domain.change import Change
+from leases.tracking.tracked import Tracked
+
+Draw = Callable[[str, Tracked, datetime], str]
+
+
+def render_row(cluster: str, tracked: Tracked, now: datetime) -> str:
+    """A row of the Leases table."""
+    return render_to_string("leases/_row.html", {"row": row_view(cluster, tracked, now)})
+
+
+def render_tile(_cluster: str, tracked: Tracked, now: datetime) -> str:
+    """A lane of the wall."""
+    return render_to_string("wall/_tile.html", {"tile": wall_tile(tracked, now)})
+
+
+def render_lease(cluster: str, tracked: Tracked, now: datetime) -> str:
+    """The head of a Lease's page."""
+    return render_to_string("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
+
+
+def render_change(change: Change, now: datetime) -> str:
+    """An entry of a feed."""
+    return render_to_string("history/_change.html", {"line": change_line(change, now)})
+
+
+def freshness(tracked: Tracked) -> list[float | None]:
+    """What a page needs to go on from a renewal: observed_at (epoch s), duration (s), late after (s)."""
+    return numbers(tracked)
+
+
+PARTS: dict[str, Draw] = {"row": render_row, "tile": render_tile, "lease": render_lease}

@@ -1,0 +1,55 @@
+"""Small words for templates: icons, ages, moments, numbers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard.presenters import words
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A symbol of the sprite, without meaning of its own: `i-edit`, or a state's `st-held`."""
+    css = "st" if name.startswith("st-") else "icon"
+    return format_html('<svg class="{}" aria-hidden="true"><use href="#{}"/></svg>', css, name)
+
+
+@register.simple_tag
+def shape(phase: str) -> SafeString:
+    """The shape of a state in the colour around it."""
+    return format_html('<svg class="st" aria-hidden="true"><use href="#st-{}"/></svg>', phase)
+
+
+@register.filter
+def thousands(number: int) -> str:
+    return words.thousands(number)
+
+
+@register.filter
+def epoch(moment: datetime) -> float:
+    """Seconds since 1970, for the browser's clock."""
+    return moment.timestamp()
+
+
+@register.filter
+def clock(moment: datetime) -> str:
+    """The time of day in UTC."""
+    return words.clock(moment)
+
+
+@register.filter
+def utc(moment: datetime) -> str:
+    """For a `datetime` attribute."""
+    return words.utc(moment)
+
+
+@register.filter
+def dated(moment: datetime) -> str:
+    """Date and time of day in UTC."""
+    return f"{words.day(moment)} {words.clock(moment)}"

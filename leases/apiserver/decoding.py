@@ -1,0 +1,188 @@
+"""Decoded JSON into the canonical form of a Go type: known fields only, in Go's order, zero values left out.
+
+Follows sigs.k8s.io/json: names are case sensitive, the first type error is kept and decoding goes on, an
+unreadable time ends it, a repeated name merges into what is there, unknown and repeated names are noted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leases.apiserver import schema
+from leases.apiserver.gojson import Number, Pairs, number_text, type_word
+from leases.wire.microtime import normal_microtime, normal_time
+
+MAX_STRICT_ERRORS = 100
+
+
+class DecodeError(ValueError):
+    """The value does not fit the type; the message is Go's."""
+
+
+class Where:
+    """The struct field that an error is about, as encoding/json names it."""
+
+    __slots__ = ("field", "struct")
+
+    def __init__(self, struct: str, field: str) -> None:
+        self.struct = struct
+        self.field = field
+
+    def wrong(self, word: str, kind: schema.Kind) -> str:
+        return (
+            f"json: cannot unmarshal {word} into Go struct field {self.struct}.{self.field} "
+            f"of type {kind.name}"
+        )
+
+
+class Decoder:
+    """One body. `strict` collects what fieldValidation complains about, in order of appearance."""
+
+    def __init__(self) -> None:
+        self.strict: list[str] = []
+        self._type_error: str | None = None
+
+    def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
+        """The object in canonical form. Raises DecodeError."""
+        found = self._struct(value, kind, None, "", Where(kind.short, ""))
+        if self._type_error is not None:
+            raise DecodeError(self._type_error)
+        return found
+
+    def _note(self, what: str) -> None:
+        if len(self.strict) < MAX_STRICT_ERRORS and what not in self.strict:
+            self.strict.append(what)
+
+    def _wrong(self, where: Where, word: str, kind: schema.Kind) -> None:
+        if self._type_error is None:
+            self._type_error = where.wrong(word, kind)
+
+    def _struct(
+        self,
+        value: Any,
+        kind: schema.Structure,
+        into: dict[str, Any] | None,
+        path: str,
+        where: Where,
+    ) -> dict[str, Any]:
+        raw: dict[str, Any] = {} if into is None else into
+        if isinstance(value, dict):
+            seen: set[str] = set()
+            pairs = value.pairs if isinstance(value, Pairs) else value.items()
+            for name, item in pairs:
+                self._member(name, item, kind, raw, seen, path, where)
+        elif value is not None:
+            self._wrong(where, type_word(value), kind)
+        for name in kind.required:
+            if name not in raw:
+                raw[name] = kind.fields[name].zero
+        return {name: raw[name] for name in kind.fields if name in raw}
+
+    def _member(
+        self,
+        name: str,
+        item: Any,
+        kind: schema.Structure,
+        raw: dict[str, Any],
+        seen: set[str],
+        path: str,
+        where: Where,
+    ) -> None:
+        inner = f"{path}.{name}" if path else name
+        field = kind.fields.get(name)
+        if field is None:
+            self._note(f'unknown field "{inner}"')
+            return
+        if name in seen:
+            self._note(f'duplicate field "{inner}"')
+        seen.add(name)
+        place = Where(kind.short, f"{where.field}.{name}" if where.field else name)
+        if item is None:
+            self._null(name, field, raw, inner, place)
+            return
+        found = self._value(item, field.kind, raw.get(name), inner, place)
+        if found or field.pointer or (field.always and found is not None):
+            raw[name] = found
+        else:
+            raw.pop(name, None)
+
+    def _null(
+        self, name: str, field: schema.Field, raw: dict[str, Any], inner: str, place: Where
+    ) -> None:
+        if isinstance(field.kind, schema.Structure) and not field.pointer:
+            raw.setdefault(name, self._struct(None, field.kind, None, inner, place))
+        elif field.pointer or isinstance(field.kind, schema.Mapping | schema.Listing | schema.Moment):
+            raw.pop(name, None)
+
+    def _value(
+        self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where
+    ) -> Any:
+        """The canonical value; None stands for a zero time."""
+        if isinstance(kind, schema.Text):
+            return item if isinstance(item, str) else self._wrong(where, type_word(item), kind)
+        if isinstance(kind, schema.Moment):
+            return self._moment(item, kind, where)
+        if isinstance(kind, schema.Integer):
+            return self._integer(item, kind, where)
+        if isinstance(kind, schema.Structure):
+            return self._struct(item, kind, before, path, where)
+        if isinstance(kind, schema.Mapping):
+            return self._mapping(item, kind, before, path, where)
+        if isinstance(kind, schema.Listing):
+            return self._listing(item, kind, path, where)
+        if isinstance(kind, schema.Boolean):
+            return item if isinstance(item, bool) else self._wrong(where, type_word(item), kind)
+        return item
+
+    def _integer(self, item: Any, kind: schema.Integer, where: Where) -> int | None:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            self._wrong(where, type_word(item), kind)
+        elif isinstance(item, Number) or not kind.low <= item <= kind.high:
+            self._wrong(where, f"number {number_text(item)}", kind)
+        else:
+            return int(item)
+        return None
+
+    def _moment(self, item: Any, kind: schema.Moment, where: Where) -> str | None:
+        if not isinstance(item, str):
+            raise DecodeError(where.wrong(type_word(item), kind))
+        try:
+            return normal_microtime(item) if kind.micro else normal_time(item)
+        except ValueError as error:
+            raise DecodeError(str(error)) from None
+
+    def _mapping(
+        self, item: Any, kind: schema.Mapping, before: Any, path: str, where: Where
+    ) -> dict[str, str] | None:
+        if not isinstance(item, dict):
+            self._wrong(where, type_word(item), kind)
+            return None
+        found: dict[str, str] = dict(before or {})
+        seen = set()
+        for name, text in item.pairs if isinstance(item, Pairs) else item.items():
+            if name in seen:
+                self._note(f'duplicate field "{path}.{name}"')
+            seen.add(name)
+            if isinstance(text, str):
+                found[name] = text
+            elif text is None:
+                found[name] = ""
+            else:
+                self._wrong(where, type_word(text), schema.TEXT)
+        return dict(sorted(found.items()))
+
+    def _listing(
+        self, item: Any, kind: schema.Listing, path: str, where: Where
+    ) -> list[Any] | None:
+        if not isinstance(item, list):
+            self._wrong(where, type_word(item), kind)
+            return None
+        found = []
+        for index, element in enumerate(item):
+            if isinstance(kind.item, schema.Structure):
+                found.append(self._struct(element, kind.item, None, f"{path}[{index}]", where))
+            elif element is None:
+                found.append("")
+            else:
+                found.append(self._value(element, kind.item, None, f"{path}[{index}]", where) or "")
+        return found

@@ -1,0 +1,127 @@
+"""JSON as Go reads and writes it: repeated names and number texts are kept, errors in Go's words."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from leases.apiserver.goscan import JsonError, scan_error
+
+_UNSAFE = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
+_ESCAPED = {
+    b"<": b"\\u003c",
+    b">": b"\\u003e",
+    b"&": b"\\u0026",
+    b"\xe2\x80\xa8": b"\\u2028",
+    b"\xe2\x80\xa9": b"\\u2029",
+}
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_encode = msgspec.json.Encoder().encode
+decode_stored = msgspec.json.Decoder().decode
+
+
+class Pairs(dict[str, Any]):
+    """An object in which a name came more than once: the last one wins, `pairs` has them all."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+class Number(float):
+    """A number that is no plain integer; `text` is how it was written (1e1, 15.0)."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    return plain if len(plain) == len(pairs) else Pairs(pairs)
+
+
+def _integer(text: str) -> int | Number:
+    return int(text) if len(text) < 20 else Number(text)
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error("leaseboard-go", _replace_bytes)
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_float=Number,
+    parse_int=_integer,
+    parse_constant=_refuse_constant,
+)
+
+
+def loads(data: bytes) -> Any:
+    """The value that the bytes hold. Raises JsonError with the words of Go's encoding/json."""
+    text = data.decode("utf-8", "leaseboard-go")
+    try:
+        value = _decoder.decode(text)
+    except RecursionError:
+        raise JsonError("exceeded max depth") from None
+    except ValueError:
+        raise JsonError(scan_error(data)) from None
+    return _without_surrogates(value) if _SURROGATE_ESCAPE.search(text) else value
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Halves of a surrogate pair become U+FFFD, as in Go."""
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        pairs = value.pairs if isinstance(value, Pairs) else value.items()
+        return _object([(_without_surrogates(k), _without_surrogates(v)) for k, v in pairs])
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON without a newline; `<`, `>`, `&`, U+2028 and U+2029 are escaped."""
+    return _escape(_encode(value))
+
+
+def dumps_pretty(value: Any) -> bytes:
+    """JSON indented by two spaces, as json.MarshalIndent writes it."""
+    return _escape(json.dumps(value, ensure_ascii=False, indent=2).encode())
+
+
+def _escape(data: bytes) -> bytes:
+    if _UNSAFE.search(data):
+        return _UNSAFE.sub(lambda found: _ESCAPED[found[0]], data)
+    return data
+
+
+def type_word(value: Any) -> str:
+    """What encoding/json calls the kind of a value in its type errors."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def number_text(value: float) -> str:
+    return value.text if isinstance(value, Number) else str(value)

@@ -1,0 +1,75 @@
+"""What the store holds: one version of an object, one event, one write."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from leases.apiserver.gojson import decode_stored, dumps
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+class Version(msgspec.Struct, frozen=True, gc=False):
+    """One version of one object. `body` is its JSON without kind and apiVersion, rv included."""
+
+    namespace: str
+    name: str
+    uid: str
+    revision: int
+    labels: dict[str, str] | None
+    body: bytes
+
+    @property
+    def key(self) -> str:
+        """Where it stands in the order of lists: as etcd sorts its keys."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def read(self) -> dict[str, Any]:
+        """The object, decoded anew: the caller may change it."""
+        found: dict[str, Any] = decode_stored(self.body)
+        return found
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One change. `current` is None for a deletion; `last` then is the last state at its revision."""
+
+    resource: str
+    revision: int
+    current: Version | None
+    previous: Version | None
+    last: Version | None = None
+
+
+def with_revision(obj: dict[str, Any], revision: int) -> dict[str, Any]:
+    """The object with this resourceVersion, in the place where Go writes it."""
+    metadata = dict(obj["metadata"])
+    metadata["resourceVersion"] = str(revision)
+    return obj | {"metadata": ordered_metadata(metadata)}
+
+
+_METADATA_ORDER = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
+    "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations",
+    "ownerReferences", "finalizers", "managedFields",
+)  # fmt: skip
+
+
+def ordered_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """ObjectMeta in the order in which Go writes it."""
+    return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+
+
+def version_of(obj: dict[str, Any], revision: int) -> Version:
+    """The version that a canonical object (without kind and apiVersion) becomes at a revision."""
+    stamped = with_revision(obj, revision)
+    metadata = stamped["metadata"]
+    return Version(
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        revision=revision,
+        labels=metadata.get("labels"),
+        body=dumps(stamped),
+    )

@@ -1,0 +1,194 @@
+"""The Go types that bodies are decoded into, as data: field order, pointers, omitempty, list keys.
+
+Source: k8s.io/api/coordination/v1 and v1beta1, core/v1 Namespace, apimachinery's meta/v1 types.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Kind:
+    """A type; `name` is what Go calls it in error messages."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Text(Kind):
+    pass
+
+
+class Boolean(Kind):
+    pass
+
+
+class Integer(Kind):
+    def __init__(self, name: str, bits: int) -> None:
+        super().__init__(name)
+        self.low, self.high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+class Moment(Kind):
+    """metav1.MicroTime or metav1.Time: a text on the wire."""
+
+    def __init__(self, *, micro: bool) -> None:
+        super().__init__("string")
+        self.micro = micro
+
+
+class Raw(Kind):
+    """JSON that is kept as it is (FieldsV1)."""
+
+
+class Mapping(Kind):
+    """map[string]string."""
+
+
+class Listing(Kind):
+    """A slice. `key` names the field that tells items apart when lists are merged; "" for a set."""
+
+    def __init__(self, name: str, item: Kind, *, key: str | None = None) -> None:
+        super().__init__(name)
+        self.item = item
+        self.key = key
+
+
+class Field:
+    """A member of a struct. `pointer`: a zero value is kept; `always`: written even when zero."""
+
+    def __init__(self, kind: Kind, *, pointer: bool = False, always: bool = False) -> None:
+        self.kind = kind
+        self.pointer = pointer
+        self.always = always
+
+    @property
+    def zero(self) -> Any:
+        return {} if isinstance(self.kind, Structure) else ""
+
+
+class Structure(Kind):
+    """A struct: fields in the order in which Go writes them. `atomic` ones are merged as a whole."""
+
+    def __init__(
+        self, name: str, fields: dict[str, Field], *, version: str = "v1", atomic: bool = False
+    ) -> None:
+        super().__init__(f"{version}.{name}")
+        self.short = name
+        self.fields = fields
+        self.atomic = atomic
+        self.required = tuple(key for key, field in fields.items() if field.always)
+
+
+TEXT = Text("string")
+BOOL = Boolean("bool")
+INT32 = Integer("int32", 32)
+INT64 = Integer("int64", 64)
+MICRO_TIME = Moment(micro=True)
+TIME = Moment(micro=False)
+LABELS = Mapping("map[string]string")
+_STRATEGY = Text("v1.CoordinatedLeaseStrategy")
+
+OWNER_REFERENCE = Structure(
+    "OwnerReference",
+    {
+        "apiVersion": Field(TEXT, always=True),
+        "kind": Field(TEXT, always=True),
+        "name": Field(TEXT, always=True),
+        "uid": Field(Text("types.UID"), always=True),
+        "controller": Field(BOOL, pointer=True),
+        "blockOwnerDeletion": Field(BOOL, pointer=True),
+    },
+    atomic=True,
+)
+MANAGED_FIELDS_ENTRY = Structure(
+    "ManagedFieldsEntry",
+    {
+        "manager": Field(TEXT),
+        "operation": Field(Text("v1.ManagedFieldsOperationType")),
+        "apiVersion": Field(TEXT),
+        "time": Field(TIME, pointer=True),
+        "fieldsType": Field(TEXT),
+        "fieldsV1": Field(Raw("v1.FieldsV1"), pointer=True),
+        "subresource": Field(TEXT),
+    },
+)
+OBJECT_META = Structure(
+    "ObjectMeta",
+    {
+        "name": Field(TEXT),
+        "generateName": Field(TEXT),
+        "namespace": Field(TEXT),
+        "selfLink": Field(TEXT),
+        "uid": Field(Text("types.UID")),
+        "resourceVersion": Field(TEXT),
+        "generation": Field(INT64),
+        "creationTimestamp": Field(TIME),
+        "deletionTimestamp": Field(TIME, pointer=True),
+        "deletionGracePeriodSeconds": Field(INT64, pointer=True),
+        "labels": Field(LABELS),
+        "annotations": Field(LABELS),
+        "ownerReferences": Field(Listing("[]v1.OwnerReference", OWNER_REFERENCE, key="uid")),
+        "finalizers": Field(Listing("[]string", TEXT, key="")),
+        "managedFields": Field(Listing("[]v1.ManagedFieldsEntry", MANAGED_FIELDS_ENTRY)),
+    },
+)
+LEASE_SPEC = Structure(
+    "LeaseSpec",
+    {
+        "holderIdentity": Field(TEXT, pointer=True),
+        "leaseDurationSeconds": Field(INT32, pointer=True),
+        "acquireTime": Field(MICRO_TIME, pointer=True),
+        "renewTime": Field(MICRO_TIME, pointer=True),
+        "leaseTransitions": Field(INT32, pointer=True),
+        "strategy": Field(_STRATEGY, pointer=True),
+        "preferredHolder": Field(TEXT, pointer=True),
+    },
+)
+CANDIDATE_SPEC = Structure(
+    "LeaseCandidateSpec",
+    {
+        "leaseName": Field(TEXT, always=True),
+        "pingTime": Field(MICRO_TIME, pointer=True),
+        "renewTime": Field(MICRO_TIME, pointer=True),
+        "binaryVersion": Field(TEXT, always=True),
+        "emulationVersion": Field(TEXT),
+        "strategy": Field(_STRATEGY),
+    },
+    version="v1beta1",
+)
+NAMESPACE_SPEC = Structure(
+    "NamespaceSpec", {"finalizers": Field(Listing("[]v1.FinalizerName", TEXT))}
+)
+NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.NamespacePhase"))})
+
+
+def _object(name: str, **parts: Structure) -> Structure:
+    meta = {"kind": Field(TEXT), "apiVersion": Field(TEXT), "metadata": Field(OBJECT_META, always=True)}
+    return Structure(
+        name, meta | {key: Field(part, always=True) for key, part in parts.items()}
+    )
+
+
+LEASE = _object("Lease", spec=LEASE_SPEC)
+LEASE_CANDIDATE = _object("LeaseCandidate", spec=CANDIDATE_SPEC)
+NAMESPACE = _object("Namespace", spec=NAMESPACE_SPEC, status=NAMESPACE_STATUS)
+DELETE_OPTIONS = Structure(
+    "DeleteOptions",
+    {
+        "kind": Field(TEXT),
+        "apiVersion": Field(TEXT),
+        "gracePeriodSeconds": Field(INT64, pointer=True),
+        "preconditions": Field(
+            Structure(
+                "Preconditions",
+                {"uid": Field(TEXT, pointer=True), "resourceVersion": Field(TEXT, pointer=True)},
+            ),
+            pointer=True,
+        ),
+        "orphanDependents": Field(BOOL, pointer=True),
+        "propagationPolicy": Field(Text("v1.DeletionPropagation"), pointer=True),
+        "dryRun": Field(Listing("[]string", TEXT)),
+        "ignoreStoreReadErrorWithClusterBreakingPotential": Field(BOOL, pointer=True),
+    },
+)

@@ -1,0 +1,227 @@
+"""The verbs of the Lease API, one method each. Raises only the ApiError family."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from leases.domain.lease import Lease, ObjectName
+from leases.kube.failure import advise
+from leases.kube.session import Limits, Query, Session
+from leases.kube.watching import OpenWatch
+from leases.wire.events import Listed, WatchEvent
+from leases.wire.status import ApiError, Gone, Invalid, Status, Unreachable
+from leases.wire.watch import LeasePage, read_lease, read_page
+
+API = "/apis/coordination.k8s.io/v1"
+MERGE_PATCH = "application/merge-patch+json"
+PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
+_DRY_RUN: Query = (("dryRun", "All"),)
+
+
+class LeaseClient:
+    """One cluster's Leases. A request that gets no answer within its limit raises Unreachable."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def host(self) -> str:
+        """The base URL of the cluster's API."""
+        return self._session.host
+
+    @property
+    def limits(self) -> Limits:
+        """How long this client waits for what."""
+        return self._session.limits
+
+    @property
+    def heard_at(self) -> datetime | None:
+        """When the cluster last said anything to us, in UTC."""
+        return self._session.heard_at
+
+    def advise(self, error: ApiError) -> str:
+        """What to do about an error of this client, as one or two sentences for a page."""
+        return advise(self.host, error)
+
+    async def list(self, *, limit: int = PAGE) -> Listed:
+        """Every Lease of the cluster, read in pages of the state at the first one.
+
+        A continue token that runs out in the middle starts the list anew, once; then raises Gone.
+        """
+        try:
+            return await self._list_pages(limit)
+        except Gone:
+            return await self._list_pages(limit)
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, since: str, *, timeout_seconds: int
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Events after resourceVersion `since`; entered as soon as the server has answered.
+
+        The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
+        """
+        query = (
+            ("watch", "true"),
+            ("resourceVersion", since),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(timeout_seconds)),
+        )
+        async with self._session.stream(f"{API}/leases", query=query) as response:
+            watch = OpenWatch(
+                response,
+                session=self._session,
+                since=since,
+                lasts=timeout_seconds,
+                newest=self.newest_version,
+            )
+            async with contextlib.aclosing(watch.events()) as events:
+                yield events
+
+    async def newest_version(self) -> str:
+        """The cluster's present resourceVersion: the cheapest question that proves it is well."""
+        query = (("limit", "1"),)
+        body = await self._session.fetch(
+            "GET", f"{API}/leases", query=query, within=self._session.limits.probe
+        )
+        return read_page(body).metadata.resource_version
+
+    async def get(self, key: ObjectName) -> Lease:
+        """One Lease as it is now."""
+        return read_lease(await self._session.fetch("GET", _path(key)))
+
+    async def raw_get(self, key: ObjectName) -> dict[str, Any]:
+        """The whole object with every field the server keeps, managedFields among them."""
+        return _object(await self._session.fetch("GET", _path(key)))
+
+    async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
+        """Make a Lease in the namespace that its metadata names."""
+        path = _collection(body.get("metadata", {}).get("namespace", ""))
+        query = _DRY_RUN if dry_run else ()
+        return read_lease(await self._session.fetch("POST", path, query=query, body=body))
+
+    async def replace(
+        self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
+    ) -> Lease:
+        """Put the whole object. Without a uid in it a Lease deleted meanwhile comes back."""
+        query = _DRY_RUN if dry_run else ()
+        return read_lease(await self._session.fetch("PUT", _path(key), query=query, body=body))
+
+    async def patch(
+        self,
+        key: ObjectName,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        *,
+        dry_run: bool = False,
+    ) -> Lease:
+        """Change some fields; a metadata.resourceVersion in it is a precondition (Conflict)."""
+        return read_lease(await self._patch(key, body, content_type, dry_run))
+
+    async def raw_patch(
+        self,
+        key: ObjectName,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        *,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """As patch; the whole object that comes of it."""
+        return _object(await self._patch(key, body, content_type, dry_run))
+
+    async def delete(
+        self,
+        key: ObjectName,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete a Lease, if it still has this uid and resourceVersion (Conflict otherwise)."""
+        guards = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {name: value for name, value in guards.items() if value}
+        await self._session.fetch(
+            "DELETE", _path(key), body=_delete_options(dry_run=dry_run, preconditions=preconditions)
+        )
+
+    async def delete_collection(
+        self,
+        namespace: str,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        dry_run: bool = False,
+    ) -> tuple[Lease, ...]:
+        """Delete those of a namespace's Leases that the selectors pick, or all; returns them."""
+        selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
+        body = await self._session.fetch(
+            "DELETE",
+            _collection(namespace),
+            query=[(name, value) for name, value in selectors if value],
+            body=_delete_options(dry_run=dry_run, preconditions={}),
+        )
+        return read_page(body).leases
+
+    async def close(self) -> None:
+        """Close every connection; open watches end with Unreachable."""
+        await self._session.close()
+
+    async def _list_pages(self, limit: int) -> Listed:
+        leases: list[Lease] = []
+        page = await self._page(limit, "")
+        leases += page.leases
+        while page.metadata.next_page:
+            page = await self._page(limit, page.metadata.next_page)
+            leases += page.leases
+        return Listed(tuple(leases), page.metadata.resource_version)
+
+    async def _page(self, limit: int, token: str) -> LeasePage:
+        query = [("limit", str(limit))] + ([("continue", token)] if token else [])
+        body = await self._session.fetch(
+            "GET", f"{API}/leases", query=query, within=self._session.limits.page
+        )
+        return read_page(body)
+
+    async def _patch(self, key: ObjectName, body: Any, content_type: str, dry_run: bool) -> bytes:
+        query = _DRY_RUN if dry_run else ()
+        return await self._session.fetch(
+            "PATCH", _path(key), query=query, body=body, content_type=content_type
+        )
+
+
+def _collection(namespace: str) -> str:
+    return f"{API}/namespaces/{_segment(namespace)}/leases"
+
+
+def _path(key: ObjectName) -> str:
+    return f"{_collection(key.namespace)}/{_segment(key.name)}"
+
+
+def _segment(text: str) -> str:
+    """One segment of a path. An empty one or dots would address a whole collection."""
+    if text in ("", ".", "..") or "/" in text or "%" in text:
+        raise Invalid(Status(code=422, reason="Invalid", message=f"{text!r} is no object's name."))
+    return quote(text, safe="")
+
+
+def _delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
+    """metav1.DeleteOptions, complete: beside a body the API server does not read the query."""
+    options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if dry_run:
+        options["dryRun"] = ["All"]
+    if preconditions:
+        options["preconditions"] = preconditions
+    return options
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreachable(Status(message=f"The cluster sent no object: {error}.")) from error

@@ -1,0 +1,126 @@
+"""One open watch: chunks become events, and silence is asked about."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import aiohttp
+
+from leases.kube.failure import unreachable
+from leases.kube.session import Limits, Session
+from leases.wire.events import Bookmark, WatchEvent
+from leases.wire.lines import LineCutter, LineLengthError
+from leases.wire.status import Gone, Status, TooManyRequests, Unreachable
+from leases.wire.watch import read_event
+
+# A connection that was cut without a word (NAT, power) fails after 10 + 3 x 5 s.
+_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+
+
+class OpenWatch:
+    """Reads the body of one watch.
+
+    `newest` asks the cluster for its present resourceVersion. Asked when the watch is quiet, it
+    tells a quiet cluster from a dead one, and one that went back in time from one that waits.
+    """
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        *,
+        session: Session,
+        since: str,
+        lasts: float,
+        newest: Callable[[], Awaitable[str]],
+    ) -> None:
+        self._content = response.content
+        self._session = session
+        self._limits: Limits = session.limits
+        self._newest = newest
+        self._version = since
+        self._lasts = lasts
+        self._heard = asyncio.get_running_loop().time()
+        _keep_alive(response)
+
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+        """Events until the server ends the watch. Raises ApiError."""
+        cutter = LineCutter()
+        while chunk := await self._next_chunk():
+            self._heard = asyncio.get_running_loop().time()
+            self._session.hear()
+            try:
+                lines = cutter.feed(chunk)
+            except LineLengthError as error:
+                raise Unreachable(Status(message=f"{self._session.host}: {error}")) from error
+            for line in lines:
+                event = read_event(line)
+                self._version = version_of(event)
+                yield event
+
+    async def _next_chunk(self) -> bytes:
+        """What has arrived, or what arrives next; empty at the end."""
+        try:
+            while not (chunk := self._content.read_nowait()):
+                try:
+                    async with asyncio.timeout(self._limits.quiet):
+                        return await self._content.readany()
+                except TimeoutError:
+                    if await self._is_over():
+                        return b""
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(self._session.host, error) from error
+        return chunk
+
+    async def _is_over(self) -> bool:
+        """Whether a watch gone quiet should be opened anew. Raises when nobody is there."""
+        silent = asyncio.get_running_loop().time() - self._heard
+        if silent > self._lasts + self._limits.slack:
+            raise unreachable(self._session.host, TimeoutError(), within=round(silent))
+        received = self._content.total_bytes
+        try:
+            newest = await self._newest()
+        except TooManyRequests:
+            return False  # too busy for questions, but there
+        except Unreachable:
+            # The answer may be slow while the watch itself goes on.
+            if self._content.total_bytes > received:
+                return False
+            raise
+        check_not_past(newest, self._version)
+        return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
+
+
+def version_of(event: WatchEvent) -> str:
+    """The resourceVersion that the watch has reached with this event."""
+    if isinstance(event, Bookmark):
+        return event.resource_version
+    return event.lease.metadata.resource_version
+
+
+def number_of(version: str | None) -> int:
+    """A resourceVersion as a number that grows with the cluster's writes; 0 when it is none."""
+    return int(version) if version and version.isdecimal() else 0
+
+
+def check_not_past(newest: str, version: str) -> None:
+    """Raise Gone when the cluster is not yet where we already were: it was restored or replaced.
+
+    A watch from such a version is no error for the API server: it waits in silence.
+    """
+    if number_of(newest) < number_of(version):
+        sentence = f"The cluster went back from resourceVersion {version} to {newest}."
+        raise Gone(Status(code=Gone.code, reason=Gone.reason, message=sentence))
+
+
+def _keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Let the kernel notice a half-open connection."""
+    transport = response.connection.transport if response.connection else None
+    sock = transport.get_extra_info("socket") if transport else None
+    if sock is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, seconds in _KEEPALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, seconds)

@@ -1,0 +1,235 @@
+"""One Lease and the next sight of it: what is known from now on, and the changes that make the difference.
+
+Values in, values out: the store keeps what comes back, the rules are the domain's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.cadence import median, with_sample
+from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
+from leases.domain.kind import Kind, classify
+from leases.domain.lease import Lease
+from leases.domain.phase import Phase, counted_holder, next_turn, phase_of, runs_out_at
+from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed_at, written_at
+from leases.tracking.tracked import Tracked
+
+_replace = msgspec.structs.replace
+
+
+def first_sight(
+    cluster: str, lease: Lease, seen: Sighting, *, gap_since: datetime | None = None
+) -> tuple[Tracked, Change]:
+    """A Lease not known before. `gap_since`: when its namesake before it was last validly held."""
+    spec = lease.spec
+    named = bool(lease.holder or spec.acquire_time or spec.lease_transitions)
+    kind, reason = classify(lease, None)
+    holder = counted_holder(lease, kind, named=named)
+    observed_at = renewed_at(None, lease, seen)
+    at = appeared_at(lease, holder, seen)
+    runs_out = runs_out_at(lease, observed_at)
+    if holder is not None and runs_out is not None and runs_out <= seen.now:
+        at = min(at, observed_at)  # it came before it ran out
+    created = lease.metadata.creation_timestamp
+    if not seen.live and created is not None and (seen.since is None or seen.since < created):
+        seen = _replace(seen, since=created)
+    change = appeared(
+        cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
+    )
+    tracked = Tracked(
+        lease=lease,
+        kind=kind,
+        kind_reason=reason,
+        phase=phase_of(
+            lease, observed_at=observed_at, cadence_seconds=None, renewals_seen=0,
+            kind=kind, now=observed_at, named=named,
+        ),
+        phase_since=at,
+        observed_at=observed_at,
+        estimated=not seen.live,
+        held_since=None if holder is None else at,
+        gap_since=(gap_since or at) if holder is None and seen.live else None,
+        settled=not seen.live and not spec.strategy,
+        named=named,
+    )  # fmt: skip
+    return tracked, change
+
+
+def next_sight(
+    cluster: str, known: Tracked, lease: Lease, seen: Sighting
+) -> tuple[Tracked, tuple[Change, ...]]:
+    """A later write of a Lease that is known; any run-out due before it has been told already."""
+    kind, reason = _judge(known, lease)
+    named = known.named or lease.holder is not None
+    holder = counted_holder(lease, kind, named=named)
+    changes = compare(cluster, known, lease, holder=holder, kind=kind, seen=seen)
+    moved = renewal_moved(known.lease, lease)
+    observed_at = renewed_at(known, lease, seen) if moved else known.observed_at
+    came = holder != known.holder
+    tracked = _replace(
+        _learn(known, lease, seen, came=came),
+        lease=lease,
+        kind=kind,
+        kind_reason=reason,
+        observed_at=observed_at,
+        estimated=not seen.live if moved else known.estimated,
+        named=named,
+    )
+    at, _ = written_at(known, lease, seen)
+    if came or any(change.change is ChangeType.RESTARTED for change in changes):
+        tracked = _replace(tracked, held_since=None if holder is None else at)
+    if moved or came:
+        gap_since = None if holder is not None else known.gap_since or (at if came else None)
+        tracked = _replace(tracked, gap_since=gap_since)
+    return _in_phase(known, tracked, at, seen, judge=moved or came), changes
+
+
+def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
+    """The way that nearly all events go: a holder that was in time renewed. None when there is more to it."""
+    old, new = known.lease, lease
+    was, spec = old.spec, new.spec
+    then, claimed = was.renew_time, spec.renew_time
+    if (
+        then is None
+        or claimed is None
+        or claimed <= then
+        or was.holder_identity != spec.holder_identity
+        or was.acquire_time != spec.acquire_time
+        or was.lease_duration_seconds != spec.lease_duration_seconds
+        or was.lease_transitions != spec.lease_transitions
+        or was.strategy != spec.strategy
+        or was.preferred_holder != spec.preferred_holder
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations != new.metadata.annotations
+        or old.metadata.owner_references != new.metadata.owner_references
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or not known.renewals_seen
+        or not known.settled
+    ):
+        return None
+    duration = spec.lease_duration_seconds
+    if known.phase is Phase.HELD:
+        if duration is None or (now - known.observed_at).total_seconds() >= duration:
+            return None
+    elif known.phase is not Phase.UNTIMED:
+        return None
+    intervals = (*known.intervals[-4:], (claimed - then).total_seconds())
+    lags = (*known.lags[-4:], (now - claimed).total_seconds())
+    return _replace(
+        known,
+        lease=lease,
+        observed_at=now,
+        estimated=False,
+        renewals_seen=known.renewals_seen + 1,
+        intervals=intervals,
+        cadence_seconds=sorted(intervals)[len(intervals) // 2],
+        lags=lags,
+        skew_seconds=sorted(lags)[len(lags) // 2],
+    )
+
+
+def turned(
+    cluster: str, known: Tracked, now: datetime, *, by: datetime, unseen_since: datetime | None
+) -> tuple[Tracked, Change | None]:
+    """The same Lease as the clock alone has it `by` then, with the `expired` if it ran out.
+
+    `unseen_since` is set when the run-out fell into a time in which we saw nothing.
+    """
+    turn = turn_of(known)
+    if turn is None or turn > by:
+        return known, None
+    runs_out = known.runs_out_at
+    if runs_out is None or runs_out > by:
+        return _replace(known, phase=Phase.LATE, phase_since=turn), None
+    change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
+    tracked = _replace(known, phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
+    return tracked, change
+
+
+def turn_of(known: Tracked) -> datetime | None:
+    """When the phase turns next if nobody writes."""
+    return next_turn(
+        known.lease,
+        observed_at=known.observed_at,
+        cadence_seconds=known.cadence_seconds,
+        renewals_seen=known.renewals_seen,
+        phase=known.phase,
+    )
+
+
+def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
+    """The kind, judged again where what tells it has moved; until a holder was named nothing is kept."""
+    if lease.holder is None and known.named:
+        return known.kind, known.kind_reason
+    if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
+        return known.kind, known.kind_reason
+    return classify(lease, known.kind if known.named else None)
+
+
+def _marks(lease: Lease) -> tuple[object, ...]:
+    """All that tells the kind of a Lease: marks, names, and which fields of its spec are set."""
+    meta, spec = lease.metadata, lease.spec
+    shape = (
+        spec.acquire_time is None,
+        spec.renew_time is None,
+        spec.lease_duration_seconds is None,
+        spec.lease_transitions is None,
+    )
+    return (
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        spec.strategy,
+        lease.holder,
+        shape,
+    )
+
+
+def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Tracked:
+    """What this sight teaches of the cadence and of the holder's clock."""
+    if came:
+        return _replace(known, settled=False, lags=(), skew_seconds=None)
+    earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
+    if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
+        return known
+    acquired = known.lease.spec.acquire_time
+    if acquired is not None and acquired != lease.spec.acquire_time:
+        return _replace(known, settled=False)
+    known = _replace(known, settled=True)
+    if seen.live:
+        lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
+        known = _replace(known, lags=lags, skew_seconds=median(lags))
+    if seen.listed or earlier is None:
+        return known
+    intervals = known.intervals
+    if claimed > earlier:
+        intervals = with_sample(intervals, (claimed - earlier).total_seconds())
+    return _replace(
+        known,
+        renewals_seen=known.renewals_seen + 1,
+        intervals=intervals,
+        cadence_seconds=median(intervals),
+    )
+
+
+def _in_phase(
+    known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
+) -> Tracked:
+    """The phase as of the sight. Of one that was not live only as of its writing: the clock turns it on."""
+    if not (seen.live or judge):
+        return tracked
+    phase = phase_of(
+        tracked.lease,
+        observed_at=tracked.observed_at,
+        cadence_seconds=tracked.cadence_seconds,
+        renewals_seen=tracked.renewals_seen,
+        kind=tracked.kind,
+        now=seen.now if seen.live else tracked.observed_at,
+        named=tracked.named,
+    )
+    if phase is known.phase:
+        return tracked
+    return _replace(tracked, phase=phase, phase_since=at)

@@ -1,0 +1,17 @@
+// Every page: theme, menus, the one clock, and the live socket where the page has one.
+import "leaseboard/theme";
+import "leaseboard/menus";
+import { scan } from "leaseboard/clock";
+import { startLive } from "leaseboard/live";
+import { showConnection } from "leaseboard/connection";
+import { startPause } from "leaseboard/feed";
+
+for (const control of document.querySelectorAll("[data-js]")) control.hidden = false;
+scan();
+startPause();
+const url = document.body.dataset.liveUrl;
+const live = url && startLive(url, showConnection);
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  scan(target);
+  live?.show();
+});

@@ -1,0 +1,69 @@
+// What the pill and the band under the top bar say, and when the clock stands still.
+import { freeze, now } from "leaseboard/clock";
+import { say } from "leaseboard/say";
+
+const root = document.documentElement;
+const PATIENCE = 10; // s of reconnecting until the page calls itself stale
+const LOOKS = {
+  live: ["is-held", "held"],
+  retry: ["is-late", "late"],
+  connecting: ["is-late", "late"],
+  stale: ["is-expired", "expired"],
+  refused: ["is-expired", "expired"],
+};
+const clock = (t) => new Date(t * 1000).toISOString().slice(11, 19);
+let shown = "";
+
+/** `state`: of the page's socket and the cluster's watch together; see live.js. */
+export function showConnection({ state, heardAt, since, detail, behind, rate }) {
+  let word = state;
+  if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
+  const at = since ?? heardAt;
+  root.dataset.live = word;
+  freeze(word === "live" ? null : Math.min(heardAt, at));
+  pill(word, at, behind, rate);
+  band(word, at, detail);
+  if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
+  shown = word;
+}
+
+function pill(word, at, behind, rate) {
+  const el = document.querySelector("[data-live-pill]");
+  if (!el) return;
+  const [css, symbol] = LOOKS[word];
+  el.className = `live ${css}`;
+  el.querySelector("use").setAttribute("href", `#st-${symbol}`);
+  const text = el.querySelector("span");
+  if (word !== "live") {
+    text.textContent = {
+      retry: "Reconnecting…",
+      connecting: "Connecting…",
+      stale: `Stale since ${clock(at)}`,
+      refused: "No access",
+    }[word];
+    return;
+  }
+  const bits = [Object.assign(document.createElement("b"), { textContent: "Live" })];
+  if (behind !== null) bits.push(aside("md-only", ` · ${behind.toFixed(1)} s behind`));
+  bits.push(aside("lg-only", ` · ${rate < 10 ? rate : Math.round(rate)} ev/s`));
+  text.replaceChildren(...bits);
+}
+
+const aside = (className, textContent) =>
+  Object.assign(document.createElement("span"), { className, textContent });
+
+function band(word, at, detail) {
+  const el = document.querySelector("[data-stale-banner]");
+  if (!el) return;
+  el.hidden = word === "live" || word === "retry";
+  if (el.hidden) return;
+  el.classList.toggle("is-late", word === "connecting");
+  el.classList.toggle("is-expired", word !== "connecting");
+  el.querySelector("[data-stale-title]").textContent = {
+    connecting: "Connecting.",
+    stale: `Not live since ${clock(at)}.`,
+    refused: `No access since ${clock(at)}.`,
+  }[word];
+  el.querySelector("[data-stale-text]").textContent =
+    detail || "You are looking at the last known state.";
+}

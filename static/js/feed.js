@@ -1,0 +1,46 @@
+// New changes on top of a feed; a pause holds them back, nothing is lost.
+import { scan } from "leaseboard/clock";
+
+let paused = false;
+let held = [];
+
+/** The number of the last change that the page has, or null without a feed. */
+export function lastSeen() {
+  const list = document.querySelector("[data-feed]");
+  return list ? Number(list.dataset.feed) : null;
+}
+
+/** `lines`: oldest first; `seq`: the number the page has reached with them. */
+export function addLines(lines, seq) {
+  const list = document.querySelector("[data-feed]");
+  if (!list) return;
+  list.dataset.feed = seq;
+  if (paused) held.push(...lines);
+  else for (const html of lines) add(list, html);
+}
+
+function add(list, html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const line = template.content.firstElementChild;
+  const { feedOf, feedLimit } = list.dataset;
+  if (feedOf && line.dataset.of !== feedOf) return;
+  line.classList.add("new");
+  list.prepend(line);
+  scan(line);
+  while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
+  if (list.nextElementSibling?.matches(".empty")) list.nextElementSibling.remove();
+}
+
+export function startPause() {
+  const button = document.querySelector("[data-pause]");
+  button?.addEventListener("click", () => {
+    paused = !paused;
+    button.setAttribute("aria-pressed", paused);
+    button.textContent = paused ? "Go on" : "Pause";
+    if (paused) return;
+    const list = document.querySelector("[data-feed]");
+    for (const html of held) add(list, html);
+    held = [];
+  });
+}

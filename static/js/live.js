@@ -1,0 +1,81 @@
+// Keeps the page in step with the server: says what it shows, and puts what comes in its place.
+import { correct, now } from "leaseboard/clock";
+import { addLines, lastSeen } from "leaseboard/feed";
+import { refetch } from "leaseboard/regions";
+import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
+import { connect } from "leaseboard/socket";
+
+/** `tell({state, heardAt, since, detail, behind, rate})` is called whenever how live the page is may have moved. */
+export function startLive(url, tell, { drawn = () => {} } = {}) {
+  let heardAt = now();
+  let socketState = "connecting";
+  let watch = null; // the cluster's own connection, as the last frame said
+
+  function report() {
+    if (socketState !== "live" || !watch) {
+      tell({ state: socketState === "live" ? "connecting" : socketState, heardAt, detail: WHY[socketState] });
+      return;
+    }
+    tell({
+      state: watch.state,
+      heardAt,
+      since: watch.state === "live" ? undefined : watch.since,
+      detail: watch.detail,
+      behind: watch.behind_seconds ?? null,
+      rate: watch.events_per_second ?? 0,
+    });
+  }
+
+  function show() {
+    socket.send({ show: shown(), feed: lastSeen() });
+  }
+
+  function apply(frame) {
+    correct(frame.now);
+    heardAt = frame.now;
+    watch = frame.connection;
+    if (frame.html) placeAll(frame.html);
+    if (frame.renewed) renewAll(frame.renewed);
+    if (frame.gone) dropAll(frame.gone);
+    if (frame.feed) addLines(frame.feed, frame.seq);
+    if (frame.counts) count(frame.counts);
+    if (frame.elsewhere) offer(frame.elsewhere);
+    if (frame.renewed) refetch("renewed");
+    if (frame.gone) refetch("gone");
+    if (frame.counts || frame.html?.row) refetch("counts");
+    if (frame.refetch) refetch("all");
+    report();
+    if (frame.html || frame.gone) drawn();
+  }
+
+  const socket = connect(url, {
+    onOpen: show,
+    onFrame: apply,
+    onState(state) {
+      socketState = state;
+      if (state !== "live") report();
+    },
+  });
+  setInterval(report, 1000);
+  return { show };
+}
+
+const WHY = {
+  refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
+  unknown: "The server no longer watches this cluster.",
+};
+
+function count(counts) {
+  for (const el of document.querySelectorAll("[data-count]")) {
+    const number = counts[el.dataset.count];
+    if (number !== undefined) el.textContent = number.toLocaleString("en");
+  }
+}
+
+function offer(number) {
+  const bar = document.querySelector("[data-elsewhere]");
+  if (!bar) return;
+  const many = `${number.toLocaleString("en")} Lease${number === 1 ? "" : "s"}`;
+  bar.textContent = `${many} changed outside this page · Show`;
+  bar.hidden = false;
+}

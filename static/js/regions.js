@@ -1,0 +1,60 @@
+// Parts of a page that the server draws as a whole: fetched again when what they are made of moved.
+//   <section id="attention" data-region="counts">   the attribute names what moves it
+import { scan } from "leaseboard/clock";
+
+const SPACING = 1500; // ms between two fetches
+const waiting = new Set();
+let timer = null;
+let last = 0;
+let drawn = () => {};
+
+/** Call `then` after regions were drawn. */
+export const afterDrawing = (then) => (drawn = then);
+
+/** Draw the regions moved by `cause` anew, soon; "all" is every region. */
+export function refetch(cause) {
+  const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
+  for (const { id } of document.querySelectorAll(moved)) waiting.add(id);
+  if (waiting.size && !timer) {
+    timer = setTimeout(fetchPage, Math.max(50, last + SPACING - performance.now()));
+  }
+}
+
+async function fetchPage() {
+  timer = null;
+  last = performance.now();
+  const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
+  if (ids.length) {
+    try {
+      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (response.ok || response.status === 404) place(ids, await response.text());
+    } catch {
+      // The socket says that the server is away; the regions stay marked and are fetched when it is back.
+    }
+  }
+  if (waiting.size) timer = setTimeout(fetchPage, SPACING);
+}
+
+function place(ids, html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const id of ids) {
+    waiting.delete(id);
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    if (!old || !fresh) continue;
+    old.replaceChildren(...fresh.childNodes);
+    for (const control of old.querySelectorAll("[data-js]")) control.hidden = false;
+    scan(old);
+  }
+  drawn();
+}
+
+/** Nothing moves under the pointer, the focus or a selection. */
+function inUse(el) {
+  if (!el) return false;
+  const selection = getSelection();
+  return (
+    el.matches(":hover") ||
+    el.contains(document.activeElement) ||
+    (!selection.isCollapsed && el.contains(selection.anchorNode))
+  );
+}

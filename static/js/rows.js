@@ -1,0 +1,67 @@
+// Puts the server's finished rows, lanes and heads in their places. Draws nothing itself.
+import { scan } from "leaseboard/clock";
+import { say } from "leaseboard/say";
+
+const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease" };
+const find = (part, key) => document.querySelectorAll(`[${ATTRIBUTES[part]}="${CSS.escape(key)}"]`);
+const phaseOf = (el) => /\bis-(\w+)/.exec(el.className)?.[1];
+
+/** What the page shows: names of Leases per part. */
+export function shown() {
+  const parts = {};
+  for (const [part, attribute] of Object.entries(ATTRIBUTES)) {
+    const found = document.querySelectorAll(`[${attribute}]`);
+    const names = [...found].map((el) => el.getAttribute(attribute));
+    if (names.length) parts[part] = [...new Set(names)];
+  }
+  return parts;
+}
+
+/** `html`: {part: {name: html}}. */
+export function placeAll(html) {
+  for (const [part, rows] of Object.entries(html)) {
+    for (const [key, text] of Object.entries(rows)) {
+      for (const old of find(part, key)) replace(old, text, key);
+    }
+  }
+}
+
+function replace(old, html, key) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const fresh = template.content.firstElementChild;
+  const phase = phaseOf(fresh);
+  if (phase && phase !== phaseOf(old)) say(`${key} is ${phase}`);
+  const focused = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
+  fresh.hidden = old.hidden;
+  old.replaceWith(fresh);
+  scan(fresh);
+  if (focused) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
+}
+
+/** A renewal moves the numbers that the clock goes by, nothing else. */
+export function renewAll(renewed) {
+  for (const [key, [observed]] of Object.entries(renewed)) {
+    for (const part of Object.keys(ATTRIBUTES)) {
+      for (const el of find(part, key)) {
+        for (const bar of el.querySelectorAll("[data-observed]")) bar.dataset.observed = observed;
+      }
+    }
+  }
+}
+
+/** Leases that are deleted stay where they are, crossed out, until the page is asked for again. */
+export function dropAll(names) {
+  for (const key of names) {
+    for (const row of find("row", key)) {
+      row.className = "is-deleted";
+      const state = row.querySelector(".state");
+      state.className = "state is-deleted";
+      state.querySelector("use").setAttribute("href", "#st-deleted");
+      state.querySelector("span").textContent = "Deleted";
+      row.querySelector(".fresh")?.remove();
+    }
+    for (const tile of find("tile", key)) tile.remove();
+    if (find("lease", key).length || find("row", key).length) say(`${key} is deleted`);
+  }
+}

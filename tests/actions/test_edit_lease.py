@@ -1,0 +1,175 @@
+"""Editing a Lease: term guard, dry run, retry, audit; against the embedded API on a real socket."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from leases.apiserver.serving import LeaseApiServer
+
+from leases.actions.audit import Intent
+from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
+from leases.domain.edit import Edit, term_of
+from leases.domain.lease import ObjectName
+from leases.kube.connect import connect, parse_source
+from leases.models import Edit as AuditRow
+from leases.wire.microtime import format_microtime
+from leases.wire.status import Conflict, Invalid, NotFound
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = ObjectName("default", "story")
+NOW = datetime(2026, 11, 20, 12, 0, 0, 5, tzinfo=UTC)
+BODY = {
+    "metadata": {"namespace": "default", "name": "story"},
+    "spec": {
+        "holderIdentity": "cp-1",
+        "leaseDurationSeconds": 15,
+        "acquireTime": format_microtime(NOW),
+        "renewTime": format_microtime(NOW),
+        "leaseTransitions": 3,
+    },
+}
+
+
+@pytest.fixture
+async def client(tmp_path):
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    one = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    await one.create(BODY)
+    yield one
+    await one.close()
+    await server.stop()
+
+
+@pytest.fixture
+async def intent():
+    user = await User.objects.acreate(username="m.ferrari")
+    return Intent(user=user, cluster="a", key=KEY, action=ACTION, reason="drill", at=NOW)
+
+
+def clock():
+    return NOW + timedelta(seconds=5)
+
+
+async def test_a_dry_run_shows_what_would_be_and_writes_nothing(client):
+    lease = await client.get(KEY)
+    seen = await preview(
+        client, KEY, Edit(holder="cp-2", duration_seconds=15), seen_term=term_of(lease), now=NOW
+    )
+    assert seen.before["spec"]["holderIdentity"] == "cp-1"
+    assert seen.after["spec"]["holderIdentity"] == "cp-2"
+    assert (await client.get(KEY)).holder == "cp-1"
+    assert not await AuditRow.objects.aexists()
+
+
+async def test_a_hand_over_begins_a_term_and_leaves_a_closed_audit_row(client, intent):
+    lease = await client.get(KEY)
+    wanted = Edit(holder="cp-2", duration_seconds=15)
+    await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
+    after = await client.get(KEY)
+    assert (after.holder, after.spec.acquire_time, after.spec.lease_transitions) == (
+        "cp-2", clock(), 4,
+    )  # fmt: skip
+    row = await AuditRow.objects.aget()
+    assert (row.username, row.outcome, row.reason) == ("m.ferrari", "done", "drill")
+    assert row.before["holderIdentity"] == "cp-1"
+    assert row.closed_at is not None
+
+
+async def test_nobody_is_written_as_empty_text_with_client_gos_duration(client, intent):
+    lease = await client.get(KEY)
+    await edit_lease(
+        client,
+        Edit(holder=None, duration_seconds=15),
+        intent=intent,
+        seen_term=term_of(lease),
+        clock=clock,
+    )
+    after = await client.get(KEY)
+    assert (after.spec.holder_identity, after.spec.lease_duration_seconds) == ("", 1)
+
+
+async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
+    lease = await client.get(KEY)
+
+    class Renewing:
+        """The holder renews between our reading and our writing, twice."""
+
+        left = 2
+
+        async def get(self, key):
+            current = await client.get(key)
+            if self.left:
+                self.left -= 1
+                await client.patch(key, {"spec": {"renewTime": format_microtime(clock())}})
+                await client.patch(key, {"metadata": {"labels": {"n": str(self.left)}}})
+            return current
+
+        patch = staticmethod(client.patch)
+
+    await edit_lease(
+        Renewing(),
+        Edit(holder="cp-1", duration_seconds=30),
+        intent=intent,
+        seen_term=term_of(lease),
+        clock=clock,
+    )
+    assert (await client.get(KEY)).spec.lease_duration_seconds == 30
+    assert (await AuditRow.objects.aget()).detail == "written at attempt 3"
+
+
+async def test_another_term_than_the_one_shown_is_told_and_nothing_is_written(client, intent):
+    seen = term_of(await client.get(KEY))
+    await client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}})
+    with pytest.raises(TermMoved, match="held by cp-9 now"):
+        await edit_lease(
+            client,
+            Edit(holder="cp-2", duration_seconds=15),
+            intent=intent,
+            seen_term=seen,
+            clock=clock,
+        )
+    assert (await client.get(KEY)).holder == "cp-9"
+
+
+async def test_what_the_server_refuses_is_raised_with_its_causes_and_audited(client, intent):
+    lease = await client.get(KEY)
+    wanted = Edit(holder="cp-1", duration_seconds=-3)
+    with pytest.raises(Invalid) as caught:
+        await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
+    assert caught.value.causes[0].field == "spec.leaseDurationSeconds"
+    row = await AuditRow.objects.aget()
+    assert row.outcome == "refused"
+    assert "must be greater than 0" in row.detail
+
+
+async def test_a_lease_that_is_gone_is_not_found(client, intent):
+    term = term_of(await client.get(KEY))
+    await client.delete(KEY)
+    with pytest.raises(NotFound):
+        await preview(client, KEY, Edit(holder="x", duration_seconds=1), seen_term=term, now=NOW)
+
+
+async def test_a_holder_faster_than_three_tries_is_a_conflict_and_audited(client, intent):
+    lease = await client.get(KEY)
+
+    class Racing:
+        async def get(self, key):
+            return await client.get(key)
+
+        async def patch(self, key, body):
+            await client.patch(key, {"metadata": {"labels": {"n": str(id(body))}}})
+            return await client.patch(key, body)
+
+    with pytest.raises(Conflict):
+        await edit_lease(
+            Racing(),
+            Edit(holder="cp-2", duration_seconds=15),
+            intent=intent,
+            seen_term=term_of(lease),
+            clock=clock,
+        )
+    assert (await AuditRow.objects.aget()).outcome == "refused"

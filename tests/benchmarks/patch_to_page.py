@@ -1,0 +1,109 @@
+"""How long a `kubectl patch` of a holder takes to appear in an open page.
+
+python3 -m tests.benchmarks.patch_to_page [ROUNDS]
+
+Starts its own server and Chromium. Prints milliseconds, median and worst, from the start of
+kubectl and from
+its end to the moment at which the row shows the new holder (a MutationObserver's clock, one
+machine).
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, serving
+
+NAME = "bench"
+WATCH = """key => {
+  window.seen = {};
+  const look = () => {
+    const text = document.querySelector(`[data-key="${key}"]`)?.innerText ?? "";
+    const holder = text.match(/holder-\\d+/)?.[0];
+    if (holder && !(holder in window.seen)) window.seen[holder] = Date.now();
+  };
+  new MutationObserver(look).observe(document.body, {subtree: true, childList: true,
+  characterData: true});
+}"""
+
+
+def patch(server: Server, holder: str) -> tuple[float, float]:
+    """Start and end of one kubectl, in epoch milliseconds."""
+    body = f'{{"spec":{{"holderIdentity":"{holder}"}}}}'
+    start = time.time() * 1000
+    subprocess.run(
+        [
+            "kubectl",
+            "--kubeconfig",
+            str(server.kubeconfig),
+            "-n",
+            "default",
+            "patch",
+            "lease",
+            NAME,
+            "--type",
+            "merge",
+            "-p",
+            body,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return start, time.time() * 1000
+
+
+def appeared(page: Page, holder: str) -> float:
+    page.wait_for_function(
+        "holder => holder in window.seen", arg=holder, polling=20, timeout=10_000
+    )
+    moment: float = page.evaluate("holder => window.seen[holder]", holder)
+    return moment
+
+
+def measure(server: Server, page: Page, rounds: int) -> tuple[list[float], list[float]]:
+    from_start, from_end = [], []
+    for number in range(rounds):
+        holder = f"holder-{number}"
+        start, end = patch(server, holder)
+        shown = appeared(page, holder)
+        from_start.append(shown - start)
+        from_end.append(shown - end)
+    return from_start, from_end
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder) / "data", "--no-demo") as server,
+    ):
+        server.wait_synced()
+        LeaseApi(server.kubeconfig).create(NAME, holder="nobody-yet")
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+            )
+            page = browser.new_page()
+            page.goto(server.printed("Sign in"))
+            page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
+            page.locator('[data-live-pill]:has-text("Live")').wait_for()
+            page.evaluate(WATCH, f"default/{NAME}")
+            results = measure(server, page, rounds)
+            browser.close()
+    for label, values in zip(("from kubectl's start", "from kubectl's end"), results, strict=True):
+        print(
+            f"{label}: median {statistics.median(values):.0f} ms, worst {max(values):.0f} ms ({rounds} rounds)"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Real Chromium for the tests that need one. Absent, they skip; in CI that is a failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/browser/" in item.path.as_posix():
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        text = "Chromium is not on this machine: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(text)
+        pytest.skip(text)
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh profile's page; any error in its console fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    fresh = context.new_page()
+    errors: list[str] = []
+    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    fresh.on("pageerror", lambda error: errors.append(str(error)))
+    fresh.leaseboard_errors = errors  # type: ignore[attr-defined]
+    yield fresh
+    context.close()

@@ -1,0 +1,140 @@
+"""The story Leaseboard is for: a holder dies, the Lease turns late, runs out, and is taken over,
+before one's eyes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.processes import Server, manage, serving, wait_for
+
+NAMESPACE, NAME = "default", "story"
+KEY = f"{NAMESPACE}/{NAME}"
+CONTENDER = Path(__file__).with_name("contender.py")
+GAP_TOLERANCE = 1.5
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path / "data", "--no-demo") as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture
+def contenders(server: Server) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    running = {}
+    for identity in ("py-1", "py-2", "py-3"):
+        running[identity] = subprocess.Popen(
+            [sys.executable, str(CONTENDER), str(server.kubeconfig), NAMESPACE, NAME, identity],
+            stderr=subprocess.DEVNULL,
+        )
+    yield running
+    for process in running.values():
+        process.kill()
+        process.wait()
+
+
+def history(server: Server) -> list[dict[str, object]]:
+    done = manage(server.data, "export_history")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def moment(text: object) -> float:
+    return datetime.fromisoformat(str(text)).timestamp()
+
+
+def test_a_killed_holder_is_seen_to_expire_and_to_be_taken_over(
+    server: Server, contenders: dict[str, subprocess.Popen[bytes]], page: Page
+) -> None:
+    page.goto(server.printed("Sign in"))
+    page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
+    row = page.locator(f'[data-key="{KEY}"]')
+    wait_for(lambda: seen_held(page), what="the row of the story, held and renewed")
+    loaded_at = page.evaluate("performance.timeOrigin")
+    wall = page.context.new_page()
+    wall.goto(f"{server.url}/c/embedded/wall/")
+
+    holder = holder_of(row.inner_text())
+    contenders[holder].kill()
+    seen = watch_phases(page, row, until_new_holder_than=holder)
+
+    phases = [phase for _, phase, _ in seen]
+    assert phases[:2] == ["held", "late"]
+    assert "expired" in phases
+    assert phases[-1] == "held"
+    expired_at = next(at for at, phase, _ in seen if phase == "expired")
+    taken_at, _, successor = seen[-1]
+    assert page.evaluate("performance.timeOrigin") == loaded_at, "the page was reloaded"
+
+    changes = wait_for(
+        lambda: story_of(history(server), holder=holder, successor=successor),
+        what="expired and taken_over in the export",
+    )
+    expired, taken = changes
+    assert (expired["holder"], taken["previous_holder"], taken["holder"]) == (
+        holder, holder, successor,
+    )  # fmt: skip
+    assert abs(float(str(taken["gap_seconds"])) - (taken_at - expired_at)) < GAP_TOLERANCE
+    assert abs(moment(taken["at"]) - taken_at) < GAP_TOLERANCE
+
+    page.goto(f"{server.url}/c/embedded/leases/{KEY}/")
+    told = page.locator("main").inner_text()
+    assert successor in told
+    assert told.lower().index("taken over") < told.lower().index("expired")
+
+    tile = wall.locator(f'[data-tile="{KEY}"]')
+    expect(tile).to_contain_text(successor)
+    expect(wall.locator("body")).to_contain_text(successor)
+    assert page.leaseboard_errors == []  # type: ignore[attr-defined]
+
+
+def seen_held(page: Page) -> bool:
+    row = page.locator(f'[data-key="{KEY}"].is-held')
+    if row.count() == 0:
+        page.reload()
+    return row.count() > 0 and "election" in row.inner_text().lower()
+
+
+def holder_of(text: str) -> str:
+    return next(name for name in ("py-1", "py-2", "py-3") if name in text)
+
+
+def watch_phases(
+    page: Page, row: object, *, until_new_holder_than: str
+) -> list[tuple[float, str, str]]:
+    """Every (time, phase, holder) that the row showed, up to the new holder's."""
+    script = """key => {
+      const row = document.querySelector(`[data-key="${key}"]`);
+      const phase = ["held", "late", "expired", "vacant", "untimed"]
+        .find(p => row.classList.contains("is-" + p));
+      return [phase, row.innerText];
+    }"""
+    seen: list[tuple[float, str, str]] = []
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        phase, text = page.evaluate(script, KEY)
+        holder = holder_of(text)
+        if not seen or seen[-1][1:] != (phase, holder):
+            seen.append((time.time(), phase, holder))
+        if holder != until_new_holder_than:
+            return seen
+        time.sleep(0.05)
+    raise AssertionError(f"nobody took over; the row showed {seen}")
+
+
+def story_of(
+    changes: list[dict[str, object]], *, holder: str, successor: str
+) -> list[dict[str, object]] | None:
+    """The last two changes, once they are the expiry and the take-over."""
+    mine = [c for c in changes if c["name"] == NAME and c["change"] != "reconfigured"][-2:]
+    return mine if [c["change"] for c in mine] == ["expired", "taken_over"] else None

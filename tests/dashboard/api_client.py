@@ -1,0 +1,66 @@
+"""Requests to an embedded Lease API, as any client makes them."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class LeaseApi:
+    """The API that a kubeconfig points to."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        self.url = config["clusters"][0]["cluster"]["server"]
+        self._token = config["users"][0]["user"]["token"]
+
+    def send(
+        self, method: str, path: str, body: Any = None, kind: str = "application/json"
+    ) -> dict[str, Any]:
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": kind},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            item: dict[str, Any] = json.load(answer)
+            return item
+
+    def create(self, name: str, *, holder: str, duration: int = 3600, transitions: int = 0) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": duration,
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        }
+        self.send("POST", leases(), {"metadata": {"name": name}, "spec": spec})
+
+    def patch(self, name: str, **spec: Any) -> dict[str, Any]:
+        return self.send(
+            "PATCH", f"{leases()}/{name}", {"spec": spec}, "application/merge-patch+json"
+        )
+
+    def take(self, name: str, *, holder: str, transitions: int) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.patch(
+            name,
+            holderIdentity=holder,
+            acquireTime=now,
+            renewTime=now,
+            leaseTransitions=transitions,
+        )
+
+    def delete(self, name: str) -> None:
+        self.send("DELETE", f"{leases()}/{name}")
+
+
+def leases(namespace: str = "default") -> str:
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"

@@ -1,0 +1,126 @@
+"""The edit form against a real Lease API: preview, confirm, conflict, and what the server refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from dashboard import runtime
+from leases.apiserver.serving import LeaseApiServer
+from leases.domain.edit import term_of
+from leases.domain.lease import ObjectName
+from leases.kube.connect import connect, parse_source
+from leases.models import Edit
+from leases.wire.microtime import format_microtime
+from tests.dashboard.conftest import fill, member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/c/a/leases/default/story/edit/"
+KEY = ObjectName("default", "story")
+
+
+@pytest.fixture
+async def cluster(board, tmp_path):
+    """Cluster a with one held Lease, and a client to write with."""
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    now = format_microtime(datetime.now(UTC))
+    spec = {
+        "holderIdentity": "cp-1", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now,
+        "leaseTransitions": 0,
+    }  # fmt: skip
+    lease = await one.client.create(
+        {"metadata": {"namespace": "default", "name": "story"}, "spec": spec}
+    )
+    fill(one.store, lease)
+    yield one
+    await one.client.close()
+    await server.stop()
+
+
+@pytest.fixture
+async def admin(transactional_db):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client
+
+
+async def typed(cluster: runtime.WatchedCluster, **given: str) -> dict[str, str]:
+    lease = await cluster.client.get(KEY)
+    return {
+        "holder_identity": "cp-1",
+        "duration_seconds": "15",
+        "reason": "drill",
+        "seen_term": term_of(lease),
+        **given,
+    }
+
+
+async def test_the_form_begins_with_what_the_lease_says(cluster, admin):
+    text = (await admin.get(PATH)).content.decode()
+    assert 'value="cp-1"' in text
+    assert 'value="15"' in text
+
+
+async def test_a_preview_writes_nothing_and_confirming_writes(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    answer = await admin.post(PATH, data)
+    assert answer.status_code == 200
+    assert "cp-2" in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+    assert not await Edit.objects.aexists()
+
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 302
+    assert (await cluster.client.get(KEY)).holder == "cp-2"
+    assert (await Edit.objects.aget()).outcome == "done"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"duration_seconds": "-5"}, "A duration is 1 second or more."),
+        ({"duration_seconds": "soon"}, "Write the duration as whole seconds"),
+        ({"duration_seconds": "99999999999"}, "A duration is at most 2147483647 seconds."),
+        ({"reason": ""}, "Say why; the reason is kept in the audit trail."),
+        ({"holder_identity": "a\x1bb"}, "A holder is one line of printable characters."),
+    ],
+)
+async def test_what_cannot_be_is_422_with_a_sentence_at_its_field(cluster, admin, given, sentence):
+    answer = await admin.post(PATH, await typed(cluster, **given))
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+
+
+async def test_another_term_than_shown_is_409_and_says_who_holds_it_now(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 409
+    text = answer.content.decode()
+    assert "cp-9" in text
+    assert 'value="cp-2"' in text
+    assert (await cluster.client.get(KEY)).holder == "cp-9"
+
+
+async def test_an_unreachable_cluster_is_502_and_keeps_what_was_typed(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    client, cluster.client = cluster.client, None
+    answer = await admin.post(PATH, data)
+    cluster.client = client
+    assert answer.status_code == 502
+    assert 'value="cp-2"' in answer.content.decode()
+    assert "is not connected" in answer.content.decode()
+
+
+async def test_a_lease_that_is_not_there_is_404_in_one_sentence(cluster, admin):
+    answer = await admin.get("/c/a/leases/default/nothing/edit/")
+    assert answer.status_code == 404
+    assert "There is no Lease default/nothing in a" in answer.content.decode()

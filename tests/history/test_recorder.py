@@ -1,0 +1,110 @@
+"""The recorder: nothing lost, nothing doubled, states in step with changes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from django.db import OperationalError
+
+from leases import models
+from leases.domain.change import ChangeType
+from leases.domain.lease import ObjectName
+from leases.history import checkpoint, recorder
+from leases.history.recorder import Recorder, Source
+from tests.history.factory import T0, a_change
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = ObjectName("kube-system", "scheduler")
+
+
+@pytest.fixture
+def states():
+    """The present state of each Lease, as a tracker would have it."""
+    return {KEY: b'{"v":1}'}
+
+
+@pytest.fixture
+async def running(states):
+    one = Recorder()
+    version = {"a": "7"}
+    one.add(Source("a", states.get, lambda: version["a"], lambda: T0))
+    task = asyncio.create_task(one.run())
+    yield one
+    if not task.done():
+        await one.close(task)
+
+
+async def test_a_change_is_written_with_its_state_and_how_far_the_watch_got(running):
+    running.record(cluster="a", changes=(a_change(),), changed=(KEY,))
+    await until(lambda: models.Change.objects.count() == 1)
+    kept = await in_thread(lambda: checkpoint.load("a"))
+    assert kept == checkpoint.Checkpoint((b'{"v":1}',), "7", T0)
+
+
+async def test_the_same_change_twice_is_kept_once(running):
+    running.record(cluster="a", changes=(a_change(), a_change()))
+    await until(lambda: models.Change.objects.count() == 1)
+    running.record(cluster="a", changes=(a_change(), a_change(1)))
+    await until(lambda: models.Change.objects.count() == 2)
+
+
+async def test_closing_writes_what_is_queued(states):
+    one = Recorder()
+    one.add(Source("a", states.get, lambda: "7", lambda: T0))
+    task = asyncio.create_task(one.run())
+    one.record(cluster="a", changes=tuple(a_change(n) for n in range(5)))
+    await one.close(task)
+    assert await in_thread(models.Change.objects.count) == 5
+
+
+async def test_a_lease_that_is_gone_is_forgotten(running, states):
+    running.record(cluster="a", changed=(KEY,))
+    await until(lambda: models.LeaseRecord.objects.count() == 1)
+    del states[KEY]
+    running.record(cluster="a", changes=(a_change(change=ChangeType.DELETED),), changed=(KEY,))
+    await until(lambda: models.LeaseRecord.objects.count() == 0)
+
+
+async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running, monkeypatch):
+    monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.01,))
+    write, failures = recorder._write, [OperationalError("disk I/O error")] * 3
+    problems = []
+
+    def failing(batch):
+        problems.append(running.problem)
+        if failures:
+            raise failures.pop()
+        write(batch)
+
+    monkeypatch.setattr(recorder, "_write", failing)
+    running.record(cluster="a", changes=(a_change(),))
+    await until(lambda: models.Change.objects.count() == 1)
+    assert "disk I/O error" in problems[1]
+    await until(lambda: running.problem is None)
+
+
+async def test_rows_come_back_as_the_changes_they_were(running):
+    change = a_change(
+        fields=("leaseDurationSeconds", "labels"), inferred=True, inferred_since=T0, holder=None
+    )
+    running.record(cluster="a", changes=(change,))
+    await until(lambda: models.Change.objects.count() == 1)
+    from leases.history.queries import recent
+
+    assert await in_thread(lambda: recent("a", 5)) == [change]
+    assert msgspec.json.encode(change)
+
+
+async def in_thread(call):
+    from asgiref.sync import sync_to_async
+
+    return await sync_to_async(call)()
+
+
+async def until(condition, seconds: float = 5.0):
+    async with asyncio.timeout(seconds):
+        while not await in_thread(condition):
+            await asyncio.sleep(0.01)

@@ -1,0 +1,35 @@
+"""A scripted cluster and a client with limits short enough to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from leases.kube.backoff import Backoff
+from leases.kube.client import LeaseClient
+from leases.kube.connect import connect, parse_source
+from leases.kube.session import Limits
+from tests.kube.scripted import ScriptedServer
+
+FAST = Limits(
+    connect=2, answer=2, page=2, quiet=0.05, probe=0.2, slack=60, renew=0, replay=0.2, short=0
+)
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer().running() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(cluster: ScriptedServer) -> AsyncIterator[LeaseClient]:
+    made = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def backoff() -> Backoff:
+    return Backoff(first=0.01, limit=0.05, refused=0.02, jitter=lambda: 0.0)

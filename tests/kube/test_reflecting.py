@@ -1,0 +1,129 @@
+"""List, then watch: what a reflector tells of a healthy cluster and after a restart."""
+
+from __future__ import annotations
+
+from leases.kube.backoff import Backoff
+from leases.kube.client import LeaseClient
+from tests.kube.following import applied, follow, told
+from tests.kube.scripted import (
+    GONE,
+    ScriptedServer,
+    answer,
+    bookmark,
+    event,
+    lease,
+    listing,
+    modified,
+    stream,
+)
+
+
+async def test_a_cluster_is_listed_then_connected_then_followed(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90), lease("b", version=95)))
+    gone = event("DELETED", lease("b", version=101))
+    cluster.script("watch", stream(gone, bookmark(104), modified("a", version=105), end="hang"))
+    seen = await follow(client, backoff, until=applied("a"))
+    assert told(seen) == [
+        "Listed 2 start",
+        "Connected",
+        "Deleted b@101",
+        "Bookmark 104",
+        "Applied a@105",
+    ]
+
+
+async def test_the_watch_begins_at_the_list_and_asks_for_bookmarks_and_an_end(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("watch", stream(modified("a", version=105), end="hang"))
+    await follow(client, backoff, until=applied("a"))
+    (request,) = cluster.seen("watch")
+    assert request.query["resourceVersion"] == "100"
+    assert request.query["allowWatchBookmarks"] == "true"
+    assert 300 <= int(request.query["timeoutSeconds"]) <= 600
+
+
+async def test_pages_are_asked_for_with_no_resource_version_and_put_together(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90), next_page="two"))
+    cluster.script("page", listing(lease("b", version=95)))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2)
+    assert told(seen) == ["Listed 2 start", "Connected"]
+    first, second = cluster.seen("list")[0], cluster.seen("page")[0]
+    assert first.query == {"limit": "500"}
+    assert second.query == {"limit": "500", "continue": "two"}
+
+
+async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script(
+        "list",
+        listing(lease("a", version=90), next_page="old"),
+        listing(lease("b", version=95), version="120"),
+    )
+    cluster.script("page", answer(410, GONE))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2)
+    assert told(seen) == ["Listed 1 start", "Connected"]
+    assert cluster.seen("watch")[0].query["resourceVersion"] == "120"
+
+
+async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    past = stream(
+        modified("a", version=91, holder="x"),
+        bookmark(95),
+        event("DELETED", lease("b", version=97)),
+        modified("a", version=100),
+        modified("a", version=103),
+        end="hang",
+    )
+    cluster.script("watch", past, stream(modified("a", version=103), end="hang"))
+    seen = await follow(client, backoff, until=applied("a"), since="90")
+    assert told(seen) == [
+        "Replayed Applied a@91",
+        "Replayed Deleted b@97",
+        "Replayed Applied a@100",
+        "Listed 1 start",
+        "Connected",
+        "Applied a@103",
+    ]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["90", "100"]
+
+
+async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_lists_version(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    past = stream(modified("a", version=91), end="hang")
+    cluster.script("watch", past, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
+    assert told(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
+
+
+async def test_a_past_the_cluster_has_forgotten_is_skipped(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("watch", stream(event("ERROR", GONE)), stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
+    assert told(seen) == ["Listed 0 start", "Connected"]
+
+
+async def test_a_cluster_that_is_younger_than_our_memory_was_restored_and_has_no_past_to_tell(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="5000")
+    assert told(seen) == ["Listed 0 restored", "Connected"]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
+
+
+async def test_nothing_is_replayed_when_nothing_was_written_meanwhile(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="100")
+    assert told(seen) == ["Listed 0 start", "Connected"]
+    assert len(cluster.seen("watch")) == 1

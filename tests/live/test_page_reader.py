@@ -1,0 +1,142 @@
+"""What a page is told: everything once, then differences; nothing lost when it comes back, nothing repeated."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from dashboard.live.messages import BadMessage, Show, read_show
+from dashboard.live.page_reader import Drawings, PageReader
+from dashboard.live.publisher import Channel
+from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
+from leases.wire.events import Applied, Deleted, Listed
+from tests.dashboard.conftest import KEY, a_lease
+
+NOW = datetime.now(UTC)
+OTHER = ObjectName("kube-system", "other")
+
+
+@pytest.fixture
+def store():
+    one = Store("a")
+    one.replace(Listed((a_lease(), a_lease(OTHER)), "1"), NOW)
+    return one
+
+
+@pytest.fixture
+def channel(store):
+    return Channel(store)
+
+
+@pytest.fixture
+def page(channel):
+    one = PageReader(channel, Drawings())
+    channel.pages.add(one)
+    return one
+
+
+def write(channel, *, seconds: float, version: str, key=KEY, **spec):
+    lease = a_lease(key, version=version)
+    renewed = lease.spec.renew_time + timedelta(seconds=seconds)
+    lease = msgspec.structs.replace(
+        lease, spec=msgspec.structs.replace(lease.spec, renew_time=renewed, **spec)
+    )
+    at = NOW + timedelta(seconds=seconds)
+    update = channel.store.apply(Applied(lease), at)
+    if update is not None:
+        channel.publish(update)
+
+
+def test_the_first_frame_draws_what_is_shown_and_the_next_is_silent(page):
+    page.show(Show({"row": [str(KEY)]}))
+    first = page.frame(NOW)
+    assert list(first["html"]["row"]) == [str(KEY)]
+    assert f'data-key="{KEY}"' in first["html"]["row"][str(KEY)]
+    assert first["counts"]["total"] == 2
+    assert page.frame(NOW) is None
+
+
+def test_a_quiet_page_still_hears_a_sign_of_life(page):
+    page.frame(NOW)
+    beat = page.frame(NOW + timedelta(seconds=1))
+    assert set(beat) == {"now", "seq", "connection"}
+
+
+def test_a_renewal_is_numbers_and_a_new_holder_is_a_drawn_row(page, channel):
+    page.show(Show({"row": [str(KEY)]}))
+    page.frame(NOW)
+    write(channel, seconds=2, version="2")
+    frame = page.frame(NOW + timedelta(seconds=2))
+    assert "html" not in frame
+    assert frame["renewed"][str(KEY)][1] == 15
+    write(channel, seconds=3, version="3", holder_identity="cp-2")
+    frame = page.frame(NOW + timedelta(seconds=3))
+    assert "cp-2" in frame["html"]["row"][str(KEY)]
+    assert "renewed" not in frame
+
+
+def test_many_renewals_between_two_frames_are_one(page, channel):
+    page.show(Show({"row": [str(KEY)]}))
+    page.frame(NOW)
+    for number in range(2, 50):
+        write(channel, seconds=number / 10, version=str(number))
+    assert list(page.frame(NOW + timedelta(seconds=5))["renewed"]) == [str(KEY)]
+
+
+def test_a_lease_that_dies_is_gone_and_one_that_never_was_too(page, channel):
+    page.show(Show({"row": [str(KEY), "x/y"]}))
+    assert page.frame(NOW)["gone"] == ["x/y"]
+    channel.publish(channel.store.apply(Deleted(a_lease(version="9")), NOW))
+    assert page.frame(NOW)["gone"] == [str(KEY)]
+
+
+def test_feed_lines_come_once_and_those_missed_while_away_come_too(page, channel):
+    page.show(Show({}, feed=channel.seq))
+    page.frame(NOW)
+    write(channel, seconds=1, version="2", holder_identity="cp-2")
+    assert len(page.frame(NOW)["feed"]) == 1
+    had = channel.seq
+    assert page.frame(NOW + timedelta(seconds=2)).get("feed") is None
+    write(channel, seconds=3, version="3", holder_identity="cp-3")
+    back = PageReader(channel, Drawings())
+    back.show(Show({}, feed=had))
+    (line,) = back.frame(NOW)["feed"]
+    assert re.search("cp-3", line)
+
+
+def test_a_page_from_before_a_restart_is_told_to_fetch_again(page, channel):
+    page.show(Show({}, feed=channel.seq + 1000))
+    assert page.frame(NOW)["refetch"] is True
+
+
+def test_a_page_that_missed_more_than_is_kept_is_told_to_fetch_again(page, channel):
+    page.show(Show({}, feed=channel.seq))
+    page.frame(NOW)
+    for number in range(2, 60):
+        write(channel, seconds=number, version=str(number), holder_identity=f"cp-{number}")
+    assert page.frame(NOW)["refetch"] is True
+
+
+def test_changes_of_leases_not_shown_are_counted(page, channel):
+    page.show(Show({"row": [str(KEY)]}))
+    page.frame(NOW)
+    write(channel, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    assert page.frame(NOW)["elsewhere"] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[]", '{"show": 3}', '{"show": {"row": [1]}}', '{"feed": "x"}']
+)
+def test_a_message_of_another_shape_is_refused_with_a_sentence(text):
+    with pytest.raises(BadMessage, match="A page says what it shows"):
+        read_show(text)
+
+
+def test_a_page_may_not_ask_for_more_than_a_page():
+    names = [f"ns/{n}" for n in range(501)]
+    with pytest.raises(BadMessage, match="500"):
+        read_show(msgspec.json.encode({"show": {"row": names}}).decode())

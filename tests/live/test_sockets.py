@@ -1,0 +1,129 @@
+"""The sockets: who is let in, what programs hear, and how a stranger is turned away."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
+
+from dashboard.live.routing import urlpatterns
+from dashboard.wall_links import key_of
+from leases.models import WallLink
+from leases.wire.events import Applied
+from tests.dashboard.conftest import KEY, a_lease, board, fill, member  # noqa: F401
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROUTER = URLRouter(urlpatterns)
+
+
+def socket(path, user, *, origin: str | None = None):
+    headers = [(b"host", b"board.example.com")]
+    if origin:
+        headers.append((b"origin", origin.encode()))
+    one = WebsocketCommunicator(ROUTER, path, headers=headers)
+    one.scope["user"] = user
+    return one
+
+
+@pytest.fixture
+async def operator(transactional_db):
+    return await sync_to_async(member)("olga", "operator")
+
+
+@pytest.fixture
+def filled(board):  # noqa: F811
+    fill(board.clusters["a"].store, a_lease())
+    return board
+
+
+async def closed_with(one) -> int:
+    await one.connect()
+    message = await one.receive_output()
+    assert message["type"] == "websocket.close"
+    return message["code"]
+
+
+async def test_a_program_hears_each_change_numbered(filled, operator):
+    one = socket("/c/a/live/changes/", operator)
+    assert await one.connect() == (True, None)
+    hello = json.loads(await one.receive_from())
+    assert (hello["changes"], hello["counts"]["held"]) == ([], 1)
+
+    store = filled.clusters["a"].store
+    lease = a_lease(version="200", holder="cp-2")
+    filled.publisher.publish(store.apply(Applied(lease), datetime.now(UTC)))
+    told = json.loads(await one.receive_from())
+    assert told["seq"] == hello["seq"] + 1
+    (change,) = told["changes"]
+    assert (change["change"], change["previous_holder"], change["holder"]) == (
+        "replaced", "cp-1", "cp-2",
+    )  # fmt: skip
+    await one.disconnect()
+    assert not filled.publisher.channels["a"].feeds
+
+
+async def test_a_page_is_kept_in_step(filled, operator):
+    one = socket("/c/a/live/page/", operator, origin="http://board.example.com")
+    await one.connect()
+    await one.send_to(json.dumps({"show": {"row": [str(KEY)]}}))
+    while "html" not in (frame := json.loads(await one.receive_from())):
+        pass
+    assert "cp-1" in frame["html"]["row"][str(KEY)]
+    await one.disconnect()
+    assert not filled.publisher.channels["a"].pages
+
+
+@pytest.mark.parametrize("path", ["/c/a/live/page/", "/c/a/live/changes/"])
+async def test_strangers_guests_and_other_sites_are_refused(filled, path, operator):
+    guest = await sync_to_async(member)("gil", None)
+    assert await closed_with(socket(path, AnonymousUser())) == 4403
+    assert await closed_with(socket(path, guest)) == 4403
+    assert await closed_with(socket(path, operator, origin="http://evil.example")) == 4403
+    assert await closed_with(socket(path + "?key=1:forged", AnonymousUser())) == 4403
+
+
+async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
+    link = await WallLink.objects.acreate(name="lobby", created_at=timezone.now())
+    one = socket(f"/c/a/live/page/?key={key_of(link)}", AnonymousUser())
+    await one.connect()
+    await one.send_to(json.dumps({"show": {"row": [str(KEY)], "tile": [str(KEY)]}}))
+    while "html" not in (frame := json.loads(await one.receive_from())):
+        pass
+    assert set(frame["html"]) == {"tile"}
+    await one.disconnect()
+
+
+async def test_an_unknown_cluster_or_path_says_so(filled, operator):
+    assert await closed_with(socket("/c/zz/live/page/", operator)) == 4404
+    assert await closed_with(socket("/nowhere/", operator)) == 4404
+
+
+async def test_nonsense_from_a_page_closes_its_socket_with_a_reason(filled, operator):
+    one = socket("/c/a/live/page/", operator)
+    await one.connect()
+    await one.send_to("nonsense")
+    while (message := await one.receive_output())["type"] != "websocket.close":
+        pass
+    assert message["code"] == 4400
+    assert "A page says what it shows" in message["reason"]
+
+
+async def test_a_program_that_does_not_read_loses_the_oldest_and_can_see_it(filled, operator):
+    from dashboard.live.publisher import FEED_QUEUE, FeedReader
+
+    channel = filled.publisher.channels["a"]
+    slow = FeedReader()
+    channel.feeds.add(slow)
+    for number in range(FEED_QUEUE + 10):
+        lease = a_lease(version=str(200 + number), holder=f"cp-{number + 2}")
+        channel.publish(channel.store.apply(Applied(lease), datetime.now(UTC)))
+    assert len(slow.frames) == FEED_QUEUE
+    first = json.loads(slow.frames[0])["seq"]
+    assert json.loads(slow.frames[-1])["seq"] == first + FEED_QUEUE - 1 == channel.seq

@@ -1,0 +1,145 @@
+"""Leaseboard as its own process, for tests that need the real thing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 30.0
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(look: Callable[[], T | None], *, what: str, seconds: float = LIMIT) -> T:
+    """What `look` gives once it gives something true; fails with `what` after the limit."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        seen = look()
+        if seen:
+            return seen
+        time.sleep(0.05)
+    raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
+
+
+def environment(data: Path, **extra: str) -> dict[str, str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LEASEBOARD_", "DJANGO_"))}
+    return {**clean, "LEASEBOARD_DATA": str(data), "PYTHONUNBUFFERED": "1", **extra}
+
+
+def manage(data: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    """One management command to its end."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=environment(data, **extra),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def get(url: str) -> tuple[int, str]:
+    """Status and text, errors included; 0 when nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return 0, ""
+
+
+class Server:
+    """One `manage.py serve` with what it printed."""
+
+    def __init__(self, data: Path, *arguments: str, port: int | None = None, **extra: str) -> None:
+        self.port = port or free_port()
+        self.api_port = free_port()
+        self.data = data
+        self.log = data.parent / f"serve-{self.port}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-W",
+                    "error::ResourceWarning",
+                    "manage.py",
+                    "serve",
+                    "--port",
+                    str(self.port),
+                    "--api-port",
+                    str(self.api_port),
+                    *arguments,
+                ],
+                cwd=ROOT,
+                env=environment(data, **extra),
+                stdout=log,
+                stderr=log,
+            )
+        wait_for(self._ready, what="the server to be ready")
+
+    def _ready(self) -> bool:
+        assert self.process.poll() is None, self.text
+        return get(f"{self.url}/healthz")[0] == 200
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api_url(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data / "kubeconfig"
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def printed(self, label: str) -> str:
+        """The link printed behind a label, of the newest start."""
+        return re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE)[-1]
+
+    def wait_synced(self) -> None:
+        wait_for(lambda: get(f"{self.url}/readyz")[0] == 200, what="every cluster to be listed")
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=15)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def serving(data: Path, *arguments: str, **extra: str) -> Iterator[Server]:
+    """A server for the length of a test."""
+    server = Server(data, *arguments, **extra)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.interrupt()

@@ -1,0 +1,53 @@
+"""The tree is the architecture: sizes and names. `lint-imports` holds the directions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE_LINES = 300
+FUNCTION_LINES = 40
+NO_NAMES = {"utils.py", "helpers.py", "services.py", "common.py", "misc.py"}
+
+
+def modules() -> Iterator[Path]:
+    for room in ("leases", "dashboard"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if "migrations" not in path.parts:
+                yield path
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_and_functions_stay_small(path):
+    text = path.read_text()
+    assert len(text.splitlines()) < MODULE_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < FUNCTION_LINES, node.name
+
+
+def test_no_file_is_named_for_everything():
+    assert not [path for path in modules() if path.name in NO_NAMES]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if path.name == "__init__.py"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_a_packages_init_holds_a_docstring_only(path):
+    body = ast.parse(path.read_text()).body
+    assert [type(node) for node in body] == [ast.Expr], path
+
+
+def test_style_sheets_and_scripts_stay_small_and_ask_no_other_host():
+    for path in [*(ROOT / "static").rglob("*.css"), *(ROOT / "static").rglob("*.js")]:
+        text = path.read_text()
+        assert len(text.splitlines()) < MODULE_LINES, path
+        assert "http://" not in text.replace("http://www.w3.org/", ""), path
+        assert "https://" not in text, path
