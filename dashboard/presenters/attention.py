@@ -11,7 +11,7 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.presenters.change import Part
-from dashboard.presenters.holder import holder_of, holder_view
+from dashboard.presenters.holder import holder_view
 from dashboard.presenters.kpis import of_kind
 from dashboard.presenters.row import SEVERITY, lease_url
 from dashboard.presenters.tile import troubled
@@ -69,9 +69,7 @@ def _rank(phase: Phase, kind: Kind) -> float:
 
 def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
     meta = lease.lease.metadata
-    until = None
-    if lease.phase is Phase.LATE and lease.lease.duration is not None:
-        until = lease.observed_at + lease.lease.duration
+    until = lease.runs_out_at if lease.phase is Phase.LATE else None
     return Attention(
         rank=_rank(lease.phase, lease.kind),
         phase=lease.phase.value,
@@ -90,7 +88,7 @@ def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
 
 
 def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
-    holder = holder_view(holder_of(lease))
+    holder = holder_view(lease.holder)
     if lease.phase is Phase.VACANT or holder is None:
         return (Part("Nobody holds it."),)
     if lease.phase is Phase.LATE:

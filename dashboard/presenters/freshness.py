@@ -32,13 +32,10 @@ class Freshness(msgspec.Struct, frozen=True):
 
 def numbers(tracked: Tracked) -> list[float | None]:
     """When we saw the last renewal (epoch s), the duration (s) and when late begins (s): what a frame says."""
-    duration = tracked.lease.duration
-    late = late_after(tracked.lease, tracked.cadence_seconds, tracked.renewals_seen)
-    return [
-        tracked.observed_at.timestamp(),
-        duration.total_seconds() if duration is not None else None,
-        late,
-    ]
+    spec = tracked.lease.spec
+    duration = spec.lease_duration_seconds if spec.renew_time is not None else None
+    late = late_after(duration, tracked.cadence_seconds, tracked.renewals_seen)
+    return [tracked.observed_at.timestamp(), duration, late]
 
 
 def freshness(tracked: Tracked, now: datetime) -> Freshness | None:

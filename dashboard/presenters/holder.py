@@ -8,8 +8,6 @@ import zlib
 import msgspec
 
 from leases.domain.holder import split_holder
-from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
 
 HUES = 8
 # The five characters Kubernetes gives a pod, from the letters of its generator: they tell two pods of one set apart.
@@ -52,10 +50,3 @@ def holder_view(identity: str | None) -> HolderView | None:
         host, rest = host[: dot.start()], host[dot.start() :]
     hue = zlib.crc32((parts.host or identity).encode()) % HUES + 1
     return HolderView(identity, host, tail, rest, hue)
-
-
-def holder_of(tracked: Tracked) -> str | None:
-    """Who counts as the holder: a heartbeat that never names one is held in its own name."""
-    if tracked.phase is Phase.VACANT:
-        return None
-    return tracked.lease.holder or tracked.lease.metadata.name

@@ -9,9 +9,9 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.presenters.row import RowView, row_view
-from dashboard.presenters.words import age, day, fine_clock, seconds, when
+from dashboard.presenters.words import age, clock, day, seconds, when
 from dashboard.presenters.yaml import YamlLine, yaml_lines
-from leases.domain.phase import Phase
+from leases.domain.phase import Explanation, Phase, explain
 from leases.tracking.tracked import Tracked
 
 
@@ -33,11 +33,12 @@ class FactGroup(msgspec.Struct, frozen=True):
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """`explanation` says in numbers why the Lease is in its phase."""
+    """`explanation` says in numbers, as of the time of day `explained_at`, why the Lease is in its phase."""
 
     row: RowView
     edit_url: str
     explanation: str
+    explained_at: str
     every: str
     expired_for: str
     expired_since: float | None
@@ -57,10 +58,23 @@ def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
     return LeaseView(
         row=row_view(cluster, tracked, now),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
-        explanation=explanation(tracked, now),
+        explanation=_explain(tracked, now).text,
+        explained_at=clock(now),
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
         expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
         expired_since=tracked.phase_since.timestamp() if expired else None,
+    )
+
+
+def _explain(tracked: Tracked, now: datetime) -> Explanation:
+    return explain(
+        tracked.lease,
+        observed_at=tracked.observed_at,
+        cadence_seconds=tracked.cadence_seconds,
+        renewals_seen=tracked.renewals_seen,
+        kind=tracked.kind,
+        now=now,
+        named=tracked.named,
     )
 
 
@@ -118,16 +132,13 @@ def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
 
 def _skew(tracked: Tracked, now: datetime) -> Fact | None:
     """The holder's clock against ours; a warning where the two would judge the Lease differently."""
-    spec, skew = tracked.lease.spec, tracked.skew_seconds
+    skew = tracked.skew_seconds
     if skew is None:
         return None
-    ours = tracked.phase is Phase.EXPIRED
-    theirs = ours
-    if spec.renew_time is not None and tracked.lease.duration is not None:
-        theirs = spec.renew_time + tracked.lease.duration < now
+    said = _explain(tracked, now)
     note = ""
-    if ours != theirs:
-        word = "has expired" if theirs else "has not expired"
+    if said.wall_clock_expired is not None and said.wall_clock_expired != (said.phase is Phase.EXPIRED):
+        word = "has expired" if said.wall_clock_expired else "has not expired"
         note = f"who goes by renewTime thinks this Lease {word}"
     direction = "behind" if skew >= 0 else "ahead of"
     value = f"{abs(skew):.1f} s {direction} ours"
@@ -139,7 +150,7 @@ def _metadata(tracked: Tracked, now: datetime) -> Iterator[Fact]:
     created = meta.creation_timestamp
     if created is not None:
         ago = age((now - created).total_seconds())
-        value = f"{day(created)} {fine_clock(created)[:8]}"
+        value = f"{day(created)} {clock(created)}"
         yield Fact(label="Created", value=value, note=ago, since=created.timestamp())
     yield _text("resourceVersion", meta.resource_version, mono=True)
     yield _text("uid", meta.uid, mono=True)
@@ -152,8 +163,3 @@ def _metadata(tracked: Tracked, now: datetime) -> Iterator[Fact]:
 
 def _pairs(pairs: dict[str, str] | None) -> str:
     return "\n".join(f"{key}={value}" for key, value in sorted((pairs or {}).items()))
-
-
-def explanation(tracked: Tracked, now: datetime) -> str:
-    """Why the Lease is in its phase, in numbers."""
-    raise NotImplementedError

@@ -8,7 +8,7 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.presenters.freshness import Freshness, freshness
-from dashboard.presenters.holder import HolderView, holder_of, holder_view
+from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.words import age, thousands, when
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -64,7 +64,7 @@ def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
         phase=tracked.phase.value,
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
-        holder=holder_view(holder_of(tracked)),
+        holder=holder_view(tracked.holder),
         held_since=held.timestamp() if held else None,
         held_for=age((now - held).total_seconds()) if held else "",
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from dashboard.presenters.freshness import Freshness, freshness
-from dashboard.presenters.holder import holder_of, holder_view
+from dashboard.presenters.holder import holder_view
 from dashboard.presenters.row import SEVERITY
 from dashboard.presenters.words import age
 from leases.domain.kind import Kind
@@ -44,7 +44,7 @@ def troubled(tracked: Tracked) -> bool:
 
 def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
     """One lane as of now."""
-    holder = holder_view(holder_of(tracked))
+    holder = holder_view(tracked.holder)
     nobody = holder is None or tracked.phase is Phase.EXPIRED
     bad = tracked.phase in TROUBLE
     since = tracked.phase_since if bad else tracked.held_since

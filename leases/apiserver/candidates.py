@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from leases.apiserver.errors import bad_value, go_quote, not_supported, required
-from leases.apiserver.names import qualified_name_errors, subdomain_errors
+from leases.apiserver.names import qualified_name_errors
 from leases.wire.status import StatusCause
 
 OLDEST_EMULATION = "OldestEmulationVersion"
@@ -15,6 +15,7 @@ _SEMVER = re.compile(
     rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
 )
 Version = tuple[int, int, int, tuple[str, ...]]
+_ZERO: Version = (0, 0, 0, ())
 
 
 def strategy_errors(strategy: str) -> list[StatusCause]:
@@ -53,8 +54,6 @@ def candidate_errors(spec: dict[str, Any], old: dict[str, Any] | None) -> list[S
     lease = spec["leaseName"]
     if not lease:
         wrong.append(required("spec.leaseName"))
-    else:
-        wrong += [bad_value("spec.leaseName", go_quote(lease), text) for text in subdomain_errors(lease)]
     binary_text, emulation_text = spec["binaryVersion"], spec.get("emulationVersion", "")
     strategy = spec.get("strategy", "")
     binary = parse_version(binary_text)
@@ -82,7 +81,7 @@ def candidate_errors(spec: dict[str, Any], old: dict[str, Any] | None) -> list[S
 def _comparison(text: str, binary: Version | None, emulation: Version | None) -> list[StatusCause]:
     if not text or emulation is None:
         return []
-    if binary is not None and _order(binary) >= _order(emulation):
+    if _order(binary or _ZERO) >= _order(emulation):
         return []
     detail = "must be greater than or equal to `emulationVersion`"
     return [bad_value("spec.binaryVersion", go_quote(text), detail)]

@@ -129,9 +129,7 @@ def appeared(
     )
 
 
-def vanished(
-    cluster: str, before: Known, last: Lease, *, seen: Sighting, at: datetime
-) -> Change:
+def vanished(cluster: str, before: Known, last: Lease, *, seen: Sighting, at: datetime) -> Change:
     """`deleted`; `last` is the Lease as the deletion told it, or as it was known."""
     return _told(
         ChangeType.DELETED,

@@ -120,7 +120,7 @@ class Recorder:
         self._closing = True
         self._wake.set()
         await writing
-        await self.in_thread(connection.close)
+        await self.in_thread(_let_go)
         self._thread.shutdown()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -180,3 +180,8 @@ def _write(batch: _Batch) -> None:
     except DatabaseError:
         connection.close()
         raise
+
+
+def _let_go() -> None:
+    """Close the connection of the thread that runs this."""
+    connection.close()

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
-from leases.domain.change import Change, vanished
+from leases.domain.change import vanished
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
@@ -20,30 +18,14 @@ from leases.domain.sighting import Sighting, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import first_sight, next_sight, renewed, turn_of, turned
 from leases.tracking.rows import Row, Rows
+from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked, Update
+from leases.tracking.window import Window
 from leases.wire.events import Applied, Deleted, Listed
 
-BRIEF = timedelta(seconds=2)  # a connection lost for no longer leaves no verdict in doubt
 LISTING = timedelta(seconds=30)  # the first page of a list may be so old when its last one comes
 REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
 _EPOCH = datetime.fromtimestamp(0, UTC)
-
-
-class _Unseen(msgspec.Struct, frozen=True, gc=False):
-    """A time in which we saw nothing; `since` is None before the first list."""
-
-    since: datetime | None
-    until: datetime
-
-
-class _Step:
-    """What one step has changed so far."""
-
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self.redraw: dict[ObjectName, None] = {}
-        self.renewed: dict[ObjectName, None] = {}
-        self.removed: dict[ObjectName, None] = {}
 
 
 class Store:
@@ -57,9 +39,7 @@ class Store:
         self._deadlines: Deadlines[Row] = Deadlines()
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
         self._absent_at = 0  # a name not in the rows was not there at this version
-        self._heard: datetime | None = None
-        self._behind: datetime | None = None  # since when events may tell of the past
-        self._unseen: _Unseen | None = None
+        self._window = Window()
 
     def get(self, key: ObjectName) -> Tracked | None:
         row = self._rows.get(key)
@@ -82,20 +62,20 @@ class Store:
         self._rows.add(*rows)
         for row in rows:
             self._deadlines.arm(row, turn_of(row.tracked))
-        self._behind = self._heard = watched_until
+        self._window.heard = watched_until
+        self._window.lost(watched_until)
 
     def lost(self, since: datetime) -> None:
         """Nothing has been seen since then: what comes next tells of the past, until `caught_up`."""
-        self._behind = self._behind or since
+        self._window.lost(since)
 
     def resumed(self, at: datetime) -> None:
         """The watch goes on where it stopped; what ran out unseen is inferred."""
-        if self._behind is not None and at - self._behind > BRIEF:
-            self._unseen = _Unseen(self._behind, at)
+        self._window.resumed(at)
 
     def caught_up(self) -> None:
         """Events tell of the present again."""
-        self._behind = None
+        self._window.caught_up()
 
     def apply(
         self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
@@ -107,16 +87,21 @@ class Store:
         version = _number(lease.metadata.resource_version, known_version)
         if version <= known_version:
             return None
-        self._heard = at
-        if row is not None and self._behind is None and not inferred and type(event) is Applied:
+        self._window.heard = at
+        if (
+            row is not None
+            and self._window.behind is None
+            and not inferred
+            and type(event) is Applied
+        ):
             fresh = self._renew(row, lease, version, at)
             if fresh is not None:
                 return fresh
-        step = _Step()
+        step = Step()
         if type(event) is Applied or row is None or row.tracked.lease.uid != lease.uid:
             row = self._apply(row, lease, at, inferred=inferred, step=step)
         if type(event) is Deleted:
-            seen = self._sighting(at, row, inferred=inferred)
+            seen = self._window.event(at, row.told_at, inferred=inferred)
             if seen.live:
                 self._turn(row, at, by=at, step=step)
             self._vanish(row, lease, seen, at, step)
@@ -125,37 +110,151 @@ class Store:
             row.version = version
         return self._update(step, at)
 
+    def connect(self, connection: Connection, now: datetime) -> Update:
+        """Keep how the watch stands, and tell it."""
+        self.connection = connection
+        self.seq += 1
+        return Update(cluster=self.cluster, now=now, seq=self.seq, connection=connection)
+
     def replace(self, listed: Listed, at: datetime) -> Update:
         """A complete list: whatever differs from what we knew happened since we last watched."""
-        since = self._behind or self._heard
-        step = _Step()
+        step = Step()
         new: list[Row] = []
         gone = {row.key: row for row in self._rows}
         for lease in listed.leases:
             row = gone.pop(lease.key, None)
             if row is not None and row.tracked.lease.uid == lease.uid:
                 if row.tracked.lease.resource_version != lease.resource_version:
-                    seen = _listing(at, since, row)
+                    seen = self._window.listing(at, row.told_at)
                     self._advance(row, lease, seen, step)
                     row.version = _number(lease.resource_version, row.version)
                 continue
             if row is not None:
-                self._vanish_unseen(row, lease, _listing(at, since, row), step)
-            tracked, change = first_sight(self.cluster, lease, _listing(at, since, None))
+                self._vanish_unseen(row, lease, self._window.listing(at, row.told_at), step)
+            tracked, change = first_sight(self.cluster, lease, self._window.listing(at, None))
             step.changes.append(change)
             new.append(self._row(tracked, change.at))
         for row in gone.values():
-            self._vanish(row, row.tracked.lease, _listing(at, since, row), at, step)
+            self._vanish(row, row.tracked.lease, self._window.listing(at, row.told_at), at, step)
         self._enter(new)
         self._absent_at = _number(listed.resource_version, 0)
-        self._heard, self._behind, self._unseen = at, None, _Unseen(since, at)
+        self._window.listed(at)
         self._turn_all(at, by=at - LISTING, step=step)
-        update = self._update(step, at, listed=True)
-        assert update is not None  # a list is always news
-        return update
+        self.seq += 1
+        return step.update(self.cluster, self.seq, at, listed=True)
 
     def turn(self, now: datetime) -> Update | None:
         """Turn the phases whose time has come; tells `expired`."""
-        step = _Step()
+        step = Step()
         self._turn_all(now, by=now, step=step)
         return self._update(step, now)
+
+    def _renew(self, row: Row, lease: Lease, version: int, at: datetime) -> Update | None:
+        """The plain renewal: phase, kind and counts stay, and its alarm mostly too."""
+        known = row.tracked
+        if known.lease.metadata.uid != lease.metadata.uid:
+            return None
+        tracked = renewed(known, lease, at)
+        if tracked is None:
+            return None
+        row.tracked = tracked
+        row.version = version
+        self._deadlines.arm(row, turn_of(tracked))
+        return Update(cluster=self.cluster, now=at, seq=self.seq, renewed=(row.key,))
+
+    def _apply(
+        self, row: Row | None, lease: Lease, at: datetime, *, inferred: bool, step: Step
+    ) -> Row:
+        """A Lease as a watch event tells it."""
+        if row is not None and row.tracked.lease.uid != lease.uid:
+            since = min(at, max(row.told_at, row.tracked.observed_at))
+            unseen = Sighting(now=at, since=self._window.behind or since, inferred=True)
+            self._vanish_unseen(row, lease, unseen, step)
+            row = None
+        seen = self._window.event(at, row and row.told_at, inferred=inferred)
+        if row is not None:
+            self._advance(row, lease, seen, step)
+            return row
+        gap_since = self._deaths.pop(lease.key, None)
+        tracked, change = first_sight(self.cluster, lease, seen, gap_since=gap_since)
+        step.changes.append(change)
+        row = self._row(tracked, change.at)
+        self._enter([row])
+        step.redraw[row.key] = None
+        step.removed.pop(row.key, None)
+        return row
+
+    def _advance(self, row: Row, lease: Lease, seen: Sighting, step: Step) -> None:
+        """A later write of a known uid."""
+        if not seen.inferred:
+            at, sure = written_at(row.tracked, lease, seen)
+            if sure:
+                self._turn(row, seen.now, by=at, step=step)
+        known = row.tracked
+        tracked, changes = next_sight(self.cluster, known, lease, seen)
+        self._rows.put(row, tracked)
+        self._deadlines.arm(row, turn_of(tracked))
+        if changes:
+            step.changes.extend(changes)
+            row.told_at = max(change.at for change in changes)
+        fresher = renewal_moved(known.lease, lease) and not changes
+        if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
+            step.renewed[row.key] = None
+        else:
+            step.redraw[row.key] = None
+
+    def _vanish(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
+        known = row.tracked
+        step.changes.append(vanished(self.cluster, known, last, seen=seen, at=at))
+        step.removed[row.key] = None
+        self._rows.remove(row)
+        self._deadlines.disarm(row)
+        gap_since = known.gap_since or (None if seen.inferred else at)
+        if gap_since is not None:
+            self._deaths[row.key] = gap_since
+            if len(self._deaths) > REMEMBERED_DEATHS:
+                del self._deaths[next(iter(self._deaths))]
+
+    def _vanish_unseen(self, row: Row, successor: Lease, seen: Sighting, step: Step) -> None:
+        """Another uid stands where this one was: it must have been deleted before that was created."""
+        born = successor.metadata.creation_timestamp
+        known_birth = born is not None and seen.since is not None and seen.since <= born <= seen.now
+        at = born if known_birth and born is not None else seen.now
+        self._vanish(row, row.tracked.lease, seen, at, step)
+
+    def _turn_all(self, now: datetime, *, by: datetime, step: Step) -> None:
+        for row in self._deadlines.due(by):
+            self._turn(row, now, by=by, step=step)
+
+    def _turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> None:
+        known = row.tracked
+        unseen_since = self._window.unseen_since(known, now)
+        tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
+        if tracked is not known:
+            self._rows.put(row, tracked)
+            step.redraw[row.key] = None
+        if change is not None:
+            step.changes.append(change)
+            row.told_at = change.at
+        self._deadlines.arm(row, turn_of(tracked))
+
+    def _enter(self, rows: list[Row]) -> None:
+        self._rows.add(*rows)
+        for row in rows:
+            self._deadlines.arm(row, turn_of(row.tracked))
+
+    def _row(self, tracked: Tracked, told_at: datetime) -> Row:
+        version = _number(tracked.lease.resource_version, 0)
+        return Row(key=tracked.key, tracked=tracked, version=version, told_at=told_at)
+
+    def _update(self, step: Step, at: datetime) -> Update | None:
+        if step.tells:
+            self.seq += 1
+        elif not step.renewed:
+            return None
+        return step.update(self.cluster, self.seq, at)
+
+
+def _number(resource_version: str, last: int) -> int:
+    """resourceVersions are decimal and grow over the whole server; of one that numbers otherwise all is new."""
+    return int(resource_version) if resource_version.isdecimal() else last + 1

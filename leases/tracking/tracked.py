@@ -31,7 +31,9 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     skew_seconds: float | None = None  # median of receipt minus renewTime for this holder
     settled: bool = False  # the present holder has renewed since it came
     named: bool = False  # it has named a holder at some time, so that no name means nobody
-    intervals: tuple[float, ...] = ()  # the last between renewals, in seconds: the cadence is their median
+    intervals: tuple[
+        float, ...
+    ] = ()  # the last between renewals, in seconds: the cadence is their median
     lags: tuple[float, ...] = ()  # the last of receipt minus renewTime: the skew is their median
 
     @property
@@ -56,7 +58,9 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     seq: int
     changes: tuple[Change, ...] = ()
-    redraw: tuple[ObjectName, ...] = ()  # rows that look different: phase, holder, kind, configuration
+    redraw: tuple[
+        ObjectName, ...
+    ] = ()  # rows that look different: phase, holder, kind, configuration
     renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved
     removed: tuple[ObjectName, ...] = ()
     connection: Connection | None = None  # set when it changed

@@ -41,10 +41,13 @@ function replace(old, html, key) {
 
 /** A renewal moves the numbers that the clock goes by, nothing else. */
 export function renewAll(renewed) {
-  for (const [key, [observed]] of Object.entries(renewed)) {
+  for (const [key, [observed, duration, late]] of Object.entries(renewed)) {
     for (const part of Object.keys(ATTRIBUTES)) {
       for (const el of find(part, key)) {
         for (const bar of el.querySelectorAll("[data-observed]")) bar.dataset.observed = observed;
+        if (duration && late < duration) {
+          el.querySelector(".tick")?.setAttribute("x", (100 * (1 - late / duration)).toFixed(1));
+        }
       }
     }
   }

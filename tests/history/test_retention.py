@@ -23,7 +23,7 @@ def kept() -> list[tuple[str, int]]:
 def test_old_changes_go_but_the_last_of_a_living_lease_stays(monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 2)
     changes = [a_change(n) for n in range(6)]
-    changes += [a_change(n, name="dead", change=ChangeType.DELETED) for n in (1, 2)]
+    changes += [a_change(n, name="dead", uid=f"u-{n}", change=ChangeType.DELETED) for n in (1, 2)]
     changes += [a_change(n, name="quiet") for n in (0, 1)]
     models.Change.objects.bulk_create([to_row(change) for change in changes])
     cut = T0 + timedelta(seconds=4)

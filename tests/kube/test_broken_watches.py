@@ -158,7 +158,7 @@ async def test_a_quiet_watch_of_a_living_cluster_stays_connected(
 async def test_a_half_open_connection_is_noticed_by_asking(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
-    cluster.script("probe", silence(), listing())
+    cluster.script("probe", silence(), listing(version="200"))
     cluster.script("watch", stream(A, end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
     assert told(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]

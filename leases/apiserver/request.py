@@ -1,0 +1,164 @@
+"""One HTTP request and its answer, on top of ASGI: headers, query parameters, the body within its limit."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import uuid
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from leases.apiserver.auth import User
+from leases.apiserver.errors import BODY_LIMIT, bad_request, status_body, too_large
+from leases.apiserver.negotiation import Output, encode, negotiate_or_json, wants_pretty
+from leases.wire.status import ApiError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+TEXT = "text/plain; charset=utf-8"
+GZIP_FROM = 128 * 1024
+_DRAIN_LIMIT = 64 * 1024 * 1024
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class Params:
+    """Query parameters. Given twice, the first counts."""
+
+    def __init__(self, query: bytes) -> None:
+        self._all: dict[str, list[str]] = {}
+        if query:
+            text = query.decode("utf-8", "replace")
+            for name, value in parse_qsl(text, keep_blank_values=True):
+                self._all.setdefault(name, []).append(value)
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._all
+
+    def get(self, name: str) -> str | None:
+        found = self._all.get(name)
+        return found[0] if found else None
+
+    def text(self, name: str) -> str:
+        found = self._all.get(name)
+        return found[0] if found else ""
+
+    def all(self, name: str) -> list[str]:
+        return self._all.get(name, [])
+
+    def flag(self, name: str) -> bool | None:
+        """None when not given; every text but false and 0 is true."""
+        found = self._all.get(name)
+        return found[0].lower() not in ("false", "0") if found else None
+
+    def integer(self, name: str) -> int | None:
+        """An int64. Raises 400."""
+        text = self.get(name)
+        if text is None:
+            return None
+        if not _INTEGER.fullmatch(text):
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        value = int(text)
+        if not -(2**63) <= value < 2**63:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return value
+
+
+class Request:
+    """What was asked. `warnings` are told with whatever the answer is."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query = Params(scope["query_string"])
+        self._headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        self.user = User("", "")
+        self.warnings: list[str] = []
+
+    def header(self, name: bytes) -> str:
+        return self._headers.get(name, "")
+
+    @property
+    def url(self) -> str:
+        """Path and query as they were sent."""
+        query = self.scope["query_string"].decode("latin-1")
+        path: str = self.scope["raw_path"].decode("latin-1")
+        return f"{path}?{query}" if query else path
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    async def body(self) -> bytes:
+        """The body. Raises 413 over the limit, once the client has sent (most of) it."""
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more and size < _DRAIN_LIMIT:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionResetError("the client went away while sending")
+            size += len(message["body"])
+            if size <= BODY_LIMIT:
+                parts.append(message["body"])
+            more = message.get("more_body", False)
+        if size > BODY_LIMIT:
+            raise too_large()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def headers(self, content_type: str) -> Headers:
+        """The headers that every answer has."""
+        audit = self.header(b"audit-id") or str(uuid.uuid4())
+        found = [
+            (b"audit-id", audit.encode("latin-1")),
+            (b"cache-control", b"no-cache, private"),
+            (b"content-type", content_type.encode("latin-1")),
+        ]
+        return found + [(b"warning", _warning(text)) for text in self.warnings]
+
+    async def answer(
+        self, status: int, body: bytes, content_type: str, more: Headers | None = None
+    ) -> None:
+        headers = self.headers(content_type) + (more or [])
+        if len(body) >= GZIP_FROM and _takes_gzip(self.header(b"accept-encoding")):
+            body = await asyncio.to_thread(gzip.compress, body, 1)
+            headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+        headers.append((b"content-length", str(len(body)).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def answer_value(self, status: int, value: Any, output: Output) -> None:
+        pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
+        await self.answer(status, encode(value, output, pretty=pretty), output.media_type)
+
+    async def answer_text(self, status: int, text: str, more: Headers | None = None) -> None:
+        nosniff = (b"x-content-type-options", b"nosniff")
+        await self.answer(status, text.encode(), TEXT, [nosniff, *(more or [])])
+
+    async def answer_error(self, error: ApiError) -> None:
+        output = negotiate_or_json(self.header(b"accept"))
+        pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
+        body = encode(status_body(error), output, pretty=pretty)
+        more = []
+        if error.retry_after is not None:
+            more.append((b"retry-after", str(int(error.retry_after)).encode()))
+        await self.answer(error.status.code, body, output.media_type, more)
+
+
+def _takes_gzip(header: str) -> bool:
+    return any(part.strip() == "gzip" for part in header.split(","))
+
+
+def _warning(text: str) -> bytes:
+    """RFC 7234 warn-code 299 from an unnamed agent, as net.NewWarningHeader writes it."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'.encode()

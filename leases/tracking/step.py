@@ -1,0 +1,36 @@
+"""What one step of the store has changed so far."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName
+from leases.tracking.tracked import Update
+
+
+class Step:
+    """Gathers what becomes one Update; keys keep the order in which they came."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.redraw: dict[ObjectName, None] = {}
+        self.renewed: dict[ObjectName, None] = {}
+        self.removed: dict[ObjectName, None] = {}
+
+    @property
+    def tells(self) -> bool:
+        """Whether more than freshness changed."""
+        return bool(self.changes or self.redraw or self.removed)
+
+    def update(self, cluster: str, seq: int, now: datetime, *, listed: bool = False) -> Update:
+        return Update(
+            cluster=cluster,
+            now=now,
+            seq=seq,
+            changes=tuple(self.changes),
+            redraw=tuple(self.redraw),
+            renewed=tuple(self.renewed),
+            removed=tuple(self.removed),
+            listed=listed,
+        )

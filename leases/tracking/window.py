@@ -1,0 +1,73 @@
+"""The times in which we saw nothing, and how what comes after them is to be believed.
+
+Live, the moment of seeing is the moment it happened. After a lost connection the events that catch up tell of
+the past; after a list or a restart all that differs is inferred, with the window in which it happened.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from leases.domain.sighting import Sighting
+from leases.tracking.tracked import Tracked
+
+BRIEF = timedelta(seconds=2)  # a connection lost for no longer leaves no verdict in doubt
+
+
+class Window:
+    """What one cluster's store knows of its own blindness."""
+
+    def __init__(self) -> None:
+        self.heard: datetime | None = None  # the newest event or list
+        self.behind: datetime | None = (
+            None  # since when events may tell of the past; None when live
+        )
+        self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
+
+    def lost(self, since: datetime) -> None:
+        """Nothing has been seen since then."""
+        if self.behind is None:
+            self.behind = since
+
+    def resumed(self, at: datetime) -> None:
+        """The watch goes on where it stopped."""
+        if self.behind is not None and at - self.behind > BRIEF:
+            self._blind = (self.behind, at)
+
+    def caught_up(self) -> None:
+        """Events tell of the present again."""
+        self.behind = None
+
+    def listed(self, at: datetime) -> None:
+        """Everything is known again as of a list."""
+        self._blind = (self.behind or self.heard, at)
+        self.heard, self.behind = at, None
+
+    def event(self, now: datetime, told_at: datetime | None, *, inferred: bool) -> Sighting:
+        """How an event is seen; `told_at`: when the newest change told of its Lease happened."""
+        if self.behind is None and not inferred:
+            return Sighting(now=now)
+        return Sighting(now=now, since=_later(self.behind, told_at, now), inferred=inferred)
+
+    def listing(self, now: datetime, told_at: datetime | None) -> Sighting:
+        """How a Lease in a list is seen."""
+        since = _later(self.behind or self.heard, told_at, now)
+        return Sighting(now=now, since=since, inferred=True, listed=True)
+
+    def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
+        """The start of the blind time into which a run-out falls; None when we would have seen it."""
+        blind = self._blind
+        if self.behind is not None and now - self.behind > BRIEF:
+            blind = (self.behind, now)
+        runs_out = known.runs_out_at if blind else None
+        if blind is None or runs_out is None or runs_out > blind[1]:
+            return None
+        since = blind[0] or known.lease.metadata.creation_timestamp or runs_out
+        return min(since, runs_out)
+
+
+def _later(since: datetime | None, told_at: datetime | None, now: datetime) -> datetime | None:
+    """Where a window starts: what is told of a Lease now happened after what was told of it before."""
+    if since is not None and told_at is not None:
+        since = max(since, told_at)
+    return None if since is None else min(since, now)

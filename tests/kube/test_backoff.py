@@ -1,0 +1,37 @@
+"""How long to wait before the next try."""
+
+from __future__ import annotations
+
+from leases.kube.backoff import Backoff
+
+
+def test_delays_double_up_to_the_limit() -> None:
+    backoff = Backoff(jitter=lambda: 0.0)
+    assert [backoff.delay() for _ in range(7)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+
+
+def test_a_delay_is_lengthened_by_up_to_itself_but_not_beyond_the_limit() -> None:
+    backoff = Backoff(jitter=lambda: 1.0)
+    assert [backoff.delay() for _ in range(6)] == [1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+
+
+def test_two_clients_do_not_come_back_at_the_same_moment() -> None:
+    assert len({Backoff().delay() for _ in range(10)}) > 1
+
+
+def test_success_begins_with_the_short_delay_again() -> None:
+    backoff = Backoff(jitter=lambda: 0.0)
+    backoff.delay()
+    backoff.delay()
+    backoff.reset()
+    assert backoff.delay() == 0.8
+
+
+def test_what_the_server_asks_for_is_the_least() -> None:
+    backoff = Backoff(jitter=lambda: 0.0)
+    assert backoff.delay(at_least=5.0) == 5.0
+    assert backoff.delay(at_least=0.1) == 1.6
+
+
+def test_who_was_refused_waits_for_a_person() -> None:
+    assert Backoff(refused=15.0, jitter=lambda: 0.0).delay(refused=True) == 15.0

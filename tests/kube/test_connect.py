@@ -1,0 +1,159 @@
+"""SOURCE to client: what is allowed, and what is said about what is not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from leases.kube.connect import Source, SourceKind, connect, parse_source
+from leases.wire.status import Unreachable
+from tests.kube.conftest import FAST
+from tests.kube.scripted import ScriptedServer
+
+TWO_CONTEXTS = """
+apiVersion: v1
+kind: Config
+current-context: home
+contexts:
+- {name: home, context: {cluster: k, user: u}}
+- {name: away, context: {cluster: lost, user: u}}
+clusters:
+- {name: k, cluster: {server: "http://127.0.0.1:9/"}}
+users:
+- {name: u, user: {token: secret}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("embedded", Source(SourceKind.EMBEDDED)),
+        ("in-cluster", Source(SourceKind.IN_CLUSTER)),
+        ("context:kind-dev", Source(SourceKind.CONTEXT, "kind-dev")),
+        ("context:arn:aws:eks:x", Source(SourceKind.CONTEXT, "arn:aws:eks:x")),
+        ("url:http://127.0.0.1:8001/", Source(SourceKind.URL, "http://127.0.0.1:8001")),
+        ("url:https://k8s/prefix", Source(SourceKind.URL, "https://k8s/prefix")),
+    ],
+)
+def test_each_form_of_a_source_is_read_and_written(text: str, source: Source) -> None:
+    assert parse_source(text) == source
+    assert parse_source(str(source)) == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "embedded:x", "context:", "context", "url:", "url:ftp://x", "url:http://", "url:x", "kind"]
+    + ["url:http://x/?a=b", "in-cluster:", "url:http://a b"],
+)
+def test_anything_else_is_refused_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(ValueError, match="is no source of a cluster: write embedded, in-cluster"):
+        parse_source(text)
+
+
+async def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no kubeconfig at .*nowhere"):
+        await connect(parse_source("context:x"), kubeconfig=tmp_path / "nowhere")
+
+
+async def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    path = _write(tmp_path, TWO_CONTEXTS)
+    with pytest.raises(ValueError, match=r"no context 'x' in .*; those there are: away, home"):
+        await connect(parse_source("context:x"), kubeconfig=path)
+
+
+async def test_a_context_whose_cluster_is_missing_is_incomplete(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"context 'away' in .* is incomplete: .*lost"):
+        await connect(parse_source("context:away"), kubeconfig=_write(tmp_path, TWO_CONTEXTS))
+
+
+@pytest.mark.parametrize("text", ["contexts: [", "just words", "- a\n- b", "contexts: 7", ""])
+async def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ValueError, match="kubeconfig"):
+        await connect(parse_source("context:x"), kubeconfig=_write(tmp_path, text))
+
+
+async def test_embedded_is_the_current_context_of_its_kubeconfig(tmp_path: Path) -> None:
+    path = _write(tmp_path, TWO_CONTEXTS)
+    client = await connect(parse_source("embedded"), kubeconfig=path)
+    assert client.host == "http://127.0.0.1:9"
+
+
+async def test_without_a_path_the_default_place_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'other'}:{_write(tmp_path, TWO_CONTEXTS)}")
+    client = await connect(parse_source("context:home"), kubeconfig=None)
+    assert client.host == "http://127.0.0.1:9"
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ValueError, match=r"\.kube/config"):
+        await connect(parse_source("context:home"), kubeconfig=None)
+
+
+async def test_in_cluster_outside_of_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(ValueError, match="in-cluster works only inside a pod"):
+        await connect(parse_source("in-cluster"), kubeconfig=None)
+
+
+async def test_a_refused_connection_says_what_to_check() -> None:
+    client = await connect(parse_source("url:http://127.0.0.1:9"), kubeconfig=None, limits=FAST)
+    with pytest.raises(Unreachable) as raised:
+        await client.list()
+    await client.close()
+    assert str(raised.value) == (
+        "Cannot reach http://127.0.0.1:9: connection refused. Check that the API server runs."
+    )
+
+
+async def test_a_token_file_may_end_in_a_newline(cluster: ScriptedServer, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("from-file\n")
+    path = _with_user(tmp_path, cluster, "tokenFile: token")
+    client = await connect(parse_source("embedded"), kubeconfig=path, limits=FAST)
+    await client.list()
+    await client.close()
+    assert cluster.requests[0].headers["authorization"] == "Bearer from-file"
+
+
+async def test_an_exec_plugin_gives_the_token(cluster: ScriptedServer, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin.py"
+    version = "client.authentication.k8s.io/v1"
+    plugin.write_text(
+        "import json\n"
+        f"print(json.dumps({{'apiVersion': '{version}', 'kind': 'ExecCredential',"
+        " 'status': {'token': 'from-plugin'}}))\n"
+    )
+    user = f"exec: {{apiVersion: {version}, command: '{sys.executable}', args: ['{plugin}']}}"
+    path = _with_user(tmp_path, cluster, user)
+    client = await connect(parse_source("embedded"), kubeconfig=path, limits=FAST)
+    await client.list()
+    await client.close()
+    assert cluster.requests[0].headers["authorization"] == "Bearer from-plugin"
+
+
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    cluster: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
+    assert (await client.list()).resource_version == "100"
+    await client.close()
+
+
+def _write(folder: Path, text: str) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(text)
+    return path
+
+
+def _with_user(folder: Path, cluster: ScriptedServer, user: str) -> Path:
+    text = (
+        "current-context: c\n"
+        "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+        f"clusters: [{{name: k, cluster: {{server: '{cluster.url}'}}}}]\n"
+        f"users: [{{name: u, user: {{{user}}}}}]\n"
+    )
+    return _write(folder, text)
