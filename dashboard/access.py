@@ -31,7 +31,7 @@ class ClusterRequest(HttpRequest):
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
-Wrapped = Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]
+Wrapped = Callable[..., HttpResponseBase]
 
 
 def may_view(user: User) -> bool:
@@ -76,7 +76,7 @@ def opens_socket(scope: Mapping[str, Any]) -> Literal["user", "wall"] | None:
     return "user" if may_view(scope["user"]) else None
 
 
-def viewer_required(view: View[P]) -> Wrapped[P]:
+def viewer_required(view: View[P]) -> Wrapped:
     """For users with the right to read; the view gets `request.cluster`."""
 
     @wraps(view)
@@ -92,7 +92,7 @@ def viewer_required(view: View[P]) -> Wrapped[P]:
     return guarded
 
 
-def wall_required(view: View[P]) -> Wrapped[P]:
+def wall_required(view: View[P]) -> Wrapped:
     """For users with the right to read, and for anybody with a wall link that still opens."""
 
     @wraps(view)

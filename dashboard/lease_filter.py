@@ -1,4 +1,6 @@
-"""Which Leases a page or a program asks for, read from a URL; and the Leases that match, without sorting all of them."""
+"""Which Leases a page or a program asks for, read from a URL; and the Leases that match, without
+sorting all of them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.http import QueryDict
 
+from dashboard.presenters.kpis import Counts
 from dashboard.presenters.row import SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -22,7 +25,6 @@ LARGEST_PAGE = 1000
 WORST_FIRST = "state"
 NAMES = frozenset({"q", "namespace", "kind", "phase", "sort", "page", "limit", "format"})
 E = TypeVar("E", bound=StrEnum)
-Tally = Counter[tuple[Kind, Phase]]
 
 
 class BadFilter(ValueError):
@@ -30,7 +32,9 @@ class BadFilter(ValueError):
 
 
 class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """An empty field wants all. `text` is part of namespace/name or of the holder, in any case of letters."""
+    """An empty field wants all. `text` is part of namespace/name or of the holder, in any case of
+    letters.
+    """
 
     text: str = ""
     namespace: str = ""
@@ -50,19 +54,23 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """One page of what matches, how many match, and how many there are per kind and phase before these two."""
+    """One page of what matches, how many match, and how many there are per kind and phase before
+    these two.
+    """
 
     page: list[Tracked]
     number: int
     total: int
-    tally: Tally
+    tally: Counts
 
 
 def read_filter(query: QueryDict) -> LeaseFilter:
     """Raises BadFilter."""
     sort = query.get("sort") or WORST_FIRST
     if sort.removeprefix("-") not in COLUMNS:
-        raise BadFilter(f"sort cannot be {sort!r}: use one of {', '.join(COLUMNS)}, with - in front to turn it.")
+        raise BadFilter(
+            f"sort cannot be {sort!r}: use one of {', '.join(COLUMNS)}, with - in front to turn it."
+        )
     return LeaseFilter(
         text=query.get("q", "").strip(),
         namespace=query.get("namespace", "").strip(),
@@ -80,7 +88,9 @@ def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
         return tuple(allowed(value) for value in query.getlist(name) if value)
     except ValueError as error:
         choices = ", ".join(word.value for word in allowed)
-        raise BadFilter(f"{name} cannot be {str(error).split(' is ')[0]}: use one of {choices}.") from error
+        raise BadFilter(
+            f"{name} cannot be {str(error).split(' is ')[0]}: use one of {choices}."
+        ) from error
 
 
 def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
@@ -90,10 +100,14 @@ def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     return int(text)
 
 
-def find(leases: Sequence[Tracked], wanted: LeaseFilter) -> Found:
-    """The page that is wanted (the last one, if there are fewer) of `leases`, which are in name order."""
+def find(leases: Sequence[Tracked], wanted: LeaseFilter, *, counts: Counts) -> Found:
+    """The page that is wanted (the last one, if there are fewer) of `leases`, which are in name
+    order.
+
+    `counts` are those of all `leases`, so that they need not be counted again.
+    """
     some = _searched(leases, wanted)
-    tally: Tally = Counter((lease.kind, lease.phase) for lease in some)
+    tally = _tally(some) if wanted.text or wanted.namespace else counts
     kinds, phases = frozenset(wanted.kinds or Kind), frozenset(wanted.phases or Phase)
     if wanted.kinds or wanted.phases:
         some = [lease for lease in some if lease.kind in kinds and lease.phase in phases]
@@ -103,6 +117,13 @@ def find(leases: Sequence[Tracked], wanted: LeaseFilter) -> Found:
     start = (page - 1) * wanted.limit
     rows = _sorted(some, wanted, start + wanted.limit)[start : start + wanted.limit]
     return Found(rows, page, total, tally)
+
+
+def _tally(leases: Sequence[Tracked]) -> Counts:
+    tally: dict[Kind, dict[Phase, int]] = {}
+    for (kind, phase), many in Counter((lease.kind, lease.phase) for lease in leases).items():
+        tally.setdefault(kind, {})[phase] = many
+    return tally
 
 
 def namespaces(leases: Sequence[Tracked]) -> list[str]:
@@ -158,7 +179,7 @@ def _by_phase(leases: Sequence[Tracked], *, descending: bool) -> list[Tracked]:
 
 
 def _held_since(lease: Tracked) -> float:
-    """Longest first when ascending would put it last: time held, nothing for nobody."""
+    """The shorter the smaller; nobody before all."""
     return -lease.held_since.timestamp() if lease.held_since else float("-inf")
 
 

@@ -42,7 +42,9 @@ def render_change(change: Change, now: datetime) -> str:
 
 
 def freshness(tracked: Tracked) -> list[float | None]:
-    """What a page needs to go on from a renewal: observed_at (epoch s), duration (s), late after (s)."""
+    """What a page needs to go on from a renewal: observed_at (epoch s), duration (s), late after
+    (s).
+    """
     return numbers(tracked)
 
 

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import msgspec
+import yaml
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import DatabaseError
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.tracking.store import Store
-from leases.tracking.tracker import Tracker
-from leases.wire.status import ApiError, Status, Unreachable
 
 from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
 from leases.history.recorder import Recorder, Source
@@ -36,7 +36,11 @@ from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.connect import connect, parse_source
 from leases.kube.reflector import reflect
+from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
+from leases.tracking.tracker import Tracker
+from leases.wire.events import Disconnected
+from leases.wire.status import Status, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +119,8 @@ class Runtime:
         self._tasks.append(asyncio.create_task(self.publisher.run()))
         self._tasks.append(asyncio.create_task(self._forget()))
         if self.options.demo and self.api is not None:
-            self._tasks.append(asyncio.create_task(run_demo(kubeconfig=self.api.kubeconfig)))
+            token = _token_in(self.api.kubeconfig)
+            self._tasks.append(asyncio.create_task(run_demo(url=self.api.url, token=token)))
 
     async def stop(self) -> None:
         """Stop watching, write what is left, stop the embedded API."""
@@ -165,7 +170,7 @@ class Runtime:
                 cluster=cluster.name,
                 encode=encode,
                 resource_version=lambda: tracker.resource_version,
-                now=utc_now,
+                now=lambda: _watched_until(store),
             )
         )
         return tracker
@@ -179,18 +184,38 @@ class Runtime:
         )
 
     async def _watch(self, cluster: WatchedCluster, tracker: Tracker) -> None:
-        """Connect, then follow the cluster until cancelled; a source that cannot be used is
-        tried again."""
+        """Connect, then follow the cluster until cancelled; what fails is tried again."""
         backoff = Backoff()
         while cluster.client is None:
             try:
-                kubeconfig = self.api.kubeconfig if self.api else None
-                cluster.client = await connect(parse_source(cluster.source), kubeconfig=kubeconfig)
-            except ApiError as error:
-                tracker.disconnected(str(error))
+                cluster.client = await connect(
+                    parse_source(cluster.source), kubeconfig=self._kubeconfig_of(cluster)
+                )
+            except ValueError as error:
+                tracker.handle(Disconnected(str(error)))
                 await asyncio.sleep(backoff.delay())
         events = reflect(cluster.client, since=tracker.resource_version, backoff=backoff)
-        await tracker.run(events)
+        async with aclosing(events):
+            await tracker.run(events)
+
+    def _kubeconfig_of(self, cluster: WatchedCluster) -> Path | None:
+        if self.api is not None and cluster.source == "embedded":
+            return self.api.kubeconfig
+        return self.options.kubeconfig
+
+
+def _token_in(kubeconfig: Path) -> str:
+    """The bearer token of the embedded API's own kubeconfig: the demo signs in as any client does."""
+    token: str = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
+    return token
+
+
+def _watched_until(store: Store) -> datetime:
+    """Up to when we saw everything: now while live, else when we last heard of the cluster."""
+    connection = store.connection
+    if connection.state is ConnectionState.LIVE or connection.heard_at is None:
+        return utc_now()
+    return connection.heard_at
 
 
 _options: Options | None = None

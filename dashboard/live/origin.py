@@ -3,11 +3,11 @@ no browser."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 
-def may_open(headers: list[tuple[bytes, bytes]], *, trusted: Collection[str]) -> bool:
+def may_open(headers: Iterable[tuple[bytes, bytes]], *, trusted: Collection[str]) -> bool:
     """Whether the socket's Origin is the host it asks, or one of the trusted origins."""
     values = dict(headers)
     origin = values.get(b"origin", b"").decode("latin-1")

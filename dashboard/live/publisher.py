@@ -45,8 +45,7 @@ class Channel:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        # Numbers go on growing over a restart, so that a reader who comes back sees a gap and
-        refetches.
+        # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
         self.seq = int(time.time() * 1000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from django.urls import path, re_path
 
 from dashboard.live.consumers import ChangesConsumer, PageConsumer, UnknownConsumer
 
-urlpatterns = [
-    path("c/<slug:cluster>/live/page/", PageConsumer.as_asgi()),
-    path("c/<slug:cluster>/live/changes/", ChangesConsumer.as_asgi()),
-    re_path(r"", UnknownConsumer.as_asgi()),
+# Django's types know views only; Channels routes applications by the same patterns.
+urlpatterns: list[Any] = [
+    path("c/<slug:cluster>/live/page/", cast(Any, PageConsumer.as_asgi())),
+    path("c/<slug:cluster>/live/changes/", cast(Any, ChangesConsumer.as_asgi())),
+    re_path(r"", cast(Any, UnknownConsumer.as_asgi())),
 ]

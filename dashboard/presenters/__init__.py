@@ -1,4 +1,6 @@
-"""What a page shows, as frozen values built from what is known and one `now`: all that a template ever sees.
+"""What a page shows, as frozen values built from what is known and one `now`: all that a template
+ever sees.
 
-May import `leases.domain`, `leases.tracking` and Django's `reverse`; no request, no database. Tests: tests/dashboard/.
+May import `leases.domain`, `leases.tracking` and Django's `reverse`; no request, no database.
+Tests: tests/dashboard/.
 """

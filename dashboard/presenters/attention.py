@@ -28,7 +28,9 @@ HOLDER_CHANGES = ("acquired", "taken_over", "replaced")
 
 
 class Attention(msgspec.Struct, frozen=True, kw_only=True):
-    """One line. `since` (epoch s) counts up in `amount`; `until` (epoch s) counts down at the sentence's end."""
+    """One line. `since` (epoch s) counts up in `amount`; `until` (epoch s) counts down at the
+    sentence's end.
+    """
 
     rank: float
     phase: str
@@ -171,11 +173,7 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
             if one
             else f"{reverse('history', args=[cluster])}?inferred=true",
             word="Missed changes.",
-            why=(
-                Part(
-                    f"The counters moved by {counted(number, 'change')} of holder that we did not see."
-                ),
-            ),
+            why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
             moment=f"last at {when(found[0].at, now)}",
         )

@@ -1,4 +1,6 @@
-"""A change as a sentence a person would say, in parts: a template marks them, so no HTML is made from data."""
+"""A change as a sentence a person would say, in parts: a template marks them, so no HTML is made
+from data.
+"""
 
 from __future__ import annotations
 

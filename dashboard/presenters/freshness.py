@@ -1,4 +1,6 @@
-"""How much of a Lease's time is left: the bar, the ring, and the numbers the browser's clock goes on from."""
+"""How much of a Lease's time is left: the bar, the ring, and the numbers the browser's clock goes
+on from.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 def numbers(tracked: Tracked) -> list[float | None]:
-    """When we saw the last renewal (epoch s), the duration (s) and when late begins (s): what a frame says."""
+    """When we saw the last renewal (epoch s), the duration (s) and when late begins (s): what a
+    frame says.
+    """
     spec = tracked.lease.spec
     duration = spec.lease_duration_seconds if spec.renew_time is not None else None
     late = late_after(duration, tracked.cadence_seconds, tracked.renewals_seen)

@@ -1,4 +1,6 @@
-"""A holder as it is drawn: a host that may shrink, a tail that never does, a quiet id, a hue of its own."""
+"""A holder as it is drawn: a host that may shrink, a tail that never does, a quiet id, a hue of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import msgspec
 from leases.domain.holder import split_holder
 
 HUES = 8
-# The five characters Kubernetes gives a pod, from the letters of its generator: they tell two pods of one set apart.
+# The five characters Kubernetes gives a pod, from the letters of its generator: they tell two pods
+# of one set apart.
 _POD_TAIL = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
 _NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
 SHORT = 30
@@ -27,7 +30,9 @@ class HolderView(msgspec.Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The holder inside a sentence: without its id, and never so long that it hides the sentence."""
+        """The holder inside a sentence: without its id, and never so long that it hides the
+        sentence.
+        """
         name = self.host + self.tail
         if len(name) <= SHORT:
             return name

@@ -28,7 +28,9 @@ DAY = timedelta(days=1)
 
 
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is numbers with their units; `count` names the number of a live frame that replaces it, or ""."""
+    """`value` is numbers with their units; `count` names the number of a live frame that replaces
+    it, or "".
+    """
 
     label: str
     value: tuple[tuple[str, str], ...]
@@ -40,7 +42,9 @@ class Kpi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True):
-    """The last 24 h of all elections: changes of holder, seconds without one, and whether that is all."""
+    """The last 24 h of all elections: changes of holder, seconds without one, and whether that is
+    all.
+    """
 
     changes: int
     gap_seconds: float

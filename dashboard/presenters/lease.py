@@ -16,7 +16,9 @@ from leases.tracking.tracked import Tracked
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One field. `value` None is a field that is not set; `since` (epoch s) makes `note` an age that counts up."""
+    """One field. `value` None is a field that is not set; `since` (epoch s) makes `note` an age
+    that counts up.
+    """
 
     label: str
     value: str | None = None
@@ -33,7 +35,9 @@ class FactGroup(msgspec.Struct, frozen=True):
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """`explanation` says in numbers, as of the time of day `explained_at`, why the Lease is in its phase."""
+    """`explanation` says in numbers, as of the time of day `explained_at`, why the Lease is in its
+    phase.
+    """
 
     row: RowView
     edit_url: str
@@ -137,7 +141,9 @@ def _skew(tracked: Tracked, now: datetime) -> Fact | None:
         return None
     said = _explain(tracked, now)
     note = ""
-    if said.wall_clock_expired is not None and said.wall_clock_expired != (said.phase is Phase.EXPIRED):
+    if said.wall_clock_expired is not None and said.wall_clock_expired != (
+        said.phase is Phase.EXPIRED
+    ):
         word = "has expired" if said.wall_clock_expired else "has not expired"
         note = f"who goes by renewTime thinks this Lease {word}"
     direction = "behind" if skew >= 0 else "ahead of"

@@ -9,7 +9,9 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def age(seconds: float) -> str:
-    """A length of time in its two largest units: `0.8 s`, `12 s`, `1 m 30 s`, `8 h 51 m`, `56 d 12 h`."""
+    """A length of time in its two largest units: `0.8 s`, `12 s`, `1 m 30 s`, `8 h 51 m`, `56 d 12
+    h`.
+    """
     seconds = max(0.0, seconds)
     if seconds < 9.95:
         return f"{seconds:.1f} s"

@@ -1,4 +1,6 @@
-"""A Lease as YAML, line by line, so that a template can colour it without HTML being made from data."""
+"""A Lease as YAML, line by line, so that a template can colour it without HTML being made from
+data.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,8 @@ def _document(lease: Lease) -> dict[str, Any]:
 
 
 def _lines(mapping: Mapping[str, Any], indent: str) -> Iterator[YamlLine]:
-    for key, value in mapping.items():
-        key = key if _PLAIN.fullmatch(key) else json.dumps(key)
+    for name, value in mapping.items():
+        key = name if _PLAIN.fullmatch(name) else json.dumps(name)
         if isinstance(value, Mapping):
             yield YamlLine(indent, key, "" if value else "{}", False)
             yield from _lines(value, indent + "  ")

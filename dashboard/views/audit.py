@@ -20,7 +20,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     refusal = check_view(request)
     if refusal is not None:
         return refusal
-    if not request.user.has_perm("leases.view_edit"):  # type: ignore[union-attr]
+    if not request.user.has_perm("leases.view_edit"):
         raise PermissionDenied(f"{request.user} may not read the audit trail.")
     page = Paginator(Edit.objects.order_by("-at", "-id"), PER_PAGE).get_page(
         request.GET.get("page")

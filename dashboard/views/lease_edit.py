@@ -3,11 +3,12 @@ watch says so."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from asgiref.sync import sync_to_async
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -113,7 +114,7 @@ class EditPage:
 
     async def _write(self, form: EditLeaseForm) -> None:
         intent = Intent(
-            user=await self.request.auser(),
+            user=cast(User, await self.request.auser()),
             cluster=self.cluster.name,
             key=self.key,
             action=ACTION,
@@ -131,11 +132,13 @@ class EditPage:
     async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
         """Somebody else holds it now: say who, beside what was typed; the next submit is for
         that term."""
-        data = form.data.copy()
+        data = self.request.POST.copy()
         data["seen_term"] = term_of(current)
         fresh = EditLeaseForm(data)
         tracked = msgspec.structs.replace(self.tracked, lease=current)
-        return await self.draw(fresh, conflict=row_view(self.cluster.name, tracked, self.now), status=409)
+        return await self.draw(
+            fresh, conflict=row_view(self.cluster.name, tracked, self.now), status=409
+        )
 
     async def _draw_error(self, form: EditLeaseForm, error: ApiError) -> HttpResponse:
         unplaced = []

@@ -21,7 +21,7 @@ from leases.models import WallLink
 
 def _check(request: HttpRequest) -> HttpResponseBase | None:
     refusal = check_view(request)
-    if refusal is None and not request.user.has_perm(WALL_LINKS):  # type: ignore[union-attr]
+    if refusal is None and not request.user.has_perm(WALL_LINKS):
         raise PermissionDenied(f"{request.user} may not manage wall links. Ask an admin.")
     return refusal
 

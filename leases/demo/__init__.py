@@ -1,4 +1,4 @@
-"""A small busy cluster for newcomers: electors, kubelets and API servers that renew, crash and return.
+"""A small busy cluster for newcomers: electors, kubelets and API servers renew, crash and return.
 
 A client of the API like any other. May import `leases.wire`, `leases.domain` and aiohttp.
 Tests: tests/demo.

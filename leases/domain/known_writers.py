@@ -154,8 +154,26 @@ KNOWN_WRITERS: tuple[KnownWriter, ...] = (
 HEARTBEAT_ANNOTATIONS = frozenset({"kyverno.io/last-request-time"})
 
 
+def _place(writer: KnownWriter) -> str:
+    """A regular expression of the `namespace/name` that its Leases have."""
+    namespace, name = (
+        re.escape(word or "*").replace(r"\*", ".*") for word in (writer.namespace, writer.name)
+    )
+    return f"{namespace}/{writer.pattern or name}"
+
+
+# Nearly all Leases are kubelets', without marks and in no such place: one look, not one per row.
+_known_place = re.compile(
+    "|".join(_place(w) for w in KNOWN_WRITERS if w.label is None and w.annotation is None)
+).fullmatch
+
+
 def known_writer(lease: Lease) -> KnownWriter | None:
     """The first known writer whose marks this Lease bears."""
+    meta = lease.metadata
+    unmarked = not meta.labels and not meta.annotations
+    if unmarked and not _known_place(f"{meta.namespace}/{meta.name}"):
+        return None
     return next((writer for writer in KNOWN_WRITERS if _wrote(writer, lease)), None)
 
 

@@ -99,25 +99,28 @@ def next_turn(
     phase: Phase,
 ) -> datetime | None:
     """The first moment at which the phase is another unless somebody writes; None when it stays."""
-    if phase in {Phase.VACANT, Phase.EXPIRED}:
+    if phase is Phase.VACANT or phase is Phase.EXPIRED:
         return None
-    runs_out = runs_out_at(lease, observed_at)
     if phase is Phase.LATE:
-        return runs_out
-    late = _late_from(lease, observed_at, cadence_seconds, renewals_seen)
-    return min((turn for turn in (late, runs_out) if turn is not None), default=None)
+        return runs_out_at(lease, observed_at)
+    spec = lease.spec
+    duration = spec.lease_duration_seconds if spec.renew_time is not None else None
+    late = late_after(duration, cadence_seconds, renewals_seen)
+    if late is None or (duration is not None and duration <= late):
+        return runs_out_at(lease, observed_at)
+    return observed_at + timedelta(seconds=late, microseconds=1)
 
 
 def _late_from(
     lease: Lease, observed_at: datetime, cadence_seconds: float | None, renewals_seen: int
 ) -> datetime | None:
-    """The first moment that is later than the age beyond which it is late."""
+    """The first moment, to the microsecond, at which the age is beyond that."""
     timed = lease.spec.renew_time is not None
     duration = lease.spec.lease_duration_seconds if timed else None
     seconds = late_after(duration, cadence_seconds, renewals_seen)
     if seconds is None:
         return None
-    return observed_at + timedelta(seconds=seconds) + timedelta.resolution
+    return observed_at + timedelta(seconds=seconds, microseconds=1)
 
 
 def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:

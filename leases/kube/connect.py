@@ -126,7 +126,7 @@ def _from_kubeconfig(path: Path, context: str) -> tuple[Configure, str]:
 def _context(path: Path, context: str) -> tuple[Any, str]:
     """The merged kubeconfig and the name of the context in it. Raises ValueError."""
     config = _merged(path)
-    names = [entry["name"] for entry in config.value.get("contexts", ())]
+    names = [entry["name"] for entry in config.value["contexts"] if "name" in entry]
     wanted = context or config.value.get("current-context") or ""
     if wanted not in names:
         known = ", ".join(sorted(names)) or "none"

@@ -13,7 +13,15 @@ from leases.domain.cadence import median, with_sample
 from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
 from leases.domain.kind import Kind, classify
 from leases.domain.lease import Lease
-from leases.domain.phase import Phase, counted_holder, next_turn, phase_of, runs_out_at
+from leases.domain.phase import (
+    CADENCES,
+    ENOUGH_RENEWALS,
+    Phase,
+    counted_holder,
+    next_turn,
+    phase_of,
+    runs_out_at,
+)
 from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed_at, written_at
 from leases.tracking.tracked import Tracked
 
@@ -134,16 +142,14 @@ def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
 def turned(
     cluster: str, known: Tracked, now: datetime, *, by: datetime, unseen_since: datetime | None
 ) -> tuple[Tracked, Change | None]:
-    """The same Lease as the clock alone has it `by` then, with the `expired` if it ran out.
+    """A Lease whose phase turns `by` then, as it is afterwards, with the `expired` if it ran out.
 
     `unseen_since` is set when the run-out fell into a time in which we saw nothing.
     """
-    turn = turn_of(known)
-    if turn is None or turn > by:
-        return known, None
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
-        return _replace(known, phase=Phase.LATE, phase_since=turn), None
+        since = turn_of(known) or by
+        return _replace(known, phase=Phase.LATE, phase_since=since), None
     change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
     tracked = _replace(known, phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
     return tracked, change
@@ -158,6 +164,14 @@ def turn_of(known: Tracked) -> datetime | None:
         renewals_seen=known.renewals_seen,
         phase=known.phase,
     )
+
+
+def may_turn_sooner(before: Tracked, after: Tracked) -> bool:
+    """Whether a plain renewal may have brought the next turn nearer; cheaper than to work it out."""
+    if before.renewals_seen < ENOUGH_RENEWALS or before.cadence_seconds is None:
+        return True
+    passed = (after.observed_at - before.observed_at).total_seconds()
+    return CADENCES * (before.cadence_seconds - (after.cadence_seconds or 0.0)) > passed
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:

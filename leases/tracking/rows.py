@@ -23,7 +23,12 @@ class Row(Alarm, kw_only=True, gc=False):
 
     tracked: Tracked
     version: int  # of the newest write known
-    told_at: datetime  # when the newest change told happened: later ones come after it
+    told_at: datetime  # when the newest change told happened
+
+    @property
+    def newest(self) -> datetime:
+        """What a later write did happened after this."""
+        return max(self.told_at, self.tracked.observed_at)
 
 
 class Rows:

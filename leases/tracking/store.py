@@ -16,7 +16,14 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.sighting import Sighting, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
-from leases.tracking.observe import first_sight, next_sight, renewed, turn_of, turned
+from leases.tracking.observe import (
+    first_sight,
+    may_turn_sooner,
+    next_sight,
+    renewed,
+    turn_of,
+    turned,
+)
 from leases.tracking.rows import Row, Rows
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked, Update
@@ -88,12 +95,7 @@ class Store:
         if version <= known_version:
             return None
         self._window.heard = at
-        if (
-            row is not None
-            and self._window.behind is None
-            and not inferred
-            and type(event) is Applied
-        ):
+        if row is not None and not inferred and type(event) is Applied:
             fresh = self._renew(row, lease, version, at)
             if fresh is not None:
                 return fresh
@@ -101,7 +103,7 @@ class Store:
         if type(event) is Applied or row is None or row.tracked.lease.uid != lease.uid:
             row = self._apply(row, lease, at, inferred=inferred, step=step)
         if type(event) is Deleted:
-            seen = self._window.event(at, row.told_at, inferred=inferred)
+            seen = self._window.event(at, row.newest, inferred=inferred)
             if seen.live:
                 self._turn(row, at, by=at, step=step)
             self._vanish(row, lease, seen, at, step)
@@ -125,17 +127,19 @@ class Store:
             row = gone.pop(lease.key, None)
             if row is not None and row.tracked.lease.uid == lease.uid:
                 if row.tracked.lease.resource_version != lease.resource_version:
-                    seen = self._window.listing(at, row.told_at)
+                    seen = self._window.listing(at, row.newest)
                     self._advance(row, lease, seen, step)
                     row.version = _number(lease.resource_version, row.version)
                 continue
             if row is not None:
-                self._vanish_unseen(row, lease, self._window.listing(at, row.told_at), step)
+                self._vanish_unseen(row, lease, self._window.listing(at, row.newest), step)
             tracked, change = first_sight(self.cluster, lease, self._window.listing(at, None))
             step.changes.append(change)
+            step.removed.pop(lease.key, None)
+            self._deaths.pop(lease.key, None)
             new.append(self._row(tracked, change.at))
         for row in gone.values():
-            self._vanish(row, row.tracked.lease, self._window.listing(at, row.told_at), at, step)
+            self._vanish(row, row.tracked.lease, self._window.listing(at, row.newest), at, step)
         self._enter(new)
         self._absent_at = _number(listed.resource_version, 0)
         self._window.listed(at)
@@ -152,29 +156,29 @@ class Store:
     def _renew(self, row: Row, lease: Lease, version: int, at: datetime) -> Update | None:
         """The plain renewal: phase, kind and counts stay, and its alarm mostly too."""
         known = row.tracked
-        if known.lease.metadata.uid != lease.metadata.uid:
+        if self._window.behind is not None or known.lease.metadata.uid != lease.metadata.uid:
             return None
         tracked = renewed(known, lease, at)
         if tracked is None:
             return None
         row.tracked = tracked
         row.version = version
-        self._deadlines.arm(row, turn_of(tracked))
+        if may_turn_sooner(known, tracked):
+            self._deadlines.arm(row, turn_of(tracked))
         return Update(cluster=self.cluster, now=at, seq=self.seq, renewed=(row.key,))
 
     def _apply(
         self, row: Row | None, lease: Lease, at: datetime, *, inferred: bool, step: Step
     ) -> Row:
         """A Lease as a watch event tells it."""
-        if row is not None and row.tracked.lease.uid != lease.uid:
-            since = min(at, max(row.told_at, row.tracked.observed_at))
-            unseen = Sighting(now=at, since=self._window.behind or since, inferred=True)
-            self._vanish_unseen(row, lease, unseen, step)
-            row = None
-        seen = self._window.event(at, row and row.told_at, inferred=inferred)
-        if row is not None:
+        if row is not None and row.tracked.lease.uid == lease.uid:
+            seen = self._window.event(at, row.newest, inferred=inferred)
             self._advance(row, lease, seen, step)
             return row
+        if row is not None:
+            unseen = Sighting(now=at, since=min(at, row.newest), inferred=True)
+            self._vanish_unseen(row, lease, unseen, step)
+        seen = self._window.event(at, None, inferred=inferred)
         gap_since = self._deaths.pop(lease.key, None)
         tracked, change = first_sight(self.cluster, lease, seen, gap_since=gap_since)
         step.changes.append(change)
@@ -228,15 +232,17 @@ class Store:
 
     def _turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> None:
         known = row.tracked
-        unseen_since = self._window.unseen_since(known, now)
-        tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
-        if tracked is not known:
+        turn = turn_of(known)
+        if turn is not None and turn <= by:
+            unseen_since = self._window.unseen_since(known, now)
+            tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
             self._rows.put(row, tracked)
             step.redraw[row.key] = None
-        if change is not None:
-            step.changes.append(change)
-            row.told_at = change.at
-        self._deadlines.arm(row, turn_of(tracked))
+            if change is not None:
+                step.changes.append(change)
+                row.told_at = change.at
+            turn = turn_of(tracked)
+        self._deadlines.arm(row, turn)
 
     def _enter(self, rows: list[Row]) -> None:
         self._rows.add(*rows)

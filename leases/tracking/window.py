@@ -43,15 +43,15 @@ class Window:
         self._blind = (self.behind or self.heard, at)
         self.heard, self.behind = at, None
 
-    def event(self, now: datetime, told_at: datetime | None, *, inferred: bool) -> Sighting:
-        """How an event is seen; `told_at`: when the newest change told of its Lease happened."""
+    def event(self, now: datetime, newest: datetime | None, *, inferred: bool) -> Sighting:
+        """How an event is seen; `newest`: what is known of its Lease already happened by then."""
         if self.behind is None and not inferred:
             return Sighting(now=now)
-        return Sighting(now=now, since=_later(self.behind, told_at, now), inferred=inferred)
+        return Sighting(now=now, since=_later(self.behind, newest, now), inferred=inferred)
 
-    def listing(self, now: datetime, told_at: datetime | None) -> Sighting:
+    def listing(self, now: datetime, newest: datetime | None) -> Sighting:
         """How a Lease in a list is seen."""
-        since = _later(self.behind or self.heard, told_at, now)
+        since = _later(self.behind or self.heard, newest, now)
         return Sighting(now=now, since=since, inferred=True, listed=True)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
@@ -66,8 +66,8 @@ class Window:
         return min(since, runs_out)
 
 
-def _later(since: datetime | None, told_at: datetime | None, now: datetime) -> datetime | None:
+def _later(since: datetime | None, newest: datetime | None, now: datetime) -> datetime | None:
     """Where a window starts: what is told of a Lease now happened after what was told of it before."""
-    if since is not None and told_at is not None:
-        since = max(since, told_at)
+    if since is not None and newest is not None:
+        since = max(since, newest)
     return None if since is None else min(since, now)

@@ -44,6 +44,7 @@ function turn() {
 function nextLine() {
   const lines = [...document.querySelectorAll("[data-ticker] > li")];
   item = lines.length ? (item + 1) % lines.length : 0;
+  document.querySelector("[data-ticker]").classList.add("ticking");
   lines.forEach((line, place) => (line.hidden = place !== item));
 }
 

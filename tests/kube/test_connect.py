@@ -44,8 +44,7 @@ def test_each_form_of_a_source_is_read_and_written(text: str, source: Source) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "embedded:x", "context:", "context", "url:", "url:ftp://x", "url:http://", "url:x", "kind"]
-    + ["url:http://x/?a=b", "in-cluster:", "url:http://a b"],
+    ["", "embedded:x", "in-cluster:", "context", "context:", "kind", "url:", "url:x", "url:ftp://x", "url:http://", "url:http://x/?a=b", "url:http://a b"],
 )
 def test_anything_else_is_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(ValueError, match="is no source of a cluster: write embedded, in-cluster"):
@@ -70,8 +69,13 @@ async def test_a_context_whose_cluster_is_missing_is_incomplete(tmp_path: Path) 
 
 @pytest.mark.parametrize("text", ["contexts: [", "just words", "- a\n- b", "contexts: 7", ""])
 async def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ValueError, match="kubeconfig"):
+    with pytest.raises(ValueError, match="is no kubeconfig that can be read"):
         await connect(parse_source("context:x"), kubeconfig=_write(tmp_path, text))
+
+
+async def test_a_kubeconfig_without_contexts_has_none_to_offer(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="those there are: none"):
+        await connect(parse_source("context:x"), kubeconfig=_write(tmp_path, "contexts: [{}]"))
 
 
 async def test_embedded_is_the_current_context_of_its_kubeconfig(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""A Lease for other programs: the JSON contract of `leases/?format=json`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from leases.tracking.tracked import Tracked
+from leases.wire.microtime import format_microtime
+
+
+def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
+    """Times are RFC 3339 in UTC with microseconds; what is not known is null."""
+    meta, spec = tracked.lease.metadata, tracked.lease.spec
+    return {
+        "cluster": cluster,
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "kind": tracked.kind.value,
+        "kind_reason": tracked.kind_reason,
+        "phase": tracked.phase.value,
+        "holder": tracked.holder,
+        "acquire_time": _time(spec.acquire_time),
+        "renew_time": _time(spec.renew_time),
+        "observed_at": _time(tracked.observed_at),
+        "duration_seconds": spec.lease_duration_seconds,
+        "transitions": spec.lease_transitions,
+        "cadence_seconds": tracked.cadence_seconds,
+        "expires_at": _time(tracked.runs_out_at),
+        "resource_version": meta.resource_version,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else format_microtime(moment)

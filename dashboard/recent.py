@@ -1,0 +1,29 @@
+"""The newest changes for a feed: what history has written, and what is so new that it has not yet."""
+
+from __future__ import annotations
+
+from dashboard import runtime
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName
+from leases.history import queries
+
+
+def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
+    """The number that the feed has reached, and the changes up to it, newest first."""
+    seq, told = runtime.get().publisher.recent(cluster)
+    return seq, _merged(told, queries.recent(cluster, limit))[:limit]
+
+
+def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:
+    """The same of one Lease."""
+    seq, told = runtime.get().publisher.recent(cluster)
+    mine = [
+        change for change in told if (change.namespace, change.name) == (key.namespace, key.name)
+    ]
+    return seq, _merged(mine, queries.of_lease(cluster, key.namespace, key.name, limit))[:limit]
+
+
+def _merged(told: list[Change], written: list[Change]) -> list[Change]:
+    """Both, each change once, newest first."""
+    once = {(c.namespace, c.name, c.uid, c.change, c.at): c for c in (*told, *written)}
+    return sorted(once.values(), key=lambda change: change.at, reverse=True)

@@ -1,0 +1,49 @@
+"""Everything about one Lease; of a deleted one what history knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.access import ClusterRequest, viewer_required
+from dashboard.presenters.change import change_line
+from dashboard.presenters.history_board import history_query
+from dashboard.presenters.lease import lease_detail, lease_view
+from dashboard.recent import changes_of
+from leases.domain.lease import ObjectName
+from leases.history.queries import HistoryFilter
+
+CHANGES = 50
+
+
+@require_GET
+@viewer_required
+def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Head, changes, fields and YAML."""
+    now = timezone.now()
+    key = ObjectName(namespace, name)
+    feed_seq, changes = changes_of(cluster, key, CHANGES)
+    tracked = request.cluster.store.get(key)
+    if tracked is None and not changes:
+        raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
+    mine = history_query(HistoryFilter(namespace=namespace, lease=name))
+    lines = [change_line(change, now) for change in changes]
+    context: dict[str, Any] = {
+        "namespace": namespace,
+        "name": name,
+        "key": str(key),
+        "changes": lines,
+        "feed_seq": feed_seq,
+        "history_url": f"{reverse('history', args=[cluster])}?{mine}",
+    }
+    if tracked is None:
+        context["last"] = lines[0]
+    else:
+        context["lease"] = lease_view(cluster, tracked, now)
+        context["detail"] = lease_detail(tracked, now)
+    return render(request, "leases/detail.html", context)

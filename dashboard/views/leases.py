@@ -1,0 +1,78 @@
+"""Which Leases are there, who holds them, how fresh are they? Filter, sort, page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.access import ClusterRequest, viewer_required
+from dashboard.lease_filter import BadFilter, Found, LeaseFilter, find, namespaces, read_filter
+from dashboard.presenters.board import board
+from dashboard.presenters.items import lease_item
+from dashboard.presenters.row import row_view
+from dashboard.views import answers
+from leases.tracking.tracked import Tracked
+
+FORMATS = ("", "html", "json")
+
+
+@require_GET
+@viewer_required
+def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The list, as a page, as the part of it that a filter changes, or as JSON."""
+    known = request.cluster.store.snapshot()
+    try:
+        answer_as = read_format(request)
+        wanted = read_filter(request.GET)
+    except BadFilter as error:
+        return _refuse(request, known, str(error))
+    found = find(known, wanted, counts=request.cluster.store.counts())
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found)
+    now = timezone.now()
+    context: dict[str, Any] = {
+        "board": board(request.path, wanted, found, namespaces(known)),
+        "rows": [row_view(cluster, lease, now) for lease in found.page],
+    }
+    return answers.page(request, "leases/index.html", "leases/_rows.html", context)
+
+
+def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> str:
+    """Raises BadFilter."""
+    wanted = request.GET.get("format", "")
+    if wanted not in formats:
+        raise BadFilter(
+            f"format cannot be {wanted!r}: use one of {', '.join(filter(None, formats))}."
+        )
+    return wanted
+
+
+def _refuse(request: ClusterRequest, known: Sequence[Tracked], error: str) -> HttpResponse:
+    """A filter that cannot be used: say which, and show the way back."""
+    if request.GET.get("format") == "json":
+        return answers.json({"error": error}, status=400)
+    everything = LeaseFilter()
+    found = find(known, everything, counts=request.cluster.store.counts())
+    context = {
+        "board": board(request.path, everything, found, namespaces(known)),
+        "error": error,
+    }
+    return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
+
+
+def _json(request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: Found) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = request.GET.copy()
+        query["page"] = str(found.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+    return answers.items(
+        [lease_item(cluster, lease) for lease in found.page],
+        total=found.total,
+        next_url=next_url,
+        now=timezone.now(),
+    )

@@ -1,0 +1,85 @@
+"""The room's page: is anything wrong? Without a login for those who have a wall link."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.access import ClusterRequest, wall_required
+from dashboard.lease_filter import BadFilter, LeaseFilter, find, read_filter
+from dashboard.presenters.board import says
+from dashboard.presenters.change import change_line
+from dashboard.presenters.kpis import Counts, by_phase, of_kind
+from dashboard.presenters.row import SEVERITY
+from dashboard.presenters.tile import troubled, wall_tile
+from dashboard.recent import recent_changes
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+LANES = 300  # what a page of the live socket may show, less the side
+SIDE = 9
+TICKER = 6
+COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
+
+
+@require_GET
+@wall_required
+def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Counts, elections with trouble first, what else is in trouble, and a ticker."""
+    now = timezone.now()
+    store = request.cluster.store
+    feed_seq, newest = recent_changes(cluster, TICKER)
+    heard = store.connection.heard_at or store.connection.since
+    context: dict[str, Any] = {
+        "lines": [change_line(change, now) for change in newest],
+        "feed_seq": feed_seq,
+        "last_heard": heard.timestamp(),
+        "last_clock": f"{heard:%H:%M:%S}",
+    }
+    try:
+        wanted = read_filter(request.GET)
+    except BadFilter as error:
+        return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
+    lanes = _lanes(store.snapshot(), wanted, store.counts())
+    context |= _side(store.snapshot(), wanted, store.counts(), now)
+    context["tiles"] = [wall_tile(lease, now) for lease in lanes]
+    context["summary"] = says(wanted)
+    context["counts"] = [(phase.value, by_phase(store.counts(), phase)) for phase in COUNTED]
+    return render(request, "wall/index.html", context)
+
+
+def _lanes(leases: Sequence[Tracked], wanted: LeaseFilter, counts: Counts) -> list[Tracked]:
+    """Elections, or the kinds that the URL names: worst first."""
+    wanted = LeaseFilter(
+        text=wanted.text,
+        namespace=wanted.namespace,
+        kinds=wanted.kinds or (Kind.ELECTION,),
+        phases=wanted.phases,
+        limit=LANES,
+    )
+    return find(leases, wanted, counts=counts).page
+
+
+def _side(
+    leases: Sequence[Tracked], wanted: LeaseFilter, counts: Counts, now: datetime
+) -> dict[str, Any]:
+    """What is in trouble and has no lane."""
+    kinds = wanted.kinds or (Kind.ELECTION,)
+    bad = [lease for lease in leases if troubled(lease) and lease.kind not in kinds]
+    worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
+    others = sum(sum(counts.get(kind, {}).values()) for kind in Kind if kind not in kinds)
+    beats = sum(counts.get(Kind.HEARTBEAT, {}).values())
+    only_beats = Kind.HEARTBEAT not in kinds and beats == others
+    return {
+        "others": [wall_tile(lease, now) for lease in worst],
+        "more": len(bad) - len(worst),
+        "other_total": of_kind(beats, Kind.HEARTBEAT) if only_beats else f"{others:,} other Leases",
+    }

@@ -1,0 +1,250 @@
+"""Creating and updating objects: what the registry does between the decoded object and the store.
+
+Source: apiserver/pkg/registry/rest/{create,update}.go and registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from leases.apiserver.errors import (
+    MODIFIED,
+    already_exists,
+    bad_request,
+    bad_value,
+    conflict,
+    internal,
+    invalid,
+)
+from leases.apiserver.names import generated_name
+from leases.apiserver.namespaces import Namespaces
+from leases.apiserver.records import Version, ordered_metadata
+from leases.apiserver.resources import CLE_GATE, LEASES, Resource
+from leases.apiserver.storage import Plan, Store
+from leases.apiserver.validation import create_errors, update_errors
+from leases.wire.microtime import format_time
+
+Object = dict[str, Any]
+_NAME_TRIES = 8
+_DIGITS = re.compile(r"[0-9]+", re.ASCII)
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+_FOREIGN_NAMESPACE = (
+    "the namespace of the provided object does not match the namespace sent on the request"
+)
+# The server's own, whatever a client sends at creation.
+_SYSTEM_FIELDS = (
+    "selfLink", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)  # fmt: skip
+
+
+class Written:
+    """What a write left behind: the object as it is answered, and whether it is new."""
+
+    __slots__ = ("created", "obj")
+
+    def __init__(self, obj: Object, *, created: bool = False) -> None:
+        self.obj = obj
+        self.created = created
+
+
+# The wanted object from the one that is stored (None: there is none).
+Wanted = Callable[[Object | None], Object]
+
+
+def now_text() -> str:
+    return format_time(datetime.now(UTC))
+
+
+def place_in_namespace(obj: Object, namespace: str) -> None:
+    """Fill the namespace in. Raises 400 when the object names another."""
+    meta = obj["metadata"]
+    if meta.get("namespace", namespace) != namespace:
+        raise bad_request(_FOREIGN_NAMESPACE)
+    if namespace:
+        meta["namespace"] = namespace
+
+
+def check_name(obj: Object, name: str) -> None:
+    """Raises 400 when the object is not the one that the URL names."""
+    given = obj["metadata"].get("name", "")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+def merge_owners(obj: Object, warn: Callable[[str], None]) -> None:
+    """Drop owner references that are there already, with a warning."""
+    owners = obj["metadata"].get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Object] = []
+    doubles: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            doubles.append(owner["uid"])
+        else:
+            kept.append(owner)
+    if doubles:
+        obj["metadata"]["ownerReferences"] = kept
+        warn(_DUPLICATE_OWNERS + ", ".join(dict.fromkeys(doubles)))
+
+
+class Writer:
+    """Creates and updates for one server; `gates` are its feature gates."""
+
+    def __init__(self, store: Store, namespaces: Namespaces, gates: frozenset[str]) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self.coordinated = CLE_GATE in gates
+
+    async def create(
+        self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool
+    ) -> Written:
+        """Raises 400, 403, 404, 409, 422 and 500."""
+        given = obj["metadata"].get("resourceVersion", "")
+        self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
+        place_in_namespace(obj, namespace)
+        generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
+        for _ in range(_NAME_TRIES if generated else 1):
+            new = self._completed(resource, obj)
+            name = new["metadata"]["name"]
+            if _DIGITS.fullmatch(given) and int(given) and not dry_run:
+                raise internal("resourceVersion should not be set on objects to be created")
+            if generated and self._store.get(resource.plural, namespace, name) is not None:
+                continue
+            break
+
+        def attempt(existing: Version | None) -> Plan:
+            if existing is not None:
+                deleting = "deletionTimestamp" in existing.read()["metadata"]
+                raise already_exists(resource.plural, name, resource.group, deleting=deleting)
+            self._namespaces.check_takes_new(resource, namespace, name)
+            return Plan() if dry_run else Plan(new)
+
+        stored = await self._store.write(resource.plural, namespace, name, attempt)
+        return Written(new if stored is None else stored.read(), created=True)
+
+    def _completed(self, resource: Resource, obj: Object) -> Object:
+        """The object with what the server adds at creation. Raises 422."""
+        meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM_FIELDS}
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = generated_name(meta["generateName"])
+        meta["uid"] = str(uuid.uuid4())
+        meta["creationTimestamp"] = now_text()
+        new = obj | {"metadata": ordered_metadata(meta)}
+        self._drop_gated(resource, new, None)
+        if wrong := create_errors(resource, new, coordinated=self.coordinated):
+            raise invalid(resource.kind, meta.get("name", ""), wrong, resource.group)
+        return new
+
+    def _drop_gated(self, resource: Resource, new: Object, old: Object | None) -> None:
+        """With the gate off, strategy and preferredHolder are dropped without a word."""
+        if self.coordinated or resource is not LEASES:
+            return
+        kept = {} if old is None else old["spec"]
+        gated = ("strategy", "preferredHolder")
+        if any(name in new["spec"] and name not in kept for name in gated):
+            new["spec"] = {
+                name: value
+                for name, value in new["spec"].items()
+                if name not in gated or name in kept
+            }
+
+    async def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        wanted: Wanted,
+        *,
+        uid: str = "",
+        dry_run: bool,
+    ) -> Written:
+        """Make the object what `wanted` says; one that is not there is created.
+
+        `uid` is a precondition. Raises what `wanted` raises, and 403, 404, 409, 422 and 500.
+        """
+        written: list[Written] = []
+
+        def attempt(existing: Version | None) -> Plan:
+            if uid and uid != (existing.uid if existing else ""):
+                raise _foreign_uid(resource, namespace, name, uid, existing)
+            old = None if existing is None else existing.read()
+            new = wanted(old)
+            if old is None:
+                self._namespaces.check_takes_new(resource, namespace, name)
+                new = self._completed(resource, new)
+                written.append(Written(new, created=True))
+                return Plan() if dry_run else Plan(new)
+            new = self._updated(resource, new, old)
+            written.append(Written(new))
+            if _finished(new, old):
+                return Plan() if dry_run else Plan(remove=True)
+            return Plan() if dry_run or new == old else Plan(new)
+
+        stored = await self._store.write(resource.plural, namespace, name, attempt)
+        (found,) = written
+        if stored is None or dry_run:
+            return found
+        return Written(stored.read(), created=found.created)
+
+    def _updated(self, resource: Resource, new: Object, old: Object) -> Object:
+        """The new form of a stored object with what a client cannot change put back. Raises 409, 422, 500."""
+        meta, before = dict(new["metadata"]), old["metadata"]
+        _check_version(resource, meta, before)
+        meta.pop("selfLink", None)
+        meta.pop("generation", None)
+        meta.setdefault("uid", before["uid"])
+        meta["creationTimestamp"] = before["creationTimestamp"]
+        if "generation" in before:
+            meta["generation"] = before["generation"]
+        if "deletionTimestamp" in before:
+            meta["deletionTimestamp"] = before["deletionTimestamp"]
+            meta["deletionGracePeriodSeconds"] = before.get("deletionGracePeriodSeconds", 0)
+        new = new | {"metadata": ordered_metadata(meta)}
+        self._drop_gated(resource, new, old)
+        if wrong := update_errors(resource, new, old, coordinated=self.coordinated):
+            raise invalid(resource.kind, meta["name"], wrong, resource.group)
+        return new
+
+
+def _finished(new: Object, old: Object) -> bool:
+    """Whether an update takes the last finalizer from an object that is being deleted."""
+    return "deletionTimestamp" in old["metadata"] and not new["metadata"].get("finalizers")
+
+
+def _check_version(resource: Resource, meta: Object, before: Object) -> None:
+    given = meta.get("resourceVersion", "") or "0"
+    if not _DIGITS.fullmatch(given):
+        raise internal(f'strconv.ParseUint: parsing "{given}": invalid syntax')
+    if int(given) == 0:
+        cause = bad_value("metadata.resourceVersion", "0", "must be specified for an update")
+        raise invalid(resource.plural, meta["name"], [cause], resource.group)
+    if int(given) != int(before["resourceVersion"]):
+        raise conflict(resource.plural, meta["name"], MODIFIED, resource.group)
+    meta["resourceVersion"] = before["resourceVersion"]
+
+
+def _foreign_uid(
+    resource: Resource, namespace: str, name: str, uid: str, existing: Version | None
+) -> Exception:
+    key = "/".join(part for part in ("/registry", resource.plural, namespace, name) if part)
+    found = existing.uid if existing else ""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
+    )
+    return conflict(resource.plural, name, why, resource.group)

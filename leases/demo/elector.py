@@ -1,0 +1,213 @@
+"""Contenders of an election, by the rules of client-go.
+
+Source: k8s.io/client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew, isLeaseValid,
+release, and its defaults of 15, 10 and 2 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import msgspec
+
+from leases.demo.api import ApiDownError, DemoApi, LeaseObject
+from leases.demo.names import ElectionName
+from leases.domain.lease import ObjectName
+from leases.wire.microtime import format_microtime
+
+JITTER = 1.2  # client-go's: who only waits asks every 2 to 4.4 s
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How fast the demo lives; `tempo` 1 is real life. All values are seconds."""
+
+    tempo: float = 1.0
+
+    @property
+    def duration(self) -> int:
+        return self.lasting(15)
+
+    @property
+    def renew_deadline(self) -> float:
+        return 10.0 / self.tempo
+
+    @property
+    def retry_period(self) -> float:
+        return 2.0 / self.tempo
+
+    def lasting(self, seconds: int) -> int:
+        """A leaseDurationSeconds, which is a whole number and at least 1."""
+        return max(1, round(seconds / self.tempo))
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What befalls a process: it is gone for some seconds, and how."""
+
+    away: float
+    release: bool = False  # it steps down properly first
+    reborn: bool = True  # it comes back as a new process, not as the one that slept
+
+
+class Contender:
+    """One process that wants to hold the Lease. `leading` is what it believes itself."""
+
+    def __init__(
+        self, election: ElectionName, index: int, *, api: DemoApi, pace: Pace, random: Random
+    ) -> None:
+        self._election = election
+        self._index = index
+        self._api = api
+        self._pace = pace
+        self._random = random
+        self._orders: asyncio.Queue[Order] = asyncio.Queue()
+        self._lease: LeaseObject | None = None
+        self._observed_at = 0.0
+        self._renewed_at = 0.0
+        self._newborn = True
+        self.identity = election.new_identity(index, random)
+        self.leading = False
+
+    def order(self, order: Order) -> None:
+        """Let this befall the process at once."""
+        self._orders.put_nowait(order)
+
+    async def run(self) -> None:
+        """Contend until cancelled."""
+        # Who stands further down the list starts later, so that everybody's first holder is known.
+        await asyncio.sleep(self._pace.retry_period * (self._index + self._random.random()) / 2)
+        while True:
+            await self._attempt()
+            try:
+                async with asyncio.timeout(self._pause()):
+                    order = await self._orders.get()
+            except TimeoutError:
+                continue
+            await self._obey(order)
+
+    def _pause(self) -> float:
+        period = self._pace.retry_period
+        return period if self.leading else period * (1 + JITTER * self._random.random())
+
+    async def _attempt(self) -> None:
+        try:
+            self.leading = await self._try_acquire_or_renew()
+        except ApiDownError:
+            silent = time.monotonic() - self._renewed_at
+            self.leading = self.leading and silent < self._pace.renew_deadline
+        else:
+            self._renewed_at = time.monotonic()
+
+    async def _try_acquire_or_renew(self) -> bool:
+        if self.leading and self._lease and await self._write(self._lease):
+            return True  # nobody wrote since we did: no need to read
+        found = await self._api.get(self._key)
+        if found is None:
+            return await self._create()
+        self._observe(found)
+        holder = found["spec"].get("holderIdentity")
+        if holder and holder != self.identity and self._is_valid(found):
+            return False
+        return await self._write(found)
+
+    def _observe(self, found: LeaseObject) -> None:
+        """Judge by when we saw a change: the holder's clock may be wrong."""
+        if self._lease is None or self._lease["spec"] != found["spec"]:
+            self._observed_at = time.monotonic()
+        self._lease = found
+
+    def _is_valid(self, found: LeaseObject) -> bool:
+        seconds = found["spec"].get("leaseDurationSeconds") or 0
+        return self._observed_at + float(seconds) > time.monotonic()
+
+    async def _create(self) -> bool:
+        now = stamp()
+        spec = self._spec(acquired=now, renewed=now, transitions=0)
+        meta = {"namespace": self._key.namespace, "name": self._key.name}
+        return self._keep(await self._api.create({"metadata": meta, "spec": spec}))
+
+    async def _write(self, found: LeaseObject) -> bool:
+        """Renew, or acquire: then the term begins now and the counter goes up."""
+        old, now = found["spec"], stamp()
+        transitions = old.get("leaseTransitions") or 0
+        acquired = old.get("acquireTime") or now
+        if old.get("holderIdentity") != self.identity:
+            acquired, transitions = now, transitions + 1
+        elif self._newborn and self._election.fresh_start:
+            acquired = now
+        spec = self._spec(acquired=acquired, renewed=now, transitions=transitions)
+        return self._keep(await self._api.update({**found, "spec": spec}))
+
+    async def _release(self) -> None:
+        if not (self.leading and self._lease):
+            return
+        now = stamp()
+        spec = self._spec(
+            acquired=now, renewed=now, transitions=self._lease["spec"].get("leaseTransitions") or 0
+        )
+        spec |= {"holderIdentity": "", "leaseDurationSeconds": 1}
+        try:
+            await self._api.update({**self._lease, "spec": spec})
+        except ApiDownError:
+            return  # then the time will run out, as it does for everybody
+
+    async def _obey(self, order: Order) -> None:
+        if order.release:
+            await self._release()
+        self.leading = False
+        await asyncio.sleep(order.away)
+        if order.reborn:
+            self.identity = self._election.new_identity(self._index, self._random)
+            self._lease, self._newborn = None, True
+
+    def _keep(self, written: LeaseObject | None) -> bool:
+        if written is None:
+            return False
+        self._observe(written)
+        self._newborn = False
+        return True
+
+    def _spec(self, *, acquired: str, renewed: str, transitions: int) -> dict[str, Any]:
+        return {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": self._pace.duration,
+            "acquireTime": acquired,
+            "renewTime": renewed,
+            "leaseTransitions": transitions,
+        }
+
+    @property
+    def _key(self) -> ObjectName:
+        return ObjectName(self._election.namespace, self._election.name)
+
+
+class Election:
+    """The contenders of one Lease."""
+
+    def __init__(self, name: ElectionName, *, api: DemoApi, pace: Pace, seed: int) -> None:
+        self.key = ObjectName(name.namespace, name.name)
+        self.contenders = [
+            Contender(name, i, api=api, pace=pace, random=seeded(seed, name.name, i))
+            for i in range(name.contenders)
+        ]
+
+    def leader(self) -> Contender | None:
+        """Who believes to hold it."""
+        return next((one for one in self.contenders if one.leading), None)
+
+    def standby(self) -> Contender | None:
+        """Somebody who waits."""
+        return next((one for one in self.contenders if not one.leading), None)
+
+
+def seeded(*seeds: object) -> Random:
+    """Chance that is the same for the same seeds."""
+    return Random("/".join(map(str, seeds)))  # noqa: S311 - a script, not a secret
+
+
+def stamp() -> str:
+    """The present moment as Kubernetes writes it."""
+    return format_microtime(datetime.now(UTC))

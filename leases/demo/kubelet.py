@@ -1,0 +1,121 @@
+"""Nodes and API servers: they renew a Lease of their own, as long as they live.
+
+Source: k8s.io/component-helpers/apimachinery/lease/controller.go; pkg/kubelet (40 s, every 10 s)
+and pkg/controlplane (3600 s, every 10 s).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from leases.demo.api import ApiDownError, DemoApi, LeaseObject
+from leases.demo.elector import Pace
+from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, new_uuid
+from leases.domain.lease import ObjectName
+from leases.wire.microtime import format_microtime
+
+INTERVAL = 10.0
+JITTER = 0.04
+ARRIVAL = 3.0  # at the start everybody registers within this time
+
+
+class Heartbeat:
+    """One Lease that only its owner renews."""
+
+    def __init__(
+        self,
+        key: ObjectName,
+        *,
+        holder: str,
+        duration: int,
+        metadata: dict[str, Any],
+        api: DemoApi,
+        pace: Pace,
+        random: Random,
+    ) -> None:
+        self.key = key
+        self._holder = holder
+        self._duration = pace.lasting(duration)
+        self._metadata = {"namespace": key.namespace, "name": key.name, **metadata}
+        self._api = api
+        self._pace = pace
+        self._random = random
+        self._lease: LeaseObject | None = None
+        self._deaths: asyncio.Queue[float] = asyncio.Queue()
+
+    def die(self, seconds: float) -> None:
+        """Fall silent for so long."""
+        self._deaths.put_nowait(seconds)
+
+    async def restart(self) -> None:
+        """As an API server does: a new process takes away the old one's Lease and makes its own."""
+        self._holder = f"{self.key.name}_{new_uuid(self._random)}"
+        await self._api.delete(self.key)
+        self._lease = await self._api.create(self._written({"metadata": self._metadata}))
+
+    async def run(self) -> None:
+        """Renew until cancelled."""
+        await asyncio.sleep(self._random.uniform(0, ARRIVAL) / self._pace.tempo)
+        pause = self._random.uniform(1, INTERVAL)
+        while True:
+            try:
+                await self._beat()
+            except ApiDownError:
+                pause = INTERVAL / 2
+            try:
+                async with asyncio.timeout(pause / self._pace.tempo):
+                    seconds = await self._deaths.get()
+            except TimeoutError:
+                pause = INTERVAL * self._random.uniform(1, 1 + JITTER)
+            else:
+                await asyncio.sleep(seconds)
+
+    async def _beat(self) -> None:
+        if self._lease is not None:
+            self._lease = await self._api.update(self._written(self._lease))
+        if self._lease is None:
+            found = await self._api.get(self.key)
+            if found is None:
+                found = {"metadata": self._metadata}
+                self._lease = await self._api.create(self._written(found))
+            else:
+                self._lease = await self._api.update(self._written(found))
+
+    def _written(self, lease: LeaseObject) -> LeaseObject:
+        spec = {
+            "holderIdentity": self._holder,
+            "leaseDurationSeconds": self._duration,
+            "renewTime": format_microtime(datetime.now(UTC)),
+        }
+        return {**lease, "spec": spec}
+
+
+def node(name: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
+    """A kubelet's heartbeat, owned by its Node."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": new_uuid(random)}
+    return Heartbeat(
+        ObjectName(NODE_NAMESPACE, name),
+        holder=name,
+        duration=40,
+        metadata={"ownerReferences": [owner]},
+        api=api,
+        pace=pace,
+        random=random,
+    )
+
+
+def api_server(name: str, host: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
+    """An API server's identity."""
+    labels = {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": host}
+    return Heartbeat(
+        ObjectName(IDENTITY_NAMESPACE, name),
+        holder=f"{name}_{new_uuid(random)}",
+        duration=3600,
+        metadata={"labels": labels},
+        api=api,
+        pace=pace,
+        random=random,
+    )

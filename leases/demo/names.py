@@ -1,0 +1,123 @@
+"""Who plays in the demo: names as they are found in real clusters."""
+
+from __future__ import annotations
+
+from random import Random
+from uuid import UUID
+
+import msgspec
+
+_POD_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # those of k8s.io/apimachinery/pkg/util/rand
+
+
+class ElectionName(msgspec.Struct, frozen=True, kw_only=True):
+    """One election and what its contenders call themselves.
+
+    `identity` is a pattern: {host} a control plane machine, {pod} a pod's suffix, {uuid} a new one
+    per process. Without {uuid} and {pod} a process comes back under its own name.
+    """
+
+    namespace: str
+    name: str
+    identity: str
+    contenders: int = 2
+    fresh_start: bool = (
+        False  # its library begins a new term when it finds itself named at its start
+    )
+
+    def new_identity(self, index: int, random: Random) -> str:
+        """What the contender of this index calls itself from now on."""
+        return self.identity.format(
+            host=f"control-plane-{index + 1}",
+            index=index,
+            pod=f"{letters(random, 10)}-{letters(random, 5)}",
+            uuid=new_uuid(random),
+        )
+
+
+ELECTIONS = (
+    ElectionName(
+        namespace="kube-system", name="kube-scheduler", identity="{host}_{uuid}", contenders=3
+    ),
+    ElectionName(
+        namespace="kube-system",
+        name="kube-controller-manager",
+        identity="{host}_{uuid}",
+        contenders=3,
+    ),
+    ElectionName(
+        namespace="kube-system",
+        name="cert-manager-controller",
+        identity="cert-manager-{pod}-external-cert-manager-controller",
+    ),
+    ElectionName(
+        namespace="kube-system",
+        name="cert-manager-cainjector-leader-election",
+        identity="cert-manager-cainjector-{pod}_{uuid}",
+    ),
+    ElectionName(
+        namespace="ingress-nginx",
+        name="ingress-nginx-leader",
+        identity="ingress-nginx-controller-{pod}",
+    ),
+    ElectionName(
+        namespace="external-secrets",
+        name="external-secrets-controller",
+        identity="external-secrets-{pod}_{uuid}",
+    ),
+    ElectionName(namespace="keda", name="operator.keda.sh", identity="keda-operator-{pod}_{uuid}"),
+    ElectionName(
+        namespace="flux-system",
+        name="kustomize-controller-leader-election",
+        identity="kustomize-controller-{pod}_{uuid}",
+        contenders=1,
+    ),
+    ElectionName(
+        namespace="argo-rollouts",
+        name="argo-rollouts-controller-lock",
+        identity="argo-rollouts-{pod}_{uuid}",
+    ),
+    ElectionName(
+        namespace="longhorn-system",
+        name="driver-longhorn-io",
+        identity="csi-provisioner-{pod}",
+        contenders=3,
+    ),
+    ElectionName(
+        namespace="monitoring",
+        name="thanos-operator-leader",
+        identity="thanos-operator-{index}",
+        contenders=2,
+    ),
+    ElectionName(
+        namespace="backup",
+        name="backup-operator",
+        identity="backup-operator-0",
+        contenders=1,
+        fresh_start=True,
+    ),
+)
+LOCKS = ("lock-tfstate-default-production", "lock-tfstate-default-staging")
+LOCK_NAMESPACE = "terraform"
+NODE_NAMESPACE = "kube-node-lease"
+IDENTITY_NAMESPACE = "kube-system"
+NODES = tuple(f"worker-{number:02d}.eu-central" for number in range(1, 61))
+API_SERVERS = 3
+
+NAMESPACES = tuple(sorted({one.namespace for one in ELECTIONS} | {LOCK_NAMESPACE, NODE_NAMESPACE}))
+
+
+def letters(random: Random, count: int) -> str:
+    """A pod's suffix."""
+    return "".join(random.choices(_POD_LETTERS, k=count))
+
+
+def new_uuid(random: Random) -> str:
+    """A UUID of the script's choice, so that the same seed tells the same story."""
+    return str(UUID(int=random.getrandbits(128), version=4))
+
+
+def api_server_names(random: Random) -> tuple[str, ...]:
+    """Names of API server identities: a hash of the machine's name, 26 characters."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+    return tuple(f"apiserver-{''.join(random.choices(alphabet, k=26))}" for _ in range(API_SERVERS))

@@ -1,0 +1,50 @@
+"""Runs the demo against a Lease API until it is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from leases.demo.api import ApiDownError, DemoApi
+from leases.demo.elector import Pace
+from leases.demo.names import NAMESPACES
+from leases.demo.script import script
+from leases.demo.stage import Stage
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+
+
+async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -> None:
+    """Play a small busy cluster at the API at `url`; ends only by cancellation, and cleans nothing.
+
+    `tempo` is how many times faster than life everything goes. The API may be down at the start or
+    restart at any time; Leases of an earlier run are contended for as any others.
+    """
+    pace = Pace(tempo)
+    async with DemoApi(url=url, token=token) as api:
+        await _prepare(api)
+        stage = Stage(api=api, pace=pace, seed=seed)
+        async with asyncio.TaskGroup() as cast:
+            for life in stage.lives():
+                cast.create_task(life)
+            started = time.monotonic()
+            for cue in script(seed):
+                await asyncio.sleep(max(0.0, started + cue.at / tempo - time.monotonic()))
+                logger.debug("demo: %s %s", cue.act, cue.target)
+                cast.create_task(stage.perform(cue))
+
+
+async def _prepare(api: DemoApi) -> None:
+    """Make the namespaces, as soon as there is an API."""
+    while True:
+        try:
+            for namespace in NAMESPACES:
+                await api.ensure_namespace(namespace)
+        except ApiDownError as error:
+            logger.info("demo: waiting for the API: %s", error)
+            await asyncio.sleep(RETRY_SECONDS)
+        else:
+            return

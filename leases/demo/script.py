@@ -1,0 +1,101 @@
+"""What befalls the demo's cluster, and when: the same seed tells the same story."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from enum import StrEnum
+from random import Random
+
+import msgspec
+
+from leases.demo.names import ELECTIONS, NODES
+
+
+class Act(StrEnum):
+    """What may happen."""
+
+    CRASH = "crash"  # the holder dies; a new process comes later
+    FREEZE = "freeze"  # the holder sleeps and wakes as the same process
+    RELEASE = "release"  # the holder steps down; another takes over at once
+    VACATE = "vacate"  # all step aside for a while
+    OUTAGE = "outage"  # all sleep for a while
+    HAND_OVER = "hand over"  # somebody names a waiting contender by hand
+    RECONFIGURE = "reconfigure"  # somebody changes an annotation
+    DELETE = "delete"  # somebody deletes the Lease; the holder makes it again
+    NODE_DOWN = "node down"
+    API_RESTART = "API restart"
+
+
+class Cue(msgspec.Struct, frozen=True):
+    """One thing that happens: when (seconds from the start), to whom, for how long (seconds)."""
+
+    at: float
+    act: Act
+    target: str = ""
+    away: float = 0.0
+
+
+# A newcomer's first minute: every phase and nearly every change.
+OPENING = (
+    Cue(8, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
+    Cue(9, Act.CRASH, "cert-manager-controller", 40),
+    Cue(10, Act.FREEZE, "kustomize-controller-leader-election", 28),
+    Cue(12, Act.RELEASE, "kube-controller-manager", 6),
+    Cue(14, Act.VACATE, "thanos-operator-leader", 25),
+    Cue(16, Act.OUTAGE, "external-secrets-controller", 95),
+    Cue(18, Act.HAND_OVER, "ingress-nginx-leader"),
+    Cue(20, Act.NODE_DOWN, NODES[16], 75),
+    Cue(24, Act.DELETE, "driver-longhorn-io"),
+    Cue(30, Act.CRASH, "backup-operator", 4),
+    Cue(40, Act.API_RESTART),
+)
+CALM = (10.0, 25.0)  # seconds between two things later on
+FLAPPING = "operator.keda.sh"
+FLAPS = (20.0, 45.0)
+
+# How often each comes, and for how long somebody is away.
+_LATER = {
+    Act.RELEASE: (5, (4, 10)),
+    Act.CRASH: (4, (20, 60)),
+    Act.NODE_DOWN: (4, (30, 120)),
+    Act.FREEZE: (2, (12, 40)),
+    Act.RECONFIGURE: (2, (0, 0)),
+    Act.HAND_OVER: (1, (0, 0)),
+    Act.VACATE: (1, (15, 40)),
+    Act.OUTAGE: (1, (60, 150)),
+    Act.DELETE: (1, (0, 0)),
+    Act.API_RESTART: (1, (0, 0)),
+}
+
+
+def script(seed: int) -> Iterator[Cue]:
+    """Cues in order of time, without end."""
+    return heapq.merge(_story(seed), _flapping(seed), key=lambda cue: cue.at)
+
+
+def _story(seed: int) -> Iterator[Cue]:
+    yield from OPENING
+    random = Random(seed)  # noqa: S311 - a script, not a secret
+    acts, weights = list(_LATER), [weight for weight, _ in _LATER.values()]
+    at = OPENING[-1].at
+    while True:
+        at += random.uniform(*CALM)
+        (act,) = random.choices(acts, weights)
+        yield Cue(at, act, _target(act, random), random.uniform(*_LATER[act][1]))
+
+
+def _flapping(seed: int) -> Iterator[Cue]:
+    random = Random(seed + 1)  # noqa: S311 - a script, not a secret
+    at = OPENING[0].at
+    while True:
+        at += random.uniform(*FLAPS)
+        yield Cue(at, Act.RELEASE, FLAPPING, random.uniform(2, 8))
+
+
+def _target(act: Act, random: Random) -> str:
+    if act is Act.API_RESTART:
+        return ""
+    if act is Act.NODE_DOWN:
+        return random.choice(NODES)
+    return random.choice(ELECTIONS).name

@@ -1,0 +1,212 @@
+"""The watch of one cluster, from the reflector's events to the sinks, with the clock beside it.
+
+Nothing runs out because we stopped listening: deadlines are judged only while the watch is live, and after a
+break only once the events that catch up had time to come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+
+import msgspec
+
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
+from leases.tracking.tracked import Sink, Update
+from leases.wire.events import (
+    Applied,
+    Bookmark,
+    Connected,
+    Deleted,
+    Disconnected,
+    Listed,
+    ReflectorEvent,
+    Replayed,
+)
+
+logger = logging.getLogger(__name__)
+
+GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
+LONGEST_GRACE = timedelta(seconds=10)  # while it keeps arriving
+COALESCE = 0.25  # seconds in which renewals gather into one update
+BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
+LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
+LAGS = 15  # renewals whose median tells how far we are behind
+
+
+class Tracker:
+    """Feeds one store and tells every sink; `resource_version` is the last one fully applied."""
+
+    def __init__(self, store: Store, sinks: Sequence[Sink], clock: Callable[[], datetime]) -> None:
+        self.resource_version: str | None = None
+        self._store = store
+        self._sinks = sinks
+        self._clock = clock
+        self._heard_at: datetime | None = None
+        self._judge_from: datetime | None = None  # None: not live, nothing may be judged
+        self._judge_by: datetime | None = None
+        self._catching_up = False
+        self._renewed: dict[ObjectName, None] = {}
+        self._lags: deque[float] = deque(maxlen=LAGS)
+        self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
+        self._flushing: asyncio.TimerHandle | None = None
+        store.connection = Connection(state=ConnectionState.CONNECTING, since=clock())
+
+    async def run(self, events: AsyncIterator[ReflectorEvent]) -> None:
+        """Follow the events until they end or the task is cancelled."""
+        try:
+            async for event in events:
+                self.handle(event)
+        finally:
+            self._stop_turning()
+            if self._flushing is not None:
+                self._flushing.cancel()
+            self.flush()
+
+    def handle(self, event: ReflectorEvent) -> None:
+        """One event of the reflector, now."""
+        now = self._clock()
+        match event:
+            case Applied() | Deleted():
+                self._heard_at = now
+                self._deliver(self._store.apply(event, now))
+                if self._catching_up:
+                    self._wait_for_the_past(event.lease.key, now)
+                self.resource_version = event.lease.metadata.resource_version
+            case Bookmark():
+                self._heard_at = now
+                self.resource_version = event.resource_version
+            case Replayed():
+                self._deliver(self._store.apply(event.event, now, inferred=True))
+                self.resource_version = event.event.lease.metadata.resource_version
+            case Listed():
+                if self._heard_at is not None:
+                    self._store.lost(self._heard_at)
+                self._heard_at = now
+                self._deliver(self._store.replace(event, now))
+                self.resource_version = event.resource_version
+            case Connected():
+                self._connected(now)
+            case Disconnected():
+                self._disconnected(event, now)
+        self._wait_for_deadline(now)
+
+    def tick(self) -> None:
+        """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
+        now = self._clock()
+        if self._judge_from is not None and now >= self._judge_from:
+            if self._catching_up:
+                self._catching_up = False
+                self._store.caught_up()
+            self._deliver(self._store.turn(now))
+        self._wait_for_deadline(now, at_least=BETWEEN_TURNS)
+
+    def flush(self) -> None:
+        """Tell the renewals that have gathered."""
+        self._flushing = None
+        keys = tuple(key for key in self._renewed if self._store.get(key) is not None)
+        self._renewed.clear()
+        self._note_lag(keys)
+        if keys:
+            now = self._clock()
+            store = self._store
+            self._tell(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
+
+    def _connected(self, now: datetime) -> None:
+        self._heard_at = now
+        self._store.resumed(now)
+        self._judge_from = now + GRACE
+        self._judge_by = now + LONGEST_GRACE
+        self._catching_up = True
+        self._connect(ConnectionState.LIVE, now)
+
+    def _wait_for_the_past(self, key: ObjectName, now: datetime) -> None:
+        """While what arrives was written long ago, more of it is to come: judge later."""
+        known = self._store.get(key)
+        if known is None or self._judge_by is None or now - known.observed_at < GRACE:
+            return
+        self._judge_from = min(now + GRACE, self._judge_by)
+
+    def _disconnected(self, event: Disconnected, now: datetime) -> None:
+        self._judge_from = None
+        if self._heard_at is not None:
+            self._store.lost(self._heard_at)
+        if event.refused:
+            self._connect(ConnectionState.REFUSED, now, event.detail)
+        elif self._heard_at is None:
+            self._connect(ConnectionState.CONNECTING, now, event.detail)
+        else:
+            self._connect(ConnectionState.STALE, self._heard_at, event.detail)
+
+    def _connect(self, state: ConnectionState, since: datetime, detail: str = "") -> None:
+        """Tell how the watch stands if that is news; it stands so since the first time."""
+        old = self._store.connection
+        if old.state is state:
+            since = old.since
+        new = Connection(state=state, since=since, detail=detail, heard_at=self._heard_at)
+        if (new.state, new.since, new.detail) != (old.state, old.since, old.detail):
+            self._tell(self._store.connect(new, self._clock()))
+
+    def _note_lag(self, keys: Sequence[ObjectName]) -> None:
+        """How far the newest renewals lagged behind their writing, by the median of their writers' clocks."""
+        for key in keys[-LAGS:]:
+            known = self._store.get(key)
+            if known is not None and not known.estimated and known.lease.spec.renew_time:
+                lag = known.observed_at - known.lease.spec.renew_time
+                self._lags.append(lag.total_seconds())
+        behind = max(0.0, median(self._lags)) if self._lags else None
+        self._store.connection = msgspec.structs.replace(
+            self._store.connection, heard_at=self._heard_at, behind_seconds=behind
+        )
+
+    def _deliver(self, update: Update | None) -> None:
+        """Renewals alone wait for company; everything else is told at once."""
+        if update is None:
+            return
+        if update.changes or update.redraw or update.removed or update.listed:
+            self._tell(update)
+            return
+        for key in update.renewed:
+            self._renewed[key] = None
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(COALESCE, self.flush)
+
+    def _tell(self, update: Update) -> None:
+        for sink in self._sinks:
+            try:
+                sink(update)
+            except Exception:
+                logger.exception("%s: a sink failed; the watch goes on", update.cluster)
+
+    def _wait_for_deadline(self, now: datetime, *, at_least: float = 0.0) -> None:
+        """One timer, at the next deadline; an earlier one moves it."""
+        due = self._next_look()
+        if due is None:
+            self._stop_turning()
+            return
+        if self._turning is not None and self._turning[0] <= due and not at_least:
+            return
+        self._stop_turning()
+        delay = min(max((due - now).total_seconds(), at_least), LONGEST_WAIT)
+        handle = asyncio.get_running_loop().call_later(delay, self.tick)
+        self._turning = (due, handle)
+
+    def _next_look(self) -> datetime | None:
+        """When there may be something to judge; None while nothing may be."""
+        if self._judge_from is None:
+            return None
+        due = self._store.next_deadline()
+        if self._catching_up or (due is not None and due < self._judge_from):
+            return self._judge_from
+        return due
+
+    def _stop_turning(self) -> None:
+        if self._turning is not None:
+            self._turning[1].cancel()
+            self._turning = None

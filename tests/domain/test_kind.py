@@ -1,0 +1,110 @@
+"""What a Lease is for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leases.domain.kind import Kind, classify
+from leases.domain.known_writers import KNOWN_WRITERS
+from leases.domain.lease import Lease
+from tests.domain.build import lease
+
+UUID = "9ca3a9c7-610d-4b47-91bb-2d916d1307ed"
+REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "real",
+    [entry for entry in REAL if not entry.get("undecidable")],
+    ids=lambda entry: f"{entry['metadata']['namespace']}/{entry['metadata']['name']}",
+)
+def test_real_leases_are_what_those_who_know_them_say(real: dict[str, Any]) -> None:
+    subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
+    assert classify(subject, None)[0].value == real["truth"]["kind"]
+
+
+def bare(**given: Any) -> Lease:
+    """A Lease with nothing set but what is given."""
+    unset: dict[str, Any] = dict.fromkeys(("renewed", "acquired", "duration", "transitions"))
+    return lease(**{"holder": None, **unset, **given})
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "reason"),
+    [
+        (lease(strategy="OldestEmulationVersion", name="whereabouts"), Kind.ELECTION, "strategy"),
+        (lease(labels={"tfstate": "true"}), Kind.LOCK, "Terraform"),
+        (bare(labels={"tfstate": "false"}), Kind.UNKNOWN, "nothing"),
+        (bare(annotations={"app.terraform.io/lock-info": ""}), Kind.LOCK, "Terraform"),
+        (bare(name="lock-tfstate-default-x"), Kind.LOCK, "lock-tfstate-*"),
+        (lease(namespace="medik8s-leases"), Kind.LOCK, "medik8s"),
+        (lease(name="fleetlock-a", acquired=None), Kind.LOCK, "reboot"),
+        (lease(name="fleetlock-a"), Kind.ELECTION, "leaseTransitions"),
+        (lease(name="config-daemon-draining-lock"), Kind.LOCK, "drains"),
+        (lease(name="whereabouts"), Kind.LOCK, "allocation"),
+        (lease(labels={"apiserver.kubernetes.io/identity": "x"}), Kind.IDENTITY, "API server"),
+        (lease(labels={"k8s.io/component": "kube-apiserver"}), Kind.IDENTITY, "API server"),
+        (
+            bare(name=f"apiserver-{'a1' * 13}", holder=f"apiserver-{'a1' * 13}_{UUID}", renewed=0),
+            Kind.IDENTITY,
+            "API server",
+        ),
+        (bare(name=f"apiserver-{'a1' * 13}", holder="x", renewed=0), Kind.UNKNOWN, "nothing"),
+        (bare(labels={"k8s-app": "konnectivity-server"}), Kind.IDENTITY, "proxy servers"),
+        (bare(name="konnectivity-proxy-server-1"), Kind.IDENTITY, "proxy servers"),
+        (lease(namespace="kube-node-lease", name="k0s-ctrl-0"), Kind.IDENTITY, "k0s"),
+        (lease(name="k0s-ctrl-0"), Kind.ELECTION, "leaseTransitions"),
+        (lease(namespace="kube-node-lease", name="k0s-endpoint-reconciler"), Kind.ELECTION, "k0s"),
+        (bare(name="policy-controller-write"), Kind.ELECTION, "linkerd"),
+        (lease(name="managed-cluster-lease"), Kind.HEARTBEAT, "agent"),
+        (lease(name="gardener-extension-heartbeat"), Kind.HEARTBEAT, "extension"),
+        (lease(namespace="gardener-system-seed-lease"), Kind.HEARTBEAT, "seed"),
+        (lease(namespace="karmada-cluster"), Kind.HEARTBEAT, "agent"),
+        (bare(annotations={"kyverno.io/last-request-time": "x"}), Kind.HEARTBEAT, "watchdog"),
+        (lease(labels={"alpha.sharding.timebertt.dev/state": ""}), Kind.HEARTBEAT, "shard"),
+        (lease(holder="b", owner=("Node", "n")), Kind.LOCK, "Node n"),
+        (lease(holder="n", owner=("Node", "n")), Kind.HEARTBEAT, "Node n"),
+        (lease(holder="b", acquired=None, owner=("Node", "n")), Kind.HEARTBEAT, "Node n"),
+        (lease(namespace="kube-node-lease", acquired=None), Kind.HEARTBEAT, "kubelets"),
+        (lease(namespace="kube-node-lease", transitions=None), Kind.HEARTBEAT, "kubelets"),
+        (lease(namespace="kube-node-lease"), Kind.ELECTION, "leaseTransitions"),
+        (lease(namespace="kube-node-lease", holder="controller"), Kind.HEARTBEAT, "kubelets"),
+        (lease(holder="controller"), Kind.HEARTBEAT, "own name"),
+        (bare(holder="o", renewed=0, owner=("Pod", "o")), Kind.HEARTBEAT, "owner"),
+        (lease(holder="o", owner=("Pod", "o")), Kind.ELECTION, "leaseTransitions"),
+        (bare(holder="a", acquired=0), Kind.LOCK, "given back"),
+        (lease(acquired=None), Kind.ELECTION, "leaseTransitions"),
+        (bare(holder="a", duration=5, transitions=3), Kind.UNKNOWN, "nothing"),
+        (lease(transitions=None), Kind.LOCK, "not renewed since"),
+        (lease(transitions=None, renewed=1), Kind.ELECTION, "renewed since"),
+        (bare(renewed=0), Kind.HEARTBEAT, "without ever naming"),
+        (bare(name=f"x-{UUID}", holder=UUID, renewed=0), Kind.IDENTITY, "UUID"),
+        (bare(name="agent-n1", holder="n1", renewed=0, duration=5), Kind.HEARTBEAT, "ends in"),
+        (bare(name="agent-n1", holder="other", renewed=0), Kind.UNKNOWN, "nothing"),
+        (bare(holder="a", duration=30), Kind.UNKNOWN, "nothing"),
+    ],
+)
+def test_the_first_rule_that_fits_decides(subject: Lease, kind: Kind, reason: str) -> None:
+    judged, why = classify(subject, None)
+    assert judged is kind
+    assert reason in why
+
+
+def test_a_vacant_lease_keeps_the_kind_it_had_while_held() -> None:
+    released = lease("", duration=1, transitions=None)
+    assert classify(released, Kind.LOCK)[0] is Kind.LOCK
+    assert classify(released, None)[0] is Kind.LOCK
+    assert classify(bare(), Kind.HEARTBEAT)[0] is Kind.HEARTBEAT
+
+
+def test_a_new_holder_who_has_not_renewed_makes_an_election_no_lock() -> None:
+    assert classify(lease("b", transitions=None), Kind.ELECTION)[0] is Kind.ELECTION
+
+
+def test_every_known_writer_names_its_source() -> None:
+    assert all(": " in writer.source and writer.mark for writer in KNOWN_WRITERS)
