@@ -116,7 +116,7 @@ def find(leases: Sequence[Tracked], wanted: LeaseFilter, *, counts: Counts) -> F
     page = min(wanted.page, pages)
     start = (page - 1) * wanted.limit
     rows = _sorted(some, wanted, start + wanted.limit)[start : start + wanted.limit]
-    return Found(rows, page, total, tally)
+    return Found(list(rows), page, total, tally)
 
 
 def _tally(leases: Sequence[Tracked]) -> Counts:

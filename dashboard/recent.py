@@ -1,4 +1,4 @@
-"""The newest changes for a feed: what history has written, and what is so new that it has not yet."""
+"""The newest changes for a feed: those in history, and those too new to be written yet."""
 
 from __future__ import annotations
 

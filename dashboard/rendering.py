@@ -23,22 +23,22 @@ Draw = Callable[[str, Tracked, datetime], str]
 
 def render_row(cluster: str, tracked: Tracked, now: datetime) -> str:
     """A row of the Leases table."""
-    return render_to_string("leases/_row.html", {"row": row_view(cluster, tracked, now)})
+    return _plain("leases/_row.html", {"row": row_view(cluster, tracked, now)})
 
 
 def render_tile(_cluster: str, tracked: Tracked, now: datetime) -> str:
     """A lane of the wall."""
-    return render_to_string("wall/_tile.html", {"tile": wall_tile(tracked, now)})
+    return _plain("wall/_tile.html", {"tile": wall_tile(tracked, now)})
 
 
 def render_lease(cluster: str, tracked: Tracked, now: datetime) -> str:
     """The head of a Lease's page."""
-    return render_to_string("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
+    return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
 
 
 def render_change(change: Change, now: datetime) -> str:
     """An entry of a feed."""
-    return render_to_string("history/_change.html", {"line": change_line(change, now)})
+    return _plain("history/_change.html", {"line": change_line(change, now)})
 
 
 def freshness(tracked: Tracked) -> list[float | None]:
@@ -46,6 +46,11 @@ def freshness(tracked: Tracked) -> list[float | None]:
     (s).
     """
     return numbers(tracked)
+
+
+def _plain(template: str, context: dict[str, object]) -> str:
+    """Drawn HTML as an exact str: the encoder of frames takes no subclass."""
+    return str.__str__(render_to_string(template, context))
 
 
 PARTS: dict[str, Draw] = {"row": render_row, "tile": render_tile, "lease": render_lease}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -17,9 +18,12 @@ from dashboard.live.origin import may_open
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
 
+logger = logging.getLogger(__name__)
+
 REFUSED = 4403  # the page must not try again
 UNKNOWN = 4404
 BAD_MESSAGE = 4400
+FAILED = 1011
 GATHER = 0.02  # seconds in which changes gather into one frame
 
 
@@ -42,7 +46,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             await self.close(code=UNKNOWN)
             return
         self.join(channel)
-        self.sender = asyncio.create_task(self.relay(channel))
+        self.sender = asyncio.create_task(self._relay_or_close(channel))
 
     async def disconnect(self, code: int) -> None:
         sender: asyncio.Task[None] | None = getattr(self, "sender", None)
@@ -50,6 +54,14 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             self.leave()
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
+
+    async def _relay_or_close(self, channel: Channel) -> None:
+        """A socket that cannot be served is closed, so that the page notices and comes back."""
+        try:
+            await self.relay(channel)
+        except Exception:
+            logger.exception("A socket of %s failed", channel.store.cluster)
+            await self.close(code=FAILED)
 
     def join(self, channel: Channel) -> None:
         raise NotImplementedError

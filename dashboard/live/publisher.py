@@ -18,13 +18,19 @@ from leases.tracking.store import Store
 
 from dashboard.live.messages import changes_message, flatten
 from dashboard.live.page_reader import PageReader
-from leases.domain.change import Change
+from leases.domain.change import Change, ChangeType
 from leases.tracking.tracked import Update
 
 KEPT_CHANGES = 50
 FEED_QUEUE = 256
+MOST_TOLD = 500
 TICK = 0.25  # seconds: how often freshness alone is sent
 RATE_WINDOW = 5.0
+
+
+def _first_sight(change: Change) -> bool:
+    """What was there before we looked is no news."""
+    return change.inferred and change.change is ChangeType.CREATED
 
 
 class FeedReader:
@@ -55,22 +61,20 @@ class Channel:
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
-        if update.listed:
-            self.seq += 1  # the gap says: the picture was replaced, fetch it again
-        if update.changes and not update.listed:
+        if update.changes:
             self._tell(update)
-        if update.redraw or update.removed or update.changes or update.connection:
+        if update.redraw or update.removed or update.listed or update.connection:
             for page in self.pages:
                 page.notice(update)
 
     def _tell(self, update: Update) -> None:
-        self.seq += 1
-        self.recent.extend((self.seq, change) for change in update.changes)
+        """One frame; for more changes than a frame should hold, a gap that makes readers fetch."""
+        told = update.changes if len(update.changes) <= MOST_TOLD else ()
+        self.seq += 1 if told else 2
+        self.recent.extend((self.seq, change) for change in told if not _first_sight(change))
         if self.feeds:
             counts = flatten(self.store.counts())
-            frame = changes_message(
-                seq=self.seq, now=update.now, changes=update.changes, counts=counts
-            )
+            frame = changes_message(seq=self.seq, now=update.now, changes=told, counts=counts)
             for feed in self.feeds:
                 feed.put(frame)
 

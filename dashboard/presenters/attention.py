@@ -13,7 +13,7 @@ from django.urls import reverse
 from dashboard.presenters.change import Part
 from dashboard.presenters.holder import holder_view
 from dashboard.presenters.kpis import of_kind
-from dashboard.presenters.row import SEVERITY, lease_url
+from dashboard.presenters.row import SEVERITY, lease_url, short_name
 from dashboard.presenters.tile import troubled
 from dashboard.presenters.words import age, counted, listed, seconds, when
 from leases.domain.change import Change
@@ -104,7 +104,7 @@ def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
 
 def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: datetime) -> Attention:
     found.sort(key=lambda lease: lease.phase_since)
-    names = [lease.lease.metadata.name for lease in found]
+    names = [short_name(lease) for lease in found]
     spaces = {lease.lease.metadata.namespace for lease in found}
     first = found[0].phase_since
     verb = {Phase.EXPIRED: "expired", Phase.LATE: "late", Phase.VACANT: "without a holder"}[phase]

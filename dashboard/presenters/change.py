@@ -42,6 +42,7 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     moment: str
     clock: str
+    day: str  # "" for today
     parts: tuple[Part, ...]
     holder: HolderView | None
     from_to: bool  # whether the holder is what changed: then from `previous` to `next`
@@ -110,6 +111,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         at=utc(change.at),
         moment=when(change.at, now),
         clock=clock(change.at),
+        day=when(change.at, now).rpartition(" ")[0],
         parts=sentence(change),
         holder=holder_view(change.holder),
         from_to=change.change not in _KEEPS_HOLDER,

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.presenters.words import age
+from dashboard.presenters.words import age, rough
 from leases.domain.phase import Phase, late_after
 from leases.tracking.tracked import Tracked
 
@@ -59,6 +59,6 @@ def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
         left=round(left * 100, 1),
         tick=round(tick, 1) if tick is not None else None,
         ring_offset=round(RING * (1 - left), 1),
-        countdown=f"{-overdue:.1f}" if overdue < 0 else age(overdue),
+        countdown=f"{-overdue:.1f}" if overdue < 0 else rough(overdue),
         countdown_word="s left" if overdue < 0 else "overdue",
     )

@@ -14,6 +14,8 @@ from dashboard.presenters.yaml import YamlLine, yaml_lines
 from leases.domain.phase import Explanation, Phase, explain
 from leases.tracking.tracked import Tracked
 
+IN_STEP = 0.5  # seconds by which two clocks may differ before we say so
+
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """One field. `value` None is a field that is not set; `since` (epoch s) makes `note` an age
@@ -135,7 +137,7 @@ def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
 
 
 def _skew(tracked: Tracked, now: datetime) -> Fact | None:
-    """The holder's clock against ours; a warning where the two would judge the Lease differently."""
+    """The holder's clock against ours; warns where the two judge the Lease differently."""
     skew = tracked.skew_seconds
     if skew is None:
         return None
@@ -147,7 +149,7 @@ def _skew(tracked: Tracked, now: datetime) -> Fact | None:
         word = "has expired" if said.wall_clock_expired else "has not expired"
         note = f"who goes by renewTime thinks this Lease {word}"
     direction = "behind" if skew >= 0 else "ahead of"
-    value = f"{abs(skew):.1f} s {direction} ours"
+    value = f"{abs(skew):.1f} s {direction} ours" if abs(skew) >= IN_STEP else "in step with ours"
     return Fact(label="Holder's clock", value=value, note=note, warns=bool(note))
 
 

@@ -59,7 +59,7 @@ def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
         key=f"{meta.namespace}/{meta.name}",
         namespace=meta.namespace,
         name=meta.name,
-        domain=_domain(tracked),
+        domain=domain_of(tracked),
         url=lease_url(cluster, meta.namespace, meta.name),
         phase=tracked.phase.value,
         kind=tracked.kind.value,
@@ -73,9 +73,14 @@ def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
     )
 
 
-def _domain(tracked: Tracked) -> str:
-    """A node's name beside its host: `.eu-central-1`."""
+def domain_of(tracked: Tracked) -> str:
+    """A node's name beside its host, `.eu-central-1`; of other kinds nothing."""
     if tracked.kind is not Kind.HEARTBEAT:
         return ""
     _, dot, domain = tracked.lease.metadata.name.partition(".")
     return dot + domain
+
+
+def short_name(tracked: Tracked) -> str:
+    """The name without what all nodes share."""
+    return tracked.lease.metadata.name.removesuffix(domain_of(tracked) or "\0")

@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 
 from dashboard.presenters.freshness import Freshness, freshness
-from dashboard.presenters.holder import holder_view
-from dashboard.presenters.row import SEVERITY
+from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.row import SEVERITY, short_name
 from dashboard.presenters.words import age
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -51,11 +51,11 @@ def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
     meta = tracked.lease.metadata
     return WallTile(
         key=f"{meta.namespace}/{meta.name}",
-        name=meta.name,
+        name=short_name(tracked),
         namespace=meta.namespace,
         phase=tracked.phase.value,
         rank=SEVERITY[tracked.phase],
-        who=_nobody(tracked.kind) if holder is None or nobody else holder.short,
+        who=_who(tracked, None if nobody else holder),
         hue=None if holder is None or nobody else holder.hue,
         since=since.timestamp() if since else None,
         for_=age((now - since).total_seconds()) if since else "",
@@ -63,6 +63,8 @@ def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
     )
 
 
-def _nobody(kind: Kind) -> str:
-    """What stands in the holder's place when nobody validly holds the Lease."""
-    return "Stopped" if kind in (Kind.HEARTBEAT, Kind.IDENTITY) else "No holder"
+def _who(tracked: Tracked, holder: HolderView | None) -> str:
+    """The holder; of a heartbeat, which holds itself, how it does."""
+    if tracked.kind is Kind.HEARTBEAT:
+        return "stopped" if holder is None else tracked.phase.value
+    return "No holder" if holder is None else holder.short

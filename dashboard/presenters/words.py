@@ -25,6 +25,11 @@ def age(seconds: float) -> str:
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
+def rough(seconds: float) -> str:
+    """A length of time in its largest unit, for narrow places: `0.8 s`, `12 s`, `1 m`, `8 h`."""
+    return " ".join(age(seconds).split()[:2])
+
+
 def seconds(number: float) -> str:
     """A setting or an interval: `15 s`, `2.0 s`, `1 h 0 m`."""
     return f"{number:.0f} s" if number < 2 * MINUTE and number == int(number) else age(number)

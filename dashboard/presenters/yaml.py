@@ -20,7 +20,7 @@ _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
 class YamlLine(msgspec.Struct, frozen=True):
-    """`indent` blanks (with a list's dash where there is one), `key`, and a value, quoted or not."""
+    """`indent` ends in a list's dash where there is one; the value is quoted or not."""
 
     indent: str
     key: str

@@ -75,11 +75,10 @@ def _side(
     kinds = wanted.kinds or (Kind.ELECTION,)
     bad = [lease for lease in leases if troubled(lease) and lease.kind not in kinds]
     worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
-    others = sum(sum(counts.get(kind, {}).values()) for kind in Kind if kind not in kinds)
-    beats = sum(counts.get(Kind.HEARTBEAT, {}).values())
-    only_beats = Kind.HEARTBEAT not in kinds and beats == others
+    numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
+    largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
     return {
         "others": [wall_tile(lease, now) for lease in worst],
         "more": len(bad) - len(worst),
-        "other_total": of_kind(beats, Kind.HEARTBEAT) if only_beats else f"{others:,} other Leases",
+        "other_total": ", ".join(of_kind(*pair) for pair in largest) or "No other Leases",
     }

@@ -37,7 +37,7 @@ class Namespaces:
 
     def __init__(self, store: Store, resources: tuple[Resource, ...]) -> None:
         self._store = store
-        self._resources = tuple(each for each in resources if each.namespaced)
+        self.resources = tuple(each for each in resources if each.namespaced)
 
     async def ensure_system(self) -> None:
         for name in SYSTEM_NAMESPACES:
@@ -99,7 +99,7 @@ class Namespaces:
             await self._store.write(NAMESPACES.plural, "", name, attempt)
 
     def _is_empty(self, name: str) -> bool:
-        return not any(self._store.holds_any(each.plural, name) for each in self._resources)
+        return not any(self._store.holds_any(each.plural, name) for each in self.resources)
 
 
 def is_terminating(version: Version) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from leases.apiserver import schema
-from leases.apiserver.decoding import DecodeError, Decoder
+from leases.apiserver.decoding import Decoder
 from leases.apiserver.errors import (
     bad_request,
     bad_value,
@@ -238,11 +238,8 @@ def delete_options_of_query(query: Params) -> DeleteOptions:
 
 
 def delete_options_of_body(body: Any) -> DeleteOptions:
-    """From a decoded DeleteOptions. Unknown fields are nobody's business. Raises 400 and 422."""
-    try:
-        found = Decoder().decode(body, schema.DELETE_OPTIONS)
-    except DecodeError as error:
-        raise bad_request(str(error)) from None
+    """From a decoded DeleteOptions. Unknown fields are nobody's business. Raises DecodeError and 422."""
+    found = Decoder().decode(body, schema.DELETE_OPTIONS)
     preconditions = found.get("preconditions", {})
     return _checked_delete(
         dry_run=found.get("dryRun", []),

@@ -110,8 +110,14 @@ class Writer:
         self._namespaces = namespaces
         self.coordinated = CLE_GATE in gates
 
+    def tracked(
+        self, resource: Resource, old: Object | None, new: Object, manager: str
+    ) -> Object:
+        """The object with its managedFields as they are after an update by this manager."""
+        return new
+
     async def create(
-        self, resource: Resource, namespace: str, obj: Object, *, dry_run: bool
+        self, resource: Resource, namespace: str, obj: Object, manager: str, *, dry_run: bool
     ) -> Written:
         """Raises 400, 403, 404, 409, 422 and 500."""
         given = obj["metadata"].get("resourceVersion", "")

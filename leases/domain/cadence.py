@@ -1,7 +1,8 @@
 """The learned interval between a Lease's renewals: the median of the last few.
 
-A median forgets a missed renewal and the pair of renewals 10 ms apart that opens a client-go term, and still
-follows a holder that was configured anew within three renewals. The same window serves the clock skew.
+A median forgets a missed renewal and the pair of renewals 10 ms apart that opens a client-go term,
+and still follows a holder that was configured anew within three renewals. The same window serves
+the clock skew.
 """
 
 from __future__ import annotations

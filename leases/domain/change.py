@@ -1,8 +1,8 @@
 """The changes that history remembers, and how two sights of one Lease become them.
 
 The words and their conditions are those of README's "Changes". What a write did is told by holder,
-acquireTime and uid; leaseTransitions is evidence only (client-go leaderelection.go, tryAcquireOrRenew and
-release, and everybody else's miscounting).
+acquireTime and uid; leaseTransitions is evidence only (client-go leaderelection.go,
+tryAcquireOrRenew and release, and everybody else's miscounting).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Protocol
 
 import msgspec
 
+from leases.domain.configuration import reconfigured_fields
 from leases.domain.kind import Kind
-from leases.domain.known_writers import HEARTBEAT_ANNOTATIONS
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase, runs_out_at
 from leases.domain.sighting import Sighting, renewal_moved, written_at
@@ -92,6 +92,10 @@ class Known(Protocol):
         """Whether the present holder has renewed since it came."""
 
     @property
+    def rewritten(self) -> str:
+        """resourceVersion of the write that moved observed_at, if renewTime did not go on."""
+
+    @property
     def skew_seconds(self) -> float | None: ...
 
 
@@ -159,7 +163,7 @@ def ran_out(
     )
     renewed = spec.renew_time.isoformat() if spec.renew_time else ""
     return msgspec.structs.replace(
-        change, resource_version="", renewal=f"{renewed} {spec.lease_duration_seconds}"
+        change, resource_version="", renewal=f"{renewed} {before.rewritten}".strip()
     )
 
 
@@ -168,8 +172,8 @@ def compare(
 ) -> tuple[Change, ...]:
     """What happened between what was known and a later sight of the same uid.
 
-    `holder` and `kind` are those that count now. A run-out that was due before must have been told already,
-    unless `seen.inferred`, for which none is invented.
+    `holder` and `kind` are those that count now. A run-out that was due before must have been told
+    already, unless `seen.inferred`, for which none is invented.
     """
     at, sure = written_at(before, after, seen)
     types = _types(before, after, holder, at)
@@ -225,30 +229,13 @@ def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
 
 
 def _acquired_anew(before: Known, after: Lease) -> bool:
-    """A new acquireTime under the old name; the one that a new holder's first renewal adds is not new."""
+    """A new acquireTime under the old name; the one that a new holder's first renewal adds is not
+    new.
+    """
     acquired, earlier = after.spec.acquire_time, before.lease.spec.acquire_time
     if acquired is None or acquired == earlier:
         return False
     return earlier is not None or before.settled
-
-
-def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
-    """Which of duration, strategy, preferredHolder, labels and annotations differ, in Kubernetes' names."""
-    old, new = before.spec, after.spec
-    differ = {
-        "leaseDurationSeconds": old.lease_duration_seconds != new.lease_duration_seconds,
-        "strategy": (old.strategy or None) != (new.strategy or None),
-        "preferredHolder": (old.preferred_holder or None) != (new.preferred_holder or None),
-        "labels": (before.metadata.labels or {}) != (after.metadata.labels or {}),
-        "annotations": _lasting(before.metadata.annotations)
-        != _lasting(after.metadata.annotations),
-    }
-    return tuple(name for name, differs in differ.items() if differs)
-
-
-def _lasting(annotations: dict[str, str] | None) -> dict[str, str]:
-    """Annotations without those that are stamped as a sign of life."""
-    return {k: v for k, v in (annotations or {}).items() if k not in HEARTBEAT_ANNOTATIONS}
 
 
 def _missed(change: ChangeType, before: Lease, after: Lease) -> int:

@@ -1,4 +1,5 @@
-"""Who a holder identity speaks of: the host, a pod or a node, and the suffix that tells processes apart.
+"""Who a holder identity speaks of: the host, a pod or a node, and the suffix that tells processes
+apart.
 
 Holders are never matched by prefix: `node-1` is not `node-10`.
 """

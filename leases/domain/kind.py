@@ -1,6 +1,7 @@
 """What a Lease is for, and the reason why we think so.
 
-The first rule that fits wins; the rules are those of README's "Kinds", an admin's override stands above them.
+The first rule that fits wins; the rules are those of README's "Kinds", an admin's override stands
+above them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ Verdict = tuple[Kind, str]
 def classify(lease: Lease, previous: Kind | None) -> Verdict:
     """The kind of a Lease and the reason in words.
 
-    `previous` is the kind it had while somebody held it, None when nobody ever did. A vacant Lease keeps it.
-    What looks like a lock by never having been renewed is to be judged again at its first renewal.
+    `previous` is the kind it had while somebody held it, None when nobody ever did. A vacant Lease
+    keeps it. What looks like a lock by never having been renewed is to be judged again at its first
+    renewal.
     """
     if lease.holder is None and previous is not None:
         return previous, "vacant: it keeps the kind it had while held"
@@ -90,7 +92,9 @@ def _by_own_name(lease: Lease) -> Verdict | None:
 
 
 def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
-    """By which of the five fields are set; a new holder who has not renewed yet makes an election no lock."""
+    """By which of the five fields are set; a new holder who has not renewed yet makes an election
+    no lock.
+    """
     spec = lease.spec
     renewed, acquired = spec.renew_time, spec.acquire_time
     if lease.holder and renewed is None and spec.lease_duration_seconds is None:

@@ -1,6 +1,7 @@
 """Programs known to write Leases whose shape alone would mislead: data, one line of source each.
 
-The first row whose every condition holds decides. `name` and `namespace` are whole words, or end in `*`.
+The first row whose every condition holds decides. `name` and `namespace` are whole words, or end in
+`*`.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ KNOWN_WRITERS: tuple[KnownWriter, ...] = (
     KnownWriter(
         kind="lock",
         label="tfstate=true",
-        source="Terraform's state lock: hashicorp/terraform internal/backend/remote-state/kubernetes",
+        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
     ),
     KnownWriter(
         kind="lock",
         annotation="app.terraform.io/lock-info",
-        source="Terraform's state lock: hashicorp/terraform internal/backend/remote-state/kubernetes",
+        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
     ),
     KnownWriter(
         kind="lock",
         name="lock-tfstate-*",
-        source="Terraform's state lock: hashicorp/terraform internal/backend/remote-state/kubernetes",
+        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
     ),
     KnownWriter(
         kind="lock",
@@ -73,7 +74,7 @@ KNOWN_WRITERS: tuple[KnownWriter, ...] = (
     KnownWriter(
         kind="lock",
         name="whereabouts",
-        source="guards one address allocation: k8snetworkplumbingwg/whereabouts pkg/storage/kubernetes",
+        source="guards one address allocation: k8snetworkplumbingwg/whereabouts pkg/storage",
     ),
     KnownWriter(
         kind="identity",
@@ -94,18 +95,18 @@ KNOWN_WRITERS: tuple[KnownWriter, ...] = (
     KnownWriter(
         kind="identity",
         label="k8s-app=konnectivity-server",
-        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy pkg/server/leases",
+        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy",
     ),
     KnownWriter(
         kind="identity",
         name="konnectivity-proxy-server-*",
-        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy pkg/server/leases",
+        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy",
     ),
     KnownWriter(
         kind="identity",
         namespace="kube-node-lease",
         name="k0s-ctrl-*",
-        source="k0s counts its controllers: k0sproject/k0s pkg/component/controller/leasecounter.go",
+        source="k0s counts its controllers: k0sproject/k0s pkg/component/controller",
     ),
     KnownWriter(
         kind="election",

@@ -1,7 +1,8 @@
-"""Where a Lease stands now, when that turns next, and why: judged as client-go's contenders judge it.
+"""Where a Lease stands now, when that turns next, and why: judged as client-go's contenders judge
+it.
 
-The clock is ours: a Lease lasts leaseDurationSeconds from the moment we saw its last renewal, whatever the
-holder's own clock wrote into renewTime (client-go leaderelection.go, isLeaseValid).
+The clock is ours: a Lease lasts leaseDurationSeconds from the moment we saw its last renewal,
+whatever the holder's own clock wrote into renewTime (client-go leaderelection.go, isLeaseValid).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Phase(StrEnum):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A phase with its numbers in one sentence, and what the wall clock says of renewTime.
 
-    `wall_clock_expired` is the verdict of controllers that trust renewTime; None when it cannot run out.
+    `wall_clock_expired` is the verdict of controllers that trust renewTime; None when it cannot run
+    out.
     """
 
     phase: Phase
@@ -42,7 +44,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
-    """Who counts as the holder: the one named, or for a heartbeat that never names one its own name.
+    """Who counts as the holder: the one named, or for a heartbeat that never names one its own
+    name.
 
     `named`: the Lease has named a holder before, so that no name now means nobody.
     """
@@ -141,7 +144,9 @@ def explain(
     now: datetime,
     named: bool = False,
 ) -> Explanation:
-    """The phase at `now` with its numbers: "renewed 17.2 s ago; lasts 15 s; others may take it since 2.2 s"."""
+    """The phase at `now` with its numbers: "renewed 17.2 s ago; lasts 15 s; others may take it
+    since 2.2 s".
+    """
     phase = phase_of(
         lease,
         observed_at=observed_at,

@@ -1,8 +1,8 @@
 """When something was written that we did not see as it happened: honest estimates inside a window.
 
-Seen live, the moment of our seeing it is the moment. After a broken connection, a restart or a relist all we
-have is what the holder claims, corrected by its known clock skew and never outside the window in which it
-must have happened.
+Seen live, the moment of our seeing it is the moment. After a broken connection, a restart or a
+relist all we have is what the holder claims, corrected by its known clock skew and never outside
+the window in which it must have happened.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Claimant(Protocol):
 
 
 def renewal_moved(before: Lease, after: Lease) -> bool:
-    """Whether a field moved that moves observed_at; what others write beside them renews nothing."""
+    """Whether a field moved that moves observed_at; what others write beside renews nothing."""
     old, new = before.spec, after.spec
     return (
         old.renew_time != new.renew_time
@@ -49,7 +49,9 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
 
 
 def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetime:
-    """observed_at of a Lease whose renewal fields moved: now, or what renewTime claims within the window."""
+    """observed_at of a Lease whose renewal fields moved: now, or what renewTime claims within the
+    window.
+    """
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
         return seen.now
@@ -63,15 +65,15 @@ def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetim
 def written_at(before: Claimant, after: Lease, seen: Sighting) -> tuple[datetime, bool]:
     """When the write that made `after` of `before` was done, and whether that is more than a guess.
 
-    acquireTime tells when a holder came. renewTime tells it of a single write; of a list it is only the last
-    of many, but for a release, after which nobody renews.
+    acquireTime tells when a holder came. renewTime tells it of a single write; of a list it is only
+    the last of many, but for a release, after which nobody renews.
     """
     if seen.live:
         return seen.now, True
     acquired = after.spec.acquire_time
-    if acquired is not None and acquired != before.lease.spec.acquire_time:
-        if _inside(acquired, seen):
-            return acquired, True
+    acquired_anew = acquired != before.lease.spec.acquire_time
+    if acquired is not None and acquired_anew and _inside(acquired, seen):
+        return acquired, True
     if after.spec.renew_time != before.lease.spec.renew_time and after.spec.renew_time is not None:
         only_write = not seen.listed or after.holder is None
         if only_write or after.holder == before.lease.holder:
@@ -84,9 +86,9 @@ def appeared_at(lease: Lease, holder: str | None, seen: Sighting) -> datetime:
     if seen.live:
         return seen.now
     created, acquired = lease.metadata.creation_timestamp, lease.spec.acquire_time
-    if holder is not None and acquired is not None and _inside(acquired, seen):
-        if created is None or created <= acquired:
-            return acquired
+    after_birth = acquired is not None and (created is None or created <= acquired)
+    if holder is not None and acquired is not None and after_birth and _inside(acquired, seen):
+        return acquired
     if created is not None and seen.since is not None and _inside(created, seen):
         return created
     return seen.now

@@ -130,18 +130,18 @@ def _context(path: Path, context: str) -> tuple[Any, str]:
     wanted = context or config.value.get("current-context") or ""
     if wanted not in names:
         known = ", ".join(sorted(names)) or "none"
-        raise ValueError(f"there is no context {wanted!r} in {path}; those there are: {known}")
+        raise ValueError(f"There is no context {wanted!r} in {path}; those there are: {known}.")
     return config, wanted
 
 
 def _merged(path: Path) -> Any:
     files = [Path(part).expanduser() for part in str(path).split(os.pathsep) if part]
     if not any(file.is_file() for file in files):
-        raise ValueError(f"there is no kubeconfig at {path}; name another in LEASEBOARD_KUBECONFIG")
+        raise ValueError(f"There is no kubeconfig at {path}. Set LEASEBOARD_KUBECONFIG.")
     try:
         return KubeConfigMerger(str(path)).config  # type: ignore[no-untyped-call]
     except (yaml.YAMLError, OSError, AttributeError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is no kubeconfig that can be read: {_line(error)}") from error
+        raise ValueError(f"{path} is no kubeconfig that can be read: {_line(error)}.") from error
 
 
 def _server(config: Any, context: str, path: Path) -> str:
@@ -150,7 +150,7 @@ def _server(config: Any, context: str, path: Path) -> str:
         cluster = config["contexts"].get_with_name(context)["context"]["cluster"]
         server = config["clusters"].get_with_name(cluster)["cluster"]["server"]
     except ConfigException as error:
-        raise ValueError(f"context {context!r} in {path} is incomplete: {_line(error)}") from error
+        raise ValueError(f"Context {context!r} in {path} is incomplete: {_line(error)}.") from error
     return str(server).rstrip("/")
 
 

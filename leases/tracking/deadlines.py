@@ -1,7 +1,7 @@
 """When the next phase turns: nobody else tells us that a Lease ran out.
 
-A heap of (when, entry) in which an entry that comes too early is left to fire and armed again, so that a
-renewal, which only moves a deadline away, touches no heap. No step looks at all Leases.
+A heap of (when, entry) in which an entry that comes too early is left to fire and armed again, so
+that a renewal, which only moves a deadline away, touches no heap. No step looks at all Leases.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Deadlines(Generic[AnyAlarm]):
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: datetime) -> Iterator[AnyAlarm]:
-        """Every alarm that fires by `now`, disarmed; arm it again if its deadline is still to come."""
+        """Every alarm that fires by `now`, disarmed; arm it again if its deadline is to come."""
         while (when := self.next()) is not None and when <= now:
             alarm = heapq.heappop(self._heap)[2]
             alarm.armed = None

@@ -1,4 +1,5 @@
-"""One Lease and the next sight of it: what is known from now on, and the changes that make the difference.
+"""One Lease and the next sight of it: what is known from now on, and the changes that make the
+difference.
 
 Values in, values out: the store keeps what comes back, the rules are the domain's.
 """
@@ -84,6 +85,7 @@ def next_sight(
         kind_reason=reason,
         observed_at=observed_at,
         estimated=not seen.live if moved else known.estimated,
+        rewritten=_rewritten(known.lease, lease) if moved else known.rewritten,
         named=named,
     )
     at, _ = written_at(known, lease, seen)
@@ -96,46 +98,49 @@ def next_sight(
 
 
 def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
-    """The way that nearly all events go: a holder that was in time renewed. None when there is more to it."""
-    old, new = known.lease, lease
-    was, spec = old.spec, new.spec
-    then, claimed = was.renew_time, spec.renew_time
-    if (
-        then is None
-        or claimed is None
-        or claimed <= then
-        or was.holder_identity != spec.holder_identity
-        or was.acquire_time != spec.acquire_time
-        or was.lease_duration_seconds != spec.lease_duration_seconds
-        or was.lease_transitions != spec.lease_transitions
-        or was.strategy != spec.strategy
-        or was.preferred_holder != spec.preferred_holder
-        or old.metadata.labels != new.metadata.labels
-        or old.metadata.annotations != new.metadata.annotations
-        or old.metadata.owner_references != new.metadata.owner_references
-        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
-        or not known.renewals_seen
-        or not known.settled
-    ):
+    """A holder that was in time renewed, as in nearly all events; None when there is more to it."""
+    if not (known.renewals_seen and known.settled and _only_renewed(known.lease, lease)):
         return None
-    duration = spec.lease_duration_seconds
+    then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
+    if then is None or claimed is None or claimed <= then:
+        return None
+    duration = lease.spec.lease_duration_seconds
     if known.phase is Phase.HELD:
         if duration is None or (now - known.observed_at).total_seconds() >= duration:
             return None
     elif known.phase is not Phase.UNTIMED:
         return None
-    intervals = (*known.intervals[-4:], (claimed - then).total_seconds())
-    lags = (*known.lags[-4:], (now - claimed).total_seconds())
+    intervals = with_sample(known.intervals, (claimed - then).total_seconds())
+    lags = with_sample(known.lags, (now - claimed).total_seconds())
     return _replace(
         known,
         lease=lease,
         observed_at=now,
         estimated=False,
+        rewritten="",
         renewals_seen=known.renewals_seen + 1,
         intervals=intervals,
-        cadence_seconds=sorted(intervals)[len(intervals) // 2],
+        cadence_seconds=median(intervals),
         lags=lags,
-        skew_seconds=sorted(lags)[len(lags) // 2],
+        skew_seconds=median(lags),
+    )
+
+
+def _only_renewed(before: Lease, after: Lease) -> bool:
+    """Whether nothing but renewTime differs, of all that a rule or a page reads."""
+    was, spec = before.spec, after.spec
+    old, new = before.metadata, after.metadata
+    return (
+        was.holder_identity == spec.holder_identity
+        and was.acquire_time == spec.acquire_time
+        and was.lease_duration_seconds == spec.lease_duration_seconds
+        and was.lease_transitions == spec.lease_transitions
+        and was.strategy == spec.strategy
+        and was.preferred_holder == spec.preferred_holder
+        and old.labels == new.labels
+        and old.annotations == new.annotations
+        and old.owner_references == new.owner_references
+        and old.deletion_timestamp == new.deletion_timestamp
     )
 
 
@@ -167,7 +172,7 @@ def turn_of(known: Tracked) -> datetime | None:
 
 
 def may_turn_sooner(before: Tracked, after: Tracked) -> bool:
-    """Whether a plain renewal may have brought the next turn nearer; cheaper than to work it out."""
+    """Whether a plain renewal may have brought the next turn nearer; cheap to ask."""
     if before.renewals_seen < ENOUGH_RENEWALS or before.cadence_seconds is None:
         return True
     passed = (after.observed_at - before.observed_at).total_seconds()
@@ -175,12 +180,21 @@ def may_turn_sooner(before: Tracked, after: Tracked) -> bool:
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
-    """The kind, judged again where what tells it has moved; until a holder was named nothing is kept."""
+    """The kind, judged again where what tells it has moved; until a holder was named nothing is
+    kept.
+    """
     if lease.holder is None and known.named:
         return known.kind, known.kind_reason
     if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
         return known.kind, known.kind_reason
     return classify(lease, known.kind if known.named else None)
+
+
+def _rewritten(before: Lease, after: Lease) -> str:
+    """A renewTime that goes on tells its renewal from all others; an edit may leave it."""
+    earlier, claimed = before.spec.renew_time, after.spec.renew_time
+    goes_on = claimed is not None and (earlier is None or claimed > earlier)
+    return "" if goes_on else after.resource_version
 
 
 def _marks(lease: Lease) -> tuple[object, ...]:
@@ -232,7 +246,9 @@ def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Track
 def _in_phase(
     known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
 ) -> Tracked:
-    """The phase as of the sight. Of one that was not live only as of its writing: the clock turns it on."""
+    """The phase as of the sight. Of one that was not live only as of its writing: the clock turns
+    it on.
+    """
     if not (seen.live or judge):
         return tracked
     phase = phase_of(

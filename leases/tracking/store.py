@@ -1,7 +1,8 @@
 """One cluster's Leases as they are now: events and the clock in, updates out.
 
-One writer, on the event loop; any thread may read `get`, `snapshot`, `counts` and `connection`. `seq` counts
-the steps that changed more than freshness: an update of renewals alone carries the number of the last.
+One writer, on the event loop; any thread may read `get`, `snapshot`, `counts` and `connection`.
+`seq` counts the steps that changed more than freshness: an update of renewals alone carries the
+number of the last.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Store:
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._window = Window()
+        self.synced = False  # a complete list has been read since the start
 
     def get(self, key: ObjectName) -> Tracked | None:
         row = self._rows.get(key)
@@ -58,6 +60,11 @@ class Store:
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         return self._rows.counts()
+
+    @property
+    def heard_at(self) -> datetime | None:
+        """When we last saw what there is; after a restart, when the earlier run did."""
+        return self._window.heard
 
     def next_deadline(self) -> datetime | None:
         """When `turn` may have something to do; not later than that."""
@@ -73,7 +80,7 @@ class Store:
         self._window.lost(watched_until)
 
     def lost(self, since: datetime) -> None:
-        """Nothing has been seen since then: what comes next tells of the past, until `caught_up`."""
+        """Nothing has been seen since then: events tell of the past, until `caught_up`."""
         self._window.lost(since)
 
     def resumed(self, at: datetime) -> None:
@@ -87,7 +94,9 @@ class Store:
     def apply(
         self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
     ) -> Update | None:
-        """One event of the watch; None when it tells nothing new. `inferred`: told again after a restart."""
+        """One event of the watch; None when it tells nothing new. `inferred`: told again after a
+        restart.
+        """
         lease = event.lease
         row = self._rows.get(lease.key)
         known_version = self._absent_at if row is None else row.version
@@ -135,6 +144,7 @@ class Store:
                 self._vanish_unseen(row, lease, self._window.listing(at, row.newest), step)
             tracked, change = first_sight(self.cluster, lease, self._window.listing(at, None))
             step.changes.append(change)
+            step.redraw[lease.key] = None
             step.removed.pop(lease.key, None)
             self._deaths.pop(lease.key, None)
             new.append(self._row(tracked, change.at))
@@ -143,6 +153,7 @@ class Store:
         self._enter(new)
         self._absent_at = _number(listed.resource_version, 0)
         self._window.listed(at)
+        self.synced = True
         self._turn_all(at, by=at - LISTING, step=step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, listed=True)
@@ -220,7 +231,7 @@ class Store:
                 del self._deaths[next(iter(self._deaths))]
 
     def _vanish_unseen(self, row: Row, successor: Lease, seen: Sighting, step: Step) -> None:
-        """Another uid stands where this one was: it must have been deleted before that was created."""
+        """Another uid stands where this one was: it was deleted before that was created."""
         born = successor.metadata.creation_timestamp
         known_birth = born is not None and seen.since is not None and seen.since <= born <= seen.now
         at = born if known_birth and born is not None else seen.now
@@ -262,5 +273,7 @@ class Store:
 
 
 def _number(resource_version: str, last: int) -> int:
-    """resourceVersions are decimal and grow over the whole server; of one that numbers otherwise all is new."""
+    """resourceVersions are decimal and grow over the whole server; of one that numbers otherwise
+    all is new.
+    """
     return int(resource_version) if resource_version.isdecimal() else last + 1

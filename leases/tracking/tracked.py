@@ -1,4 +1,6 @@
-"""What we know of one Lease beside what it says itself, and what a step of tracking tells its sinks."""
+"""What we know of one Lease beside what it says itself, and what a step of tracking tells its
+sinks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from leases.domain.phase import Phase, counted_holder, runs_out_at
 
 
 class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One Lease and our own observations of it. Replaced, never changed, so that any thread may read it."""
+    """One Lease and our own observations of it. Replaced, never changed, so that any thread may
+    read it.
+    """
 
     lease: Lease
     kind: Kind
@@ -30,6 +34,7 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     skew_seconds: float | None = None  # median of receipt minus renewTime for this holder
     settled: bool = False  # the present holder has renewed since it came
+    rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
     named: bool = False  # it has named a holder at some time, so that no name means nobody
     intervals: tuple[
         float, ...
@@ -47,12 +52,16 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def runs_out_at(self) -> datetime | None:
-        """The first moment at which others may take it; None when it cannot run out or nobody holds it."""
+        """The first moment at which others may take it; None when it cannot run out or nobody holds
+        it.
+        """
         return None if self.holder is None else runs_out_at(self.lease, self.observed_at)
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step changed in one cluster: given to every sink on the event loop, which must not block."""
+    """What one step changed in one cluster: given to every sink on the event loop, which must not
+    block.
+    """
 
     cluster: str
     now: datetime

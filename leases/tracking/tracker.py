@@ -1,7 +1,7 @@
 """The watch of one cluster, from the reflector's events to the sinks, with the clock beside it.
 
-Nothing runs out because we stopped listening: deadlines are judged only while the watch is live, and after a
-break only once the events that catch up had time to come.
+Nothing runs out because we stopped listening: deadlines are judged only while the watch is live,
+and after a break only once the events that catch up had time to come.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Tracker:
         self._store = store
         self._sinks = sinks
         self._clock = clock
-        self._heard_at: datetime | None = None
+        self._heard_at = store.heard_at
         self._judge_from: datetime | None = None  # None: not live, nothing may be judged
         self._judge_by: datetime | None = None
         self._catching_up = False
@@ -56,7 +56,9 @@ class Tracker:
         self._lags: deque[float] = deque(maxlen=LAGS)
         self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
         self._flushing: asyncio.TimerHandle | None = None
-        store.connection = Connection(state=ConnectionState.CONNECTING, since=clock())
+        store.connection = Connection(
+            state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
+        )
 
     async def run(self, events: AsyncIterator[ReflectorEvent]) -> None:
         """Follow the events until they end or the task is cancelled."""
@@ -64,10 +66,14 @@ class Tracker:
             async for event in events:
                 self.handle(event)
         finally:
-            self._stop_turning()
-            if self._flushing is not None:
-                self._flushing.cancel()
-            self.flush()
+            self.stop()
+
+    def stop(self) -> None:
+        """Let the timers go, and tell what has gathered."""
+        self._stop_turning()
+        if self._flushing is not None:
+            self._flushing.cancel()
+        self.flush()
 
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
@@ -154,7 +160,9 @@ class Tracker:
             self._tell(self._store.connect(new, self._clock()))
 
     def _note_lag(self, keys: Sequence[ObjectName]) -> None:
-        """How far the newest renewals lagged behind their writing, by the median of their writers' clocks."""
+        """How far the newest renewals lagged behind their writing, by the median of their writers'
+        clocks.
+        """
         for key in keys[-LAGS:]:
             known = self._store.get(key)
             if known is not None and not known.estimated and known.lease.spec.renew_time:

@@ -1,7 +1,8 @@
 """The times in which we saw nothing, and how what comes after them is to be believed.
 
-Live, the moment of seeing is the moment it happened. After a lost connection the events that catch up tell of
-the past; after a list or a restart all that differs is inferred, with the window in which it happened.
+Live, the moment of seeing is the moment it happened. After a lost connection the events that catch
+up tell of the past; after a list or a restart all that differs is inferred, with the window in
+which it happened.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Window:
         return Sighting(now=now, since=since, inferred=True, listed=True)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
-        """The start of the blind time into which a run-out falls; None when we would have seen it."""
+        """The start of the blind time into which a run-out falls; None when it was seen."""
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
             blind = (self.behind, now)
@@ -67,7 +68,7 @@ class Window:
 
 
 def _later(since: datetime | None, newest: datetime | None, now: datetime) -> datetime | None:
-    """Where a window starts: what is told of a Lease now happened after what was told of it before."""
+    """Where a window starts: after what is known of the Lease already."""
     if since is not None and newest is not None:
         since = max(since, newest)
     return None if since is None else min(since, now)

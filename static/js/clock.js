@@ -35,6 +35,8 @@ export function age(seconds) {
   return `${Math.floor(n / 86400)} d ${Math.floor((n % 86400) / 3600)} h`;
 }
 
+const rough = (seconds) => age(seconds).split(" ").slice(0, 2).join(" ");
+
 function paint(el) {
   const { since, until, observed, duration } = el.dataset;
   const t = shownNow();
@@ -54,7 +56,7 @@ function paintRing(el, elapsed, duration) {
   const left = duration - Math.max(0, elapsed);
   const share = Math.max(0, left / duration);
   el.querySelector(".rv").setAttribute("stroke-dashoffset", (CIRCUMFERENCE * (1 - share)).toFixed(1));
-  el.querySelector("b").textContent = left > 0 ? left.toFixed(1) : age(-left);
+  el.querySelector("b").textContent = left > 0 ? left.toFixed(1) : rough(-left);
   el.querySelector("small").textContent = left > 0 ? "s left" : "overdue";
 }
 

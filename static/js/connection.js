@@ -18,7 +18,7 @@ let shown = "";
 export function showConnection({ state, heardAt, since, detail, behind, rate }) {
   let word = state;
   if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
-  const at = since ?? heardAt;
+  const at = since || heardAt;
   root.dataset.live = word;
   freeze(word === "live" ? null : Math.min(heardAt, at));
   pill(word, at, behind, rate);
@@ -64,6 +64,7 @@ function band(word, at, detail) {
     stale: `Not live since ${clock(at)}.`,
     refused: `No access since ${clock(at)}.`,
   }[word];
+  if (detail === undefined) return;
   el.querySelector("[data-stale-text]").textContent =
     detail || "You are looking at the last known state.";
 }

@@ -29,7 +29,7 @@ function add(list, html) {
   list.prepend(line);
   scan(line);
   while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
-  if (list.nextElementSibling?.matches(".empty")) list.nextElementSibling.remove();
+  if (list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
 }
 
 export function startPause() {

@@ -7,13 +7,15 @@ import { connect } from "leaseboard/socket";
 
 /** `tell({state, heardAt, since, detail, behind, rate})` is called whenever how live the page is may have moved. */
 export function startLive(url, tell, { drawn = () => {} } = {}) {
+  const { live, last } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let heardAt = now();
-  let socketState = "connecting";
-  let watch = null; // the cluster's own connection, as the last frame said
+  let socketState = "retry";
+  // The cluster's own connection: as the page was drawn, then as the last frame said.
+  let watch = { state: live, since: Number(last) };
 
   function report() {
-    if (socketState !== "live" || !watch) {
-      tell({ state: socketState === "live" ? "connecting" : socketState, heardAt, detail: WHY[socketState] });
+    if (socketState !== "live" && (watch.state === "live" || WHY[socketState])) {
+      tell({ state: STATES[socketState] ?? socketState, heardAt, detail: WHY[socketState] });
       return;
     }
     tell({
@@ -56,10 +58,12 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
       if (state !== "live") report();
     },
   });
+  if (watch.state !== "live") report();
   setInterval(report, 1000);
   return { show };
 }
 
+const STATES = { unknown: "refused" };
 const WHY = {
   refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
   unknown: "The server no longer watches this cluster.",

@@ -19,6 +19,7 @@ const rank = (lane) => Number(lane.dataset.rank);
 function layOut() {
   const list = document.querySelector("[data-lanes]");
   if (!list) return;
+  list.classList.add("paged");
   const lanes = [...list.children].filter((el) => el.dataset.tile);
   const sorted = lanes.toSorted(
     (a, b) => rank(a) - rank(b) || (a.dataset.tile < b.dataset.tile ? -1 : 1),
@@ -51,7 +52,7 @@ function nextLine() {
 function tell({ state, heardAt, since }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
-  const from = since ?? heardAt;
+  const from = since || heardAt;
   const patient = retry && now() - from < 10;
   body.dataset.live = live ? "live" : patient ? "retry" : "stale";
   body.dataset.last = from;

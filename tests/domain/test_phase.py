@@ -125,9 +125,17 @@ def test_late_after_is_none_only_where_nothing_is_known() -> None:
     [
         (lease(), 17.2, "renewed 17.2 s ago; lasts 15 s; others may take it since 2.2 s"),
         (lease(), 3, "renewed 3.0 s ago; lasts 15 s; others may take it in 12.0 s"),
-        (lease(), 5, "renewed 5.0 s ago; due every 2.0 s; lasts 15 s; others may take it in 10.0 s"),
+        (
+            lease(),
+            5,
+            "renewed 5.0 s ago; due every 2.0 s; lasts 15 s; others may take it in 10.0 s",
+        ),
         (lease(""), 5, "nobody holds it"),
-        (lease(duration=None), 3, "renewed 3.0 s ago; without leaseDurationSeconds it cannot run out"),
+        (
+            lease(duration=None),
+            3,
+            "renewed 3.0 s ago; without leaseDurationSeconds it cannot run out",
+        ),
         (lease(renewed=None), 3, "never renewed; without renewTime it cannot run out"),
     ],
 )

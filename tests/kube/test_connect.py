@@ -44,7 +44,20 @@ def test_each_form_of_a_source_is_read_and_written(text: str, source: Source) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "embedded:x", "in-cluster:", "context", "context:", "kind", "url:", "url:x", "url:ftp://x", "url:http://", "url:http://x/?a=b", "url:http://a b"],
+    [
+        "",
+        "kind",
+        "embedded:x",
+        "in-cluster:",
+        "context",
+        "context:",
+        "url:",
+        "url:x",
+        "url:ftp://x",
+        "url:http://",
+        "url:http://x/?a=b",
+        "url:http://a b",
+    ],
 )
 def test_anything_else_is_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(ValueError, match="is no source of a cluster: write embedded, in-cluster"):
@@ -52,18 +65,20 @@ def test_anything_else_is_refused_with_the_forms_there_are(text: str) -> None:
 
 
 async def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there is no kubeconfig at .*nowhere"):
+    with pytest.raises(ValueError, match="There is no kubeconfig at .*nowhere"):
         await connect(parse_source("context:x"), kubeconfig=tmp_path / "nowhere")
 
 
 async def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> None:
     path = _write(tmp_path, TWO_CONTEXTS)
-    with pytest.raises(ValueError, match=r"no context 'x' in .*; those there are: away, home"):
+    with pytest.raises(
+        ValueError, match=r"There is no context 'x' in .*; those there are: away, home"
+    ):
         await connect(parse_source("context:x"), kubeconfig=path)
 
 
 async def test_a_context_whose_cluster_is_missing_is_incomplete(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"context 'away' in .* is incomplete: .*lost"):
+    with pytest.raises(ValueError, match=r"Context 'away' in .* is incomplete: .*lost"):
         await connect(parse_source("context:away"), kubeconfig=_write(tmp_path, TWO_CONTEXTS))
 
 

@@ -165,7 +165,7 @@ async def test_a_kubeconfig_that_vanished_is_named_and_read_when_it_is_back(
 
     seen = await follow(client, backoff, until=until)
     await client.close()
-    assert f"there is no kubeconfig at {path}" in disconnected(seen)[0].detail
+    assert f"There is no kubeconfig at {path}" in disconnected(seen)[0].detail
 
 
 def _kubeconfig(server: str, token: str) -> str:

@@ -1,0 +1,53 @@
+"""Every partial in every state on one page: to look at, and to compare after a change of style."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard import runtime
+from dashboard.access import check_view
+from dashboard.presenters.attention import attention
+from dashboard.presenters.change import change_line
+from dashboard.presenters.holder import HUES, HolderView
+from dashboard.presenters.lease import lease_detail, lease_view
+from dashboard.presenters.row import row_view
+from dashboard.presenters.samples import sample_changes, sample_lease, sample_leases
+from dashboard.presenters.tile import wall_tile
+from dashboard.presenters.yaml import yaml_lines
+from leases.domain.phase import Phase
+
+MEANINGS = {
+    "held": ("Filled disc", "Renewed within its usual interval."),
+    "late": ("Half-filled disc", "Past the usual interval, not expired."),
+    "expired": ("Triangle", "Its duration has passed since we saw the last renewal."),
+    "vacant": ("Dashed ring", "No holder: released, or never acquired."),
+    "untimed": ("Square with a dash", "Held, but without a duration: it cannot expire."),
+    "deleted": ("Cross", "The object is gone. In History, and where it stood."),
+}
+
+
+@require_GET
+def components(request: HttpRequest) -> HttpResponseBase:
+    """States, rows, heads, lanes, sentences, notes and empty places."""
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    now = timezone.now()
+    cluster = next(iter(runtime.get().clusters))
+    leases = sample_leases(now)
+    changes = sample_changes(cluster, now)
+    context = {
+        "meanings": [(phase, *words) for phase, words in MEANINGS.items()],
+        "holders": [HolderView("", f"holder {hue}", "", "", hue) for hue in range(1, HUES + 1)],
+        "rows": [row_view(cluster, lease, now) for lease in leases],
+        "heads": [lease_view(cluster, lease, now) for lease in leases],
+        "tiles": [wall_tile(lease, now) for lease in leases],
+        "attention": attention(cluster, leases, changes, now),
+        "lines": [change_line(change, now) for change in changes],
+        "groups": lease_detail(sample_lease(Phase.HELD, now), now).groups,
+        "yaml": yaml_lines(leases[0].lease),
+    }
+    return render(request, "components/index.html", context)

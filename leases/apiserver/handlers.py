@@ -1,0 +1,212 @@
+"""get, list, watch, create, replace, patch, delete, deletecollection: one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from leases.apiserver.bodies import media_type_of, parse, read_object
+from leases.apiserver.deleting import delete
+from leases.apiserver.errors import bad_request, internal, not_found, success_body
+from leases.apiserver.gojson import dumps
+from leases.apiserver.listing import Page, list_page, wait_for_version
+from leases.apiserver.namespaces import Namespaces, completed
+from leases.apiserver.negotiation import JSON, Output, negotiate, wants_pretty
+from leases.apiserver.options import (
+    DeleteOptions,
+    delete_options_of_body,
+    delete_options_of_query,
+    for_name,
+    list_options,
+    write_options,
+)
+from leases.apiserver.patching import Patcher
+from leases.apiserver.request import Request
+from leases.apiserver.resources import NAMESPACES, Resource
+from leases.apiserver.routes import Place
+from leases.apiserver.storage import Store
+from leases.apiserver.tables import convert_list, convert_object
+from leases.apiserver.watching import Watches
+from leases.apiserver.writing import Writer, check_name, merge_owners, place_in_namespace
+from leases.wire.status import NotFound
+
+Object = dict[str, Any]
+Handler = Callable[[Request, Place, Output], Awaitable[None]]
+
+
+class Handlers:
+    """The verbs over one store."""
+
+    def __init__(
+        self, store: Store, watches: Watches, namespaces: Namespaces, writer: Writer, patcher: Patcher
+    ) -> None:
+        self._store = store
+        self._watches = watches
+        self._namespaces = namespaces
+        self._writer = writer
+        self._patcher = patcher
+        self._object: dict[str, Handler] = {
+            "GET": self._get,
+            "PUT": self._replace,
+            "PATCH": self._patch,
+            "DELETE": self._delete,
+        }
+        self._collection: dict[str, Handler] = {
+            "GET": self._list,
+            "POST": self._create,
+            "DELETE": self._delete_collection,
+        }
+
+    async def handle(self, request: Request, place: Place) -> None:
+        """Serve a request that may be made and whose method the place allows."""
+        output = negotiate(request.header(b"accept"))
+        if place.watch:
+            await self._list(request, place, output)
+            return
+        handlers = self._object if place.name else self._collection
+        await handlers[request.method](request, place, output)
+
+    async def _get(self, request: Request, place: Place, output: Output) -> None:
+        resource = place.resource
+        if request.query.flag("export"):
+            raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+        await wait_for_version(self._store, request.query.text("resourceVersion"))
+        found = self._store.get(resource.plural, place.namespace, place.name)
+        if found is None:
+            raise not_found(resource.plural, place.name, resource.group)
+        if _plain(request, output):
+            body = b"%s%s\n" % (resource.head, found.body[1:])
+            await request.answer(200, body, JSON)
+        else:
+            await self._answer_object(request, resource, 200, found.read(), output)
+
+    async def _answer_object(
+        self, request: Request, resource: Resource, status: int, obj: Object, output: Output
+    ) -> None:
+        include = request.query.text("includeObject")
+        shown = convert_object(resource, obj, output, include)
+        await request.answer_value(status, shown, output)
+
+    async def _list(self, request: Request, place: Place, output: Output) -> None:
+        options = list_options(request.query)
+        if place.name:
+            options = for_name(options, place.name)
+        if options.watch or place.watch:
+            await self._watches.serve(request, place.resource, place.namespace, options, output)
+            return
+        page = await list_page(self._store, place.resource.plural, place.namespace, options)
+        await self._answer_page(request, place.resource, page, output)
+
+    async def _answer_page(
+        self, request: Request, resource: Resource, page: Page, output: Output
+    ) -> None:
+        if _plain(request, output):
+            items = b",".join([version.body for version in page.versions])
+            kind = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}",'
+            body = b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
+            await request.answer(200, body, JSON)
+            return
+        found = [version.read() for version in page.versions]
+        include = request.query.text("includeObject")
+        shown = convert_list(resource, found, page.meta, output, include)
+        await request.answer_value(200, shown, output)
+
+    async def _create(self, request: Request, place: Place, output: Output) -> None:
+        resource = place.resource
+        media_type = media_type_of(request)
+        data = await request.body()
+        options = write_options(request, "CreateOptions")
+        obj = read_object(request, data, media_type, resource, options.validation)
+        merge_owners(obj, request.warn)
+        obj["metadata"].pop("managedFields", None)
+        if resource is NAMESPACES:
+            obj = completed(obj)
+        written = await self._writer.create(
+            resource, place.namespace, obj, options.manager, dry_run=options.dry_run
+        )
+        await self._answer_object(request, resource, 201, written.obj, output)
+
+    async def _replace(self, request: Request, place: Place, output: Output) -> None:
+        resource = place.resource
+        data = await request.body()
+        options = write_options(request, "UpdateOptions")
+        media_type = media_type_of(request)
+        obj = read_object(request, data, media_type, resource, options.validation)
+        place_in_namespace(obj, place.namespace)
+        check_name(obj, place.name)
+        merge_owners(obj, request.warn)
+        written = await self._writer.update(
+            resource,
+            place.namespace,
+            place.name,
+            lambda old: self._writer.tracked(resource, old, obj, options.manager),
+            uid=obj["metadata"].get("uid", ""),
+            dry_run=options.dry_run,
+        )
+        await self._namespaces.finish(place.namespace)
+        await self._answer_object(request, resource, 201 if written.created else 200, written.obj, output)
+
+    async def _patch(self, request: Request, place: Place, output: Output) -> None:
+        written = await self._patcher.patch(request, place)
+        await self._namespaces.finish(place.namespace)
+        status = 201 if written.created else 200
+        await self._answer_object(request, place.resource, status, written.obj, output)
+
+    async def _delete(self, request: Request, place: Place, output: Output) -> None:
+        resource = place.resource
+        options = await _delete_options(request)
+        if resource is NAMESPACES:
+            marked = await self._delete_namespace(place.name, options)
+            await self._answer_object(request, resource, 200, marked, output)
+            return
+        deleted = await delete(self._store, resource, place.namespace, place.name, options)
+        await self._namespaces.finish(place.namespace)
+        if deleted.held is not None:
+            await self._answer_object(request, resource, 200, deleted.held, output)
+            return
+        status = success_body(place.name, resource.group, resource.plural, deleted.uid)
+        await request.answer_value(200, status, Output(output.media_type, pretty=output.pretty))
+
+    async def _delete_namespace(self, name: str, options: DeleteOptions) -> Object:
+        marked = await self._namespaces.mark_deleted(name, dry_run=options.dry_run)
+        if not options.dry_run:
+            for resource in self._namespaces.resources:
+                for version in self._store.versions(resource.plural, f"{name}/"):
+                    await self._delete_if_there(resource, name, version.name, DeleteOptions())
+            await self._namespaces.finish(name)
+        return marked
+
+    async def _delete_if_there(
+        self, resource: Resource, namespace: str, name: str, options: DeleteOptions
+    ) -> None:
+        try:
+            await delete(self._store, resource, namespace, name, options)
+        except NotFound:
+            return
+
+    async def _delete_collection(self, request: Request, place: Place, output: Output) -> None:
+        listing = list_options(request.query)
+        options = await _delete_options(request)
+        page = await list_page(self._store, place.resource.plural, place.namespace, listing)
+        for version in page.versions:
+            await self._delete_if_there(place.resource, place.namespace, version.name, options)
+        await self._namespaces.finish(place.namespace)
+        await self._answer_page(request, place.resource, page, output)
+
+
+def _plain(request: Request, output: Output) -> bool:
+    """Whether the stored bytes can be sent as they are."""
+    if output.convert or output.media_type != JSON:
+        return False
+    return not wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
+
+
+async def _delete_options(request: Request) -> DeleteOptions:
+    """From the body when there is one, else from the query. Raises 400, 413, 415, 422 and 500."""
+    data = await request.body()
+    if not data:
+        return delete_options_of_query(request.query)
+    try:
+        return delete_options_of_body(parse(data, media_type_of(request)).value)
+    except ValueError as error:
+        raise internal(str(error)) from None

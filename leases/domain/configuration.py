@@ -1,0 +1,27 @@
+"""What of a Lease is configuration: all that is neither its holder nor its renewals."""
+
+from __future__ import annotations
+
+from leases.domain.known_writers import HEARTBEAT_ANNOTATIONS
+from leases.domain.lease import Lease
+
+
+def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
+    """Which of duration, strategy, preferredHolder, labels and annotations differ, in Kubernetes'
+    names.
+    """
+    old, new = before.spec, after.spec
+    differ = {
+        "leaseDurationSeconds": old.lease_duration_seconds != new.lease_duration_seconds,
+        "strategy": (old.strategy or None) != (new.strategy or None),
+        "preferredHolder": (old.preferred_holder or None) != (new.preferred_holder or None),
+        "labels": (before.metadata.labels or {}) != (after.metadata.labels or {}),
+        "annotations": _lasting(before.metadata.annotations)
+        != _lasting(after.metadata.annotations),
+    }
+    return tuple(name for name, differs in differ.items() if differs)
+
+
+def _lasting(annotations: dict[str, str] | None) -> dict[str, str]:
+    """Annotations without those that are stamped as a sign of life."""
+    return {k: v for k, v in (annotations or {}).items() if k not in HEARTBEAT_ANNOTATIONS}

@@ -1,0 +1,59 @@
+"""Leases as the tracker would have them, made by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
+
+
+def tracked(
+    name: str = "scheduler",
+    *,
+    namespace: str = "kube-system",
+    holder: str | None = "cp-1",
+    phase: Phase = Phase.HELD,
+    kind: Kind = Kind.ELECTION,
+    age: float = 1.0,
+    held: float = 3600.0,
+    duration: int | None = 15,
+    now: datetime = NOW,
+    **more: Any,
+) -> Tracked:
+    """`age` is seconds since the last renewal, `held` since the term began."""
+    seen = now - timedelta(seconds=age)
+    since = now - timedelta(seconds=held)
+    ran_out = seen + timedelta(seconds=duration or 0)
+    lease = Lease(
+        ObjectMeta(
+            name=name,
+            namespace=namespace,
+            uid=f"uid-{name}",
+            resource_version="7",
+            creation_timestamp=since,
+        ),
+        LeaseSpec(
+            holder_identity=holder,
+            lease_duration_seconds=duration,
+            acquire_time=since,
+            renew_time=seen if duration else None,
+            lease_transitions=more.pop("transitions", 3),
+        ),
+    )
+    known: dict[str, Any] = {
+        "kind_reason": "made up",
+        "phase_since": ran_out if phase is Phase.EXPIRED else seen,
+        "observed_at": seen,
+        "estimated": False,
+        "cadence_seconds": 2.0,
+        "renewals_seen": 9,
+        "held_since": since if holder else None,
+        "named": True,
+    }
+    return Tracked(lease=lease, kind=kind, phase=phase, **(known | more))

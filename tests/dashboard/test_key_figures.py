@@ -1,0 +1,60 @@
+"""The key figures: what they count, what they are made of, when they are bad."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dashboard.presenters.kpis import kpis, last_day
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from tests.dashboard.leases import NOW, tracked
+
+COUNTS = {
+    Kind.ELECTION: {Phase.HELD: 9, Phase.EXPIRED: 1},
+    Kind.HEARTBEAT: {Phase.HELD: 1200, Phase.LATE: 14, Phase.EXPIRED: 3},
+    Kind.LOCK: {Phase.VACANT: 2},
+}
+
+
+def figures(counts=COUNTS):
+    day = last_day([], total=0, elections=[], now=NOW)
+    return {kpi.label: kpi for kpi in kpis("prod", counts, day)}
+
+
+def value(kpi):
+    return "".join(number + unit for number, unit in kpi.value)
+
+
+def test_each_counts_a_phase_and_says_what_it_is_made_of():
+    found = figures()
+    assert value(found["Leases"]) == "1,229"
+    assert found["Leases"].detail == "10 elections"
+    assert (value(found["Expired"]), found["Expired"].detail) == ("4", "3 heartbeats, 1 election")
+    assert found["Late"].url == "/c/prod/leases/?phase=late"
+
+
+def test_a_share_is_never_rounded_up_to_all():
+    assert figures({Kind.LOCK: {Phase.HELD: 99999, Phase.LATE: 1}})["Held"].detail == "99.99 %"
+
+
+def test_trouble_is_bad_and_a_free_lock_is_not():
+    found = figures()
+    assert found["Expired"].bad
+    assert not found["Vacant"].bad
+    assert figures({Kind.ELECTION: {Phase.VACANT: 1}})["Vacant"].bad
+
+
+def test_the_time_without_a_holder_is_summed_and_cut_to_the_day():
+    def ended(hours_ago: float, gap: float) -> Change:
+        return Change(
+            cluster="prod", namespace="a", name="b", uid="u", kind=Kind.ELECTION,
+            change=ChangeType.TAKEN_OVER, at=NOW - timedelta(hours=hours_ago), observed_at=NOW,
+            gap_seconds=gap,
+        )  # fmt: skip
+
+    still_open = tracked(
+        phase=Phase.EXPIRED, age=75, gap_since=NOW - timedelta(seconds=60)
+    )
+    day = last_day([ended(1, 12.0), ended(23, 7200.0)], total=2, elections=[still_open], now=NOW)
+    assert (day.changes, day.gap_seconds, day.complete) == (2, 12.0 + 3600.0 + 60.0, True)

@@ -1,0 +1,115 @@
+"""Which Leases a URL asks for, in which order, and what a bad one is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from django.http import QueryDict
+
+from dashboard.lease_filter import BadFilter, find, namespaces, read_filter
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from tests.dashboard.leases import tracked
+
+LEASES = sorted(
+    [
+        tracked("a", namespace="apps", held=50, age=3, transitions=9),
+        tracked("b", namespace="apps", phase=Phase.LATE, held=10, age=9, holder="cp-2"),
+        tracked("c", namespace="kube-system", phase=Phase.EXPIRED, held=99, age=60),
+        tracked("d", namespace="kube-system", phase=Phase.VACANT, holder=None, kind=Kind.LOCK),
+        tracked("node", namespace="kube-node-lease", kind=Kind.HEARTBEAT, holder="Node", age=1),
+    ],
+    key=lambda lease: lease.key,
+)
+
+
+def counted():
+    tally = {}
+    for (kind, phase), number in Counter((x.kind, x.phase) for x in LEASES).items():
+        tally.setdefault(kind, {})[phase] = number
+    return tally
+
+
+def asked(query: str):
+    return find(LEASES, read_filter(QueryDict(query)), counts=counted())
+
+
+def names(query: str) -> list[str]:
+    return [lease.lease.metadata.name for lease in asked(query).page]
+
+
+def test_without_a_filter_all_come_worst_first():
+    assert names("") == ["c", "d", "b", "a", "node"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("phase=expired", ["c"]),
+        ("phase=expired&phase=late", ["c", "b"]),
+        ("kind=heartbeat", ["node"]),
+        ("namespace=apps", ["b", "a"]),
+        ("namespace=app", []),
+        ("q=CP-2", ["b"]),
+        ("q=kube-system/", ["c", "d"]),
+        ("q=nobody", []),
+        ("kind=lock&phase=held", []),
+    ],
+)
+def test_filters_narrow_the_list(query, expected):
+    assert names(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "ascending"),
+    [
+        ("namespace", ["a", "b", "node", "c", "d"]),
+        ("name", ["a", "b", "c", "d", "node"]),
+        ("kind", ["a", "b", "c", "node", "d"]),
+        ("holder", ["d", "node", "a", "c", "b"]),
+        ("held", ["d", "b", "a", "c", "node"]),
+        ("renewed", ["node", "d", "a", "b", "c"]),
+    ],
+)
+def test_every_column_sorts(column, ascending):
+    assert names(f"sort={column}") == ascending
+
+
+def test_a_minus_turns_the_order():
+    assert names("sort=-state") == ["a", "node", "b", "d", "c"]
+    assert names("sort=-transitions")[0] == "a"
+    assert names("sort=-namespace") == ["d", "c", "node", "b", "a"]
+
+
+def test_pages_follow_each_other_and_the_last_one_stays():
+    assert names("limit=2&page=1") == ["c", "d"]
+    assert names("limit=2&page=3") == ["node"]
+    assert asked("limit=2&page=99").number == 3
+
+
+def test_counts_are_of_what_the_text_and_the_namespace_leave():
+    assert asked("phase=held").tally[Kind.ELECTION][Phase.EXPIRED] == 1
+    assert Phase.EXPIRED not in asked("namespace=apps&phase=held").tally[Kind.ELECTION]
+
+
+def test_namespaces_are_found_without_looking_at_every_lease():
+    assert namespaces(LEASES) == ["apps", "kube-node-lease", "kube-system"]
+    assert namespaces([]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("phase=heldd", "phase cannot be 'heldd': use one of held, late, expired"),
+        ("kind=leader", "kind cannot be 'leader': use one of election, heartbeat"),
+        ("sort=age", "sort cannot be 'age': use one of state, namespace"),
+        ("page=0", "page cannot be '0': use a whole number from 1"),
+        ("page=x", "page cannot be 'x'"),
+        ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 1,000."),
+    ],
+)
+def test_a_bad_filter_is_told_what_to_write(query, sentence):
+    with pytest.raises(BadFilter) as refused:
+        read_filter(QueryDict(query))
+    assert str(refused.value).startswith(sentence)

@@ -1,0 +1,170 @@
+"""The demo on the embedded Lease API: every phase and every change, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leases.apiserver.auth import Tokens
+from leases.apiserver.serving import LeaseApiServer
+from leases.demo.names import API_SERVERS, ELECTIONS, LOCKS, NODES
+from leases.demo.run import run_demo
+from leases.domain.change import Change, ChangeType
+from leases.domain.lease import Lease
+from leases.domain.phase import Phase
+from leases.kube.backoff import Backoff
+from leases.kube.client import LeaseClient
+from leases.kube.connect import connect, parse_source
+from leases.kube.reflector import reflect
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+from leases.tracking.tracker import Tracker
+
+TEMPO = 5.0  # a minute of the demo in 12 s
+LIMIT = 45.0
+
+
+@asynccontextmanager
+async def serving(data: Path, port: int = 0) -> AsyncIterator[tuple[LeaseApiServer, LeaseClient]]:
+    """An embedded API and a client of it."""
+    server = LeaseApiServer(data=data, port=port)
+    await server.start()
+    client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    try:
+        yield server, client
+    finally:
+        await client.close()
+        await server.stop()
+
+
+@pytest.fixture
+async def embedded(tmp_path: Path) -> AsyncIterator[tuple[LeaseApiServer, LeaseClient]]:
+    async with serving(tmp_path) as pair:
+        yield pair
+
+
+@asynccontextmanager
+async def playing(url: str, token: str) -> AsyncIterator[None]:
+    """The demo, for as long as the block lasts."""
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(run_demo(url=url, token=token, tempo=TEMPO))
+    try:
+        yield
+        assert not task.done()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    left = {one for one in asyncio.all_tasks() - before if "leases/demo" in repr(one)}
+    assert not left
+
+
+def playing_at(api: LeaseApiServer) -> AbstractAsyncContextManager[None]:
+    """The demo, signed in as any client of the embedded API."""
+    kubeconfig = yaml.safe_load(api.kubeconfig.read_text())
+    return playing(api.url, kubeconfig["users"][0]["user"]["token"])
+
+
+class Audience:
+    """Notes what a tracker tells, and wakes who waits for it."""
+
+    def __init__(self, store: Store) -> None:
+        self.changes: list[Change] = []
+        self.phases: set[Phase] = set()
+        self._store = store
+        self._told = asyncio.Event()
+
+    def note(self, update: Update) -> None:
+        self.changes += update.changes
+        self.phases |= {one.phase for one in self._store.snapshot()}
+        self._told.set()
+
+    async def wait(self, phases: set[Phase], changes: set[ChangeType]) -> None:
+        while not (phases <= self.phases and changes <= {one.change for one in self.changes}):
+            self._told.clear()
+            await self._told.wait()
+
+
+@asynccontextmanager
+async def watching(client: LeaseClient) -> AsyncIterator[Audience]:
+    store = Store("embedded")
+    audience = Audience(store)
+    tracker = Tracker(store, [audience.note], lambda: datetime.now(UTC))
+    async with aclosing(reflect(client, since=None, backoff=Backoff())) as events:
+        task = asyncio.create_task(tracker.run(events))
+        try:
+            yield audience
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_every_phase_and_every_change_is_seen(
+    embedded: tuple[LeaseApiServer, LeaseClient],
+) -> None:
+    api, client = embedded
+    async with asyncio.timeout(LIMIT), watching(client) as audience, playing_at(api):
+        await audience.wait(set(Phase), set(ChangeType))
+
+
+async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClient]) -> None:
+    api, client = embedded
+    wanted = {one.name for one in ELECTIONS} | set(NODES) | set(LOCKS)
+    async with asyncio.timeout(LIMIT), playing_at(api):
+        leases: dict[str, Lease] = {}
+        while not (wanted <= set(leases) and len(leases) == len(wanted) + API_SERVERS):
+            await asyncio.sleep(0.05)
+            leases = {lease.key.name: lease for lease in (await client.list()).leases}
+    node = leases[NODES[0]]
+    assert (node.holder, node.spec.acquire_time) == (NODES[0], None)
+    assert node.metadata.owner_references is not None
+    assert node.metadata.owner_references[0].kind == "Node"
+    assert leases["kube-scheduler"].spec.lease_transitions == 0
+    assert leases[LOCKS[0]].duration is None
+    servers = [name for name in leases if name.startswith("apiserver-")]
+    assert {len(name) for name in servers} == {len("apiserver-") + 26}
+
+
+async def test_a_second_run_contends_for_the_leases_of_the_first(
+    embedded: tuple[LeaseApiServer, LeaseClient],
+) -> None:
+    api, client = embedded
+    async with asyncio.timeout(LIMIT):
+        async with playing_at(api):
+            first = await renewed_after(client, "kube-scheduler", 0)
+        async with playing_at(api):
+            assert await renewed_after(client, "kube-scheduler", first) > first
+
+
+async def test_the_demo_waits_for_an_api_that_is_down_and_outlives_its_restart(
+    tmp_path: Path,
+) -> None:
+    tokens = Tokens(tmp_path)
+    tokens.create("demo", "write", "demo-token-that-stays")
+    tokens.close()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    async with asyncio.timeout(LIMIT), playing(url, "demo-token-that-stays"):
+        version = 0
+        for _ in range(2):
+            async with serving(tmp_path, port) as (_, client):
+                version = await renewed_after(client, "kube-scheduler", version)
+
+
+async def renewed_after(client: LeaseClient, name: str, version: int) -> int:
+    """The version of a Lease once it is there and newer than `version`."""
+    while True:
+        for lease in (await client.list()).leases:
+            if lease.key.name == name and int(lease.resource_version) > version:
+                return int(lease.resource_version)
+        await asyncio.sleep(0.05)

@@ -1,0 +1,127 @@
+"""What holds of a store whatever happens to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leases.domain.change import Change, identity
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase, phase_of
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+from leases.wire.events import Applied, Deleted, Listed
+from tests.domain.build import after, lease
+
+Event = tuple[Applied | Deleted, float]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """A few Leases written by anybody, in any way that an API server would let through."""
+    events: list[Event] = []
+    alive: dict[str, str] = {}
+    last: dict[str, float | None] = {}
+    now = 0.0
+    for version in range(1, draw(st.integers(2, 25))):
+        now += draw(st.sampled_from([0.01, 1.0, 2.0, 9.0, 30.0]))
+        name = draw(st.sampled_from(["a", "b"]))
+        renewed = draw(st.sampled_from([None, last.get(name), now, now - 300, now + 300]))
+        last[name] = renewed
+        written = lease(
+            draw(st.sampled_from([None, "", "x", "y", name])),
+            renewed=renewed,
+            acquired=draw(st.sampled_from([None, 0.0, renewed])),
+            duration=draw(st.sampled_from([None, 1, 15, 40])),
+            transitions=draw(st.sampled_from([None, 0, 1, 5])),
+            preferred=draw(st.sampled_from([None, "y"])),
+            name=name,
+            uid=alive.setdefault(name, f"{name}-{version}"),
+            version=version,
+        )
+        if draw(st.integers(0, 9)) == 0:
+            del alive[name]
+            events.append((Deleted(written), now))
+        else:
+            events.append((Applied(written), now))
+    return events
+
+
+def tell(store: Store, events: list[Event], *, at: float | None = None) -> list[Change]:
+    """Apply with the clock turned to every deadline in between."""
+    told: list[Update | None] = []
+    for event, seconds in events:
+        now = after(seconds if at is None else at)
+        while (deadline := store.next_deadline()) is not None and deadline < now:
+            told.append(store.turn(deadline))
+        told.append(store.apply(event, now))
+    return [change for update in told if update for change in update.changes]
+
+
+@given(histories())
+def test_counts_and_phases_always_equal_a_recount(events: list[Event]) -> None:
+    store = Store("c")
+    for event in events:
+        tell(store, [event])
+        store.turn(after(event[1]))
+        rows = store.snapshot()
+        counted = Counter((row.kind, row.phase) for row in rows)
+        counts = store.counts()
+        assert {(k, p): counts[k][p] for k in Kind for p in Phase if counts[k][p]} == counted
+        for row in rows:
+            assert row.phase is phase_of(
+                row.lease,
+                observed_at=row.observed_at,
+                cadence_seconds=row.cadence_seconds,
+                renewals_seen=row.renewals_seen,
+                kind=row.kind,
+                now=after(event[1]),
+                named=row.named,
+            )
+
+
+@given(histories())
+def test_the_same_events_told_again_add_nothing(events: list[Event]) -> None:
+    store = Store("c")
+    tell(store, events)
+    state = store.snapshot()
+    assert [store.apply(event, after(events[-1][1])) for event, _ in events] == [
+        None for _ in events
+    ]
+    assert store.snapshot() == state
+
+
+@given(histories())
+def test_no_two_changes_of_a_lease_are_the_same_one(events: list[Event]) -> None:
+    told = [(change.name, identity(change)) for change in tell(Store("c"), events)]
+    assert len(set(told)) == len(told)
+
+
+@given(histories(), st.integers(0, 25))
+def test_a_restart_and_a_list_at_any_point_lead_to_the_same_leases(
+    events: list[Event], cut: int
+) -> None:
+    whole = Store("c")
+    tell(whole, events)
+    first = Store("c")
+    tell(first, events[:cut])
+    seconds = events[min(cut, len(events)) - 1][1] if cut else 0
+    second = Store("c")
+    second.restore(first.snapshot(), after(seconds))
+    listed = Listed(tuple(row.lease for row in whole.snapshot()), str(len(events)))
+    second.replace(listed, after(events[-1][1]))
+    assert [row.lease for row in second.snapshot()] == [row.lease for row in whole.snapshot()]
+    assert [row.holder is None for row in second.snapshot()] == [
+        row.phase is Phase.VACANT for row in second.snapshot()
+    ]
+
+
+@given(histories())
+def test_every_term_that_begins_is_ended_before_the_next(events: list[Event]) -> None:
+    holding: dict[str, str | None] = {}
+    for change in tell(Store("c"), events):
+        if change.change != "created":
+            assert change.previous_holder == holding[change.name]
+        holding[change.name] = change.holder
