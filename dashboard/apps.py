@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
 
 
@@ -12,4 +12,7 @@ class DashboardConfig(AppConfig):
     def ready(self) -> None:
         from dashboard.roles import ensure_roles
 
-        post_migrate.connect(ensure_roles, sender=self, dispatch_uid="dashboard.roles")
+        # Django tells only apps with models that they were migrated; these are also the last to be.
+        post_migrate.connect(
+            ensure_roles, sender=apps.get_app_config("leases"), dispatch_uid="dashboard.roles"
+        )

@@ -89,7 +89,7 @@ class WatchedCluster:
     @property
     def synced(self) -> bool:
         """Whether a complete list has been read since the start."""
-        return self.store.seq > 0
+        return self.store.synced
 
 
 class Runtime:

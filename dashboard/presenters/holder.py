@@ -12,9 +12,11 @@ import msgspec
 from leases.domain.holder import split_holder
 
 HUES = 8
-# The five characters Kubernetes gives a pod, from the letters of its generator: they tell two pods
-# of one set apart.
-_POD_TAIL = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+# Kubernetes names a pod with five characters of its own after its set's hash (rand.SafeEncodeString's
+# letters): they tell two pods of one set apart. Some holders go on after them.
+_SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
+_POD_OF_SET = re.compile(rf"(.+-{_SAFE}{{6,10}})(-{_SAFE}{{5}})(-.+)?")
+_POD = re.compile(rf"(.+)(-{_SAFE}{{5}})()")
 _NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
 SHORT = 30
 
@@ -49,8 +51,8 @@ def holder_view(identity: str | None) -> HolderView | None:
     if not rest and host != identity:
         host = identity  # the host is not at the front (namespace/pod): show what stands there
     tail = ""
-    if found := _POD_TAIL.search(host):
-        host, tail = host[: found.start()], found.group()
+    if found := _POD_OF_SET.fullmatch(host) or _POD.fullmatch(host):
+        host, tail, rest = found[1], found[2], (found[3] or "") + rest
     elif (dot := _NODE_DOMAIN.search(host)) and not rest:
         host, rest = host[: dot.start()], host[dot.start() :]
     hue = zlib.crc32((parts.host or identity).encode()) % HUES + 1

@@ -15,14 +15,23 @@ from leases.wire.microtime import format_microtime
 
 
 def page(
-    request: ClusterRequest, whole: str, part: str, context: dict[str, Any], *, status: int = 200
+    request: ClusterRequest,
+    whole: str,
+    part: str,
+    context: dict[str, Any],
+    *,
+    query: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    """htmx gets the part that changes; everybody else, and htmx going back in history, the whole
-    page.
+    """htmx gets the part that changes; others, and htmx going back in history, the whole page.
+
+    `query` is the page's state as its URL has it, without the empty fields of a form.
     """
     partial = request.htmx and not request.htmx.history_restore_request
     response = render(request, part if partial else whole, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
+    if partial:
+        response["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
     return response
 
 

@@ -48,7 +48,8 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         "board": history_board(request.path, wanted, total=total, older=older, before=before),
         "lines": [change_line(change, now) for change in changes],
     }
-    return answers.page(request, "history/index.html", "history/_rows.html", context)
+    query = history_query(wanted, **({"before": before} if before else {}))
+    return answers.page(request, "history/index.html", "history/_rows.html", context, query=query)
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, viewer_required
 from dashboard.lease_filter import BadFilter, Found, LeaseFilter, find, namespaces, read_filter
-from dashboard.presenters.board import board
+from dashboard.presenters.board import board, query_of
 from dashboard.presenters.items import lease_item
 from dashboard.presenters.row import row_view
 from dashboard.views import answers
@@ -38,7 +38,8 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         "board": board(request.path, wanted, found, namespaces(known)),
         "rows": [row_view(cluster, lease, now) for lease in found.page],
     }
-    return answers.page(request, "leases/index.html", "leases/_rows.html", context)
+    query = query_of(wanted)
+    return answers.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
 
 
 def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> str:

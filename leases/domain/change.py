@@ -229,9 +229,7 @@ def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
 
 
 def _acquired_anew(before: Known, after: Lease) -> bool:
-    """A new acquireTime under the old name; the one that a new holder's first renewal adds is not
-    new.
-    """
+    """A new acquireTime under the old name; one that a first renewal adds is not new."""
     acquired, earlier = after.spec.acquire_time, before.lease.spec.acquire_time
     if acquired is None or acquired == earlier:
         return False

@@ -7,9 +7,7 @@ from leases.domain.lease import Lease
 
 
 def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
-    """Which of duration, strategy, preferredHolder, labels and annotations differ, in Kubernetes'
-    names.
-    """
+    """Which of them differ, in Kubernetes' own names."""
     old, new = before.spec, after.spec
     differ = {
         "leaseDurationSeconds": old.lease_duration_seconds != new.lease_duration_seconds,

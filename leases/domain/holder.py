@@ -1,5 +1,4 @@
-"""Who a holder identity speaks of: the host, a pod or a node, and the suffix that tells processes
-apart.
+"""Who a holder identity speaks of: the host (a pod or a node) and the suffix of the process.
 
 Holders are never matched by prefix: `node-1` is not `node-10`.
 """

@@ -92,9 +92,7 @@ def _by_own_name(lease: Lease) -> Verdict | None:
 
 
 def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
-    """By which of the five fields are set; a new holder who has not renewed yet makes an election
-    no lock.
-    """
+    """By which fields are set; a new holder who has not renewed yet makes an election no lock."""
     spec = lease.spec
     renewed, acquired = spec.renew_time, spec.acquire_time
     if lease.holder and renewed is None and spec.lease_duration_seconds is None:

@@ -1,5 +1,4 @@
-"""Where a Lease stands now, when that turns next, and why: judged as client-go's contenders judge
-it.
+"""Where a Lease stands now, when that turns next, and why: as client-go's contenders judge it.
 
 The clock is ours: a Lease lasts leaseDurationSeconds from the moment we saw its last renewal,
 whatever the holder's own clock wrote into renewTime (client-go leaderelection.go, isLeaseValid).
@@ -44,8 +43,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
-    """Who counts as the holder: the one named, or for a heartbeat that never names one its own
-    name.
+    """Who counts as the holder: the one named; a heartbeat's own name if it never names one.
 
     `named`: the Lease has named a holder before, so that no name now means nobody.
     """

@@ -49,9 +49,7 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
 
 
 def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetime:
-    """observed_at of a Lease whose renewal fields moved: now, or what renewTime claims within the
-    window.
-    """
+    """observed_at after a renewal: now, or what renewTime claims, kept within the window."""
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
         return seen.now

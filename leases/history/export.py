@@ -15,7 +15,11 @@ from leases.domain.change import Change
 from leases.history.queries import HistoryFilter, matching
 from leases.history.rows import from_row
 
-FIELDS = Change.__struct_fields__
+FIELDS = (
+    "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
+    "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
+    "gap_seconds", "fields",
+)  # fmt: skip
 CHUNK = 2000
 
 

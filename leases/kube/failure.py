@@ -59,6 +59,10 @@ def _sentence(host: str, error: BaseException, within: float | None) -> str:
 
 
 def _cause(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "it was cut in the middle of an answer"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it was closed without an answer"
     number = error.errno if isinstance(error, OSError) else None
     # asyncio's own text for errno names the address a second time; the system's text is enough.
     if number and number > 0 and not isinstance(error, ssl.SSLError):

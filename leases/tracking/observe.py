@@ -1,5 +1,4 @@
-"""One Lease and the next sight of it: what is known from now on, and the changes that make the
-difference.
+"""One Lease and the next sight of it: what is known from now on, and the changes it tells.
 
 Values in, values out: the store keeps what comes back, the rules are the domain's.
 """
@@ -180,9 +179,7 @@ def may_turn_sooner(before: Tracked, after: Tracked) -> bool:
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
-    """The kind, judged again where what tells it has moved; until a holder was named nothing is
-    kept.
-    """
+    """The kind, judged again where what tells it has moved and at the first renewal seen."""
     if lease.holder is None and known.named:
         return known.kind, known.kind_reason
     if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
@@ -246,9 +243,7 @@ def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Track
 def _in_phase(
     known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
 ) -> Tracked:
-    """The phase as of the sight. Of one that was not live only as of its writing: the clock turns
-    it on.
-    """
+    """The phase as of the sight; if that was not live, as of its writing: the clock turns it on."""
     if not (seen.live or judge):
         return tracked
     phase = phase_of(

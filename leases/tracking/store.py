@@ -94,9 +94,7 @@ class Store:
     def apply(
         self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
     ) -> Update | None:
-        """One event of the watch; None when it tells nothing new. `inferred`: told again after a
-        restart.
-        """
+        """One event of the watch, or one `inferred` that is told again; None if it is no news."""
         lease = event.lease
         row = self._rows.get(lease.key)
         known_version = self._absent_at if row is None else row.version
@@ -273,7 +271,5 @@ class Store:
 
 
 def _number(resource_version: str, last: int) -> int:
-    """resourceVersions are decimal and grow over the whole server; of one that numbers otherwise
-    all is new.
-    """
+    """resourceVersions are decimal and grow over the whole server; any other one is new."""
     return int(resource_version) if resource_version.isdecimal() else last + 1

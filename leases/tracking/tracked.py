@@ -1,6 +1,4 @@
-"""What we know of one Lease beside what it says itself, and what a step of tracking tells its
-sinks.
-"""
+"""What we know of one Lease beside what it says itself, and what each step tells the sinks."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from leases.domain.phase import Phase, counted_holder, runs_out_at
 
 
 class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One Lease and our own observations of it. Replaced, never changed, so that any thread may
-    read it.
-    """
+    """One Lease and our observations of it. Replaced, never changed: any thread may read it."""
 
     lease: Lease
     kind: Kind
@@ -52,16 +48,12 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def runs_out_at(self) -> datetime | None:
-        """The first moment at which others may take it; None when it cannot run out or nobody holds
-        it.
-        """
+        """The first moment at which others may take it; None when vacant or untimed."""
         return None if self.holder is None else runs_out_at(self.lease, self.observed_at)
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step changed in one cluster: given to every sink on the event loop, which must not
-    block.
-    """
+    """What one step changed in one cluster, for every sink, on the event loop: never block."""
 
     cluster: str
     now: datetime

@@ -160,9 +160,7 @@ class Tracker:
             self._tell(self._store.connect(new, self._clock()))
 
     def _note_lag(self, keys: Sequence[ObjectName]) -> None:
-        """How far the newest renewals lagged behind their writing, by the median of their writers'
-        clocks.
-        """
+        """How far the newest renewals lagged: the median over their writers' clocks."""
         for key in keys[-LAGS:]:
             known = self._store.get(key)
             if known is not None and not known.estimated and known.lease.spec.renew_time:

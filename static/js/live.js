@@ -42,7 +42,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.feed) addLines(frame.feed, frame.seq);
     if (frame.counts) count(frame.counts);
     if (frame.elsewhere) offer(frame.elsewhere);
-    if (frame.renewed) refetch("renewed");
+    if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
     if (frame.counts || frame.html?.row) refetch("counts");
     if (frame.refetch) refetch("all");

@@ -31,8 +31,15 @@ def board(tmp_path: Path) -> Iterator[Runtime]:
     runtime._running = before
 
 
-def a_lease(key: ObjectName = KEY, *, holder: str | None = "cp-1", version: str = "1") -> Lease:
-    now = datetime.now(UTC)
+def a_lease(
+    key: ObjectName = KEY,
+    *,
+    holder: str | None = "cp-1",
+    version: str = "1",
+    now: datetime | None = None,
+) -> Lease:
+    """A held election Lease, renewed `now`."""
+    now = now or datetime.now(UTC)
     return Lease(
         ObjectMeta(
             name=key.name,

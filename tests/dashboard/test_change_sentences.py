@@ -110,11 +110,11 @@ def test_an_expiry_goes_from_the_last_holder_to_nobody():
 
 def test_names_from_the_cluster_are_text_and_never_markup():
     html = render_change(
-        a_change(ChangeType.ACQUIRED, name="<b>x</b>", holder="<img src=x onerror=alert(1)>"), NOW
+        a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>"), NOW
     )
     assert "<img" not in html
     assert "&lt;img src=x onerror" in html
-    assert "<b>x</b>" not in html
+    assert "<b>x" not in html
 
 
 def test_a_holder_that_is_marked_is_a_part_of_its_own():

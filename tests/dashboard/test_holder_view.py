@@ -15,6 +15,7 @@ UUID = "8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
         (f"cp-1_{UUID}", "cp-1", "", f"_{UUID}"),
         ("ebs-csi-controller-6f9f9c5b4-hx7wl", "ebs-csi-controller-6f9f9c5b4", "-hx7wl", ""),
         (f"keda-operator-5c9f8b7d4-8tr2m_{UUID}", "keda-operator-5c9f8b7d4", "-8tr2m", f"_{UUID}"),
+        ("cert-manager-7d5b9c8f6d-x2x7k-leader", "cert-manager-7d5b9c8f6d", "-x2x7k", "-leader"),
         ("ip-10-65-41-118.eu-central-1", "ip-10-65-41-118", "", ".eu-central-1"),
         ("10.65.41.118", "10.65.41.118", "", ""),
         ("cp-3-LmZyBnQdRe", "cp-3", "", "-LmZyBnQdRe"),

@@ -1,4 +1,4 @@
-"""What a page is told: everything once, then differences; nothing lost when it comes back, nothing repeated."""
+"""What a page is told: everything once, then differences; nothing lost, nothing repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = ObjectName("kube-system", "other")
 @pytest.fixture
 def store():
     one = Store("a")
-    one.replace(Listed((a_lease(), a_lease(OTHER)), "1"), NOW)
+    one.replace(Listed((a_lease(now=NOW), a_lease(OTHER, now=NOW)), "1"), NOW)
     return one
 
 
@@ -40,7 +40,7 @@ def page(channel):
 
 
 def write(channel, *, seconds: float, version: str, key=KEY, **spec):
-    lease = a_lease(key, version=version)
+    lease = a_lease(key, version=version, now=NOW)
     renewed = lease.spec.renew_time + timedelta(seconds=seconds)
     lease = msgspec.structs.replace(
         lease, spec=msgspec.structs.replace(lease.spec, renew_time=renewed, **spec)
@@ -90,7 +90,7 @@ def test_many_renewals_between_two_frames_are_one(page, channel):
 def test_a_lease_that_dies_is_gone_and_one_that_never_was_too(page, channel):
     page.show(Show({"row": [str(KEY), "x/y"]}))
     assert page.frame(NOW)["gone"] == ["x/y"]
-    channel.publish(channel.store.apply(Deleted(a_lease(version="9")), NOW))
+    channel.publish(channel.store.apply(Deleted(a_lease(version="9", now=NOW)), NOW))
     assert page.frame(NOW)["gone"] == [str(KEY)]
 
 

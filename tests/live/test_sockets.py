@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
@@ -17,6 +16,7 @@ from dashboard.wall_links import key_of
 from leases.models import WallLink
 from leases.wire.events import Applied
 from tests.dashboard.conftest import KEY, a_lease, board, fill, member  # noqa: F401
+from tests.live.communicator import Socket
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,9 +27,7 @@ def socket(path, user, *, origin: str | None = None):
     headers = [(b"host", b"board.example.com")]
     if origin:
         headers.append((b"origin", origin.encode()))
-    one = WebsocketCommunicator(ROUTER, path, headers=headers)
-    one.scope["user"] = user
-    return one
+    return Socket(ROUTER, path, user, headers)
 
 
 @pytest.fixture
@@ -52,31 +50,31 @@ async def closed_with(one) -> int:
 
 async def test_a_program_hears_each_change_numbered(filled, operator):
     one = socket("/c/a/live/changes/", operator)
-    assert await one.connect() == (True, None)
-    hello = json.loads(await one.receive_from())
+    await one.connect()
+    hello = await one.hear()
     assert (hello["changes"], hello["counts"]["held"]) == ([], 1)
 
     store = filled.clusters["a"].store
     lease = a_lease(version="200", holder="cp-2")
     filled.publisher.publish(store.apply(Applied(lease), datetime.now(UTC)))
-    told = json.loads(await one.receive_from())
+    told = await one.hear()
     assert told["seq"] == hello["seq"] + 1
     (change,) = told["changes"]
     assert (change["change"], change["previous_holder"], change["holder"]) == (
         "replaced", "cp-1", "cp-2",
     )  # fmt: skip
-    await one.disconnect()
+    await one.leave()
     assert not filled.publisher.channels["a"].feeds
 
 
 async def test_a_page_is_kept_in_step(filled, operator):
     one = socket("/c/a/live/page/", operator, origin="http://board.example.com")
     await one.connect()
-    await one.send_to(json.dumps({"show": {"row": [str(KEY)]}}))
-    while "html" not in (frame := json.loads(await one.receive_from())):
+    await one.say(json.dumps({"show": {"row": [str(KEY)]}}))
+    while "html" not in (frame := await one.hear()):
         pass
     assert "cp-1" in frame["html"]["row"][str(KEY)]
-    await one.disconnect()
+    await one.leave()
     assert not filled.publisher.channels["a"].pages
 
 
@@ -93,11 +91,11 @@ async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
     link = await WallLink.objects.acreate(name="lobby", created_at=timezone.now())
     one = socket(f"/c/a/live/page/?key={key_of(link)}", AnonymousUser())
     await one.connect()
-    await one.send_to(json.dumps({"show": {"row": [str(KEY)], "tile": [str(KEY)]}}))
-    while "html" not in (frame := json.loads(await one.receive_from())):
+    await one.say(json.dumps({"show": {"row": [str(KEY)], "tile": [str(KEY)]}}))
+    while "html" not in (frame := await one.hear()):
         pass
     assert set(frame["html"]) == {"tile"}
-    await one.disconnect()
+    await one.leave()
 
 
 async def test_an_unknown_cluster_or_path_says_so(filled, operator):
@@ -108,7 +106,7 @@ async def test_an_unknown_cluster_or_path_says_so(filled, operator):
 async def test_nonsense_from_a_page_closes_its_socket_with_a_reason(filled, operator):
     one = socket("/c/a/live/page/", operator)
     await one.connect()
-    await one.send_to("nonsense")
+    await one.say("nonsense")
     while (message := await one.receive_output())["type"] != "websocket.close":
         pass
     assert message["code"] == 4400
