@@ -12,7 +12,7 @@ import msgspec
 from leases.domain.holder import split_holder
 
 HUES = 8
-# Kubernetes names a pod with five characters of its own after its set's hash (rand.SafeEncodeString's
+# Kubernetes names a pod with five characters of its own after its set's hash (SafeEncodeString's
 # letters): they tell two pods of one set apart. Some holders go on after them.
 _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _POD_OF_SET = re.compile(rf"(.+-{_SAFE}{{6,10}})(-{_SAFE}{{5}})(-.+)?")

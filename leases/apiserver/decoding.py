@@ -186,3 +186,76 @@ class Decoder:
             else:
                 found.append(self._value(element, kind.item, None, f"{path}[{index}]", where) or "")
         return found
+
+
+class UnstructuredDecoder(Decoder):
+    """Decodes as runtime.FromUnstructured does: other words, the first error ends it, whole floats are integers."""
+
+    def _struct(
+        self,
+        value: Any,
+        kind: schema.Structure,
+        into: dict[str, Any] | None,
+        path: str,
+        where: Where,
+    ) -> dict[str, Any]:
+        if value is not None and not isinstance(value, dict):
+            raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
+        return super()._struct(value, kind, into, path, where)
+
+    def _wrong(self, where: Where, word: str, kind: schema.Kind) -> None:
+        if isinstance(kind, schema.Mapping | schema.Listing):
+            shape = "map" if isinstance(kind, schema.Mapping) else "slice"
+            reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
+            raise DecodeError(f"cannot restore {shape} from {reflected}")
+        reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
+        raise DecodeError(f"unrecognized type: {reflected}")
+
+    def _value(self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where) -> Any:
+        if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
+            raise DecodeError(f"cannot convert int64 to {kind.name}")
+        return super()._value(item, kind, before, path, where)
+
+    def _integer(self, item: Any, kind: schema.Integer, where: Where) -> int | None:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            self._wrong(where, type_word(item), kind)
+            return None
+        if isinstance(item, float) and not item.is_integer():
+            raise DecodeError(f"cannot convert float64 to {kind.name}")
+        span = kind.high - kind.low + 1
+        return (int(item) - kind.low) % span + kind.low
+
+    def _moment(self, item: Any, kind: schema.Moment, where: Where) -> str | None:
+        if not isinstance(item, str):
+            raise DecodeError(
+                f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"
+            )
+        return super()._moment(item, kind, where)
+
+
+def _reflect_kind(value: Any) -> str:
+    if isinstance(value, float):
+        return "float64"
+    return {"number": "int64", "array": "slice"}.get(type_word(value), type_word(value))
+
+
+def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> list[str]:
+    """What a strict reading into a map complains about: names that came twice.
+
+    With `known`, also names of the outermost object that are none of these.
+    """
+    found: list[str] = []
+    if isinstance(value, dict):
+        seen: set[str] = set()
+        for name, item in value.pairs if isinstance(value, Pairs) else value.items():
+            inner = f"{path}.{name}" if path else name
+            if known and name not in known:
+                found.append(f'unknown field "{inner}"')
+            elif name in seen:
+                found.append(f'duplicate field "{inner}"')
+            seen.add(name)
+            found += repeated_fields(item, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += repeated_fields(item, f"{path}[{index}]")
+    return list(dict.fromkeys(found))[:MAX_STRICT_ERRORS]

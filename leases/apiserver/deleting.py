@@ -9,10 +9,9 @@ from typing import Any
 
 from leases.apiserver.errors import conflict, not_found
 from leases.apiserver.options import DeleteOptions
-from leases.apiserver.records import Version, ordered_metadata
+from leases.apiserver.records import Version, now_text, ordered_metadata
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage import Plan, Store
-from leases.apiserver.writing import now_text
 
 Object = dict[str, Any]
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"

@@ -75,9 +75,8 @@ def unsupported_body() -> ApiError:
     return failure(415, "UnsupportedMediaType", message)
 
 
-def too_large() -> ApiError:
-    message = f"Request entity too large: limit is {BODY_LIMIT}"
-    return failure(413, "RequestEntityTooLarge", message)
+def too_large(why: str = f"limit is {BODY_LIMIT}") -> ApiError:
+    return failure(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def already_exists(

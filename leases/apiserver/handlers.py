@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -156,7 +157,7 @@ class Handlers:
         resource = place.resource
         options = await _delete_options(request)
         if resource is NAMESPACES:
-            marked = await self._delete_namespace(place.name, options)
+            marked = await self._namespaces.mark_deleted(place.name, dry_run=options.dry_run)
             await self._answer_object(request, resource, 200, marked, output)
             return
         deleted = await delete(self._store, resource, place.namespace, place.name, options)
@@ -167,29 +168,13 @@ class Handlers:
         status = success_body(place.name, resource.group, resource.plural, deleted.uid)
         await request.answer_value(200, status, Output(output.media_type, pretty=output.pretty))
 
-    async def _delete_namespace(self, name: str, options: DeleteOptions) -> Object:
-        marked = await self._namespaces.mark_deleted(name, dry_run=options.dry_run)
-        if not options.dry_run:
-            for resource in self._namespaces.resources:
-                for version in self._store.versions(resource.plural, f"{name}/"):
-                    await self._delete_if_there(resource, name, version.name, DeleteOptions())
-            await self._namespaces.finish(name)
-        return marked
-
-    async def _delete_if_there(
-        self, resource: Resource, namespace: str, name: str, options: DeleteOptions
-    ) -> None:
-        try:
-            await delete(self._store, resource, namespace, name, options)
-        except NotFound:
-            return
-
     async def _delete_collection(self, request: Request, place: Place, output: Output) -> None:
         listing = list_options(request.query)
         options = await _delete_options(request)
         page = await list_page(self._store, place.resource.plural, place.namespace, listing)
         for version in page.versions:
-            await self._delete_if_there(place.resource, place.namespace, version.name, options)
+            with contextlib.suppress(NotFound):
+                await delete(self._store, place.resource, place.namespace, version.name, options)
         await self._namespaces.finish(place.namespace)
         await self._answer_page(request, place.resource, page, output)
 

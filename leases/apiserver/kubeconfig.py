@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from pathlib import Path
+
+import yaml
 
 from leases.apiserver.negotiation import to_yaml
 
 CONTEXT = "leaseboard"
 
 
-def write_kubeconfig(path: Path, *, url: str, token: str) -> None:
-    """Write it anew, readable for its owner only."""
+def token_in(path: Path) -> str | None:
+    """The token of a kubeconfig that was written here before; None where there is none to be read."""
+    try:
+        token = yaml.safe_load(path.read_bytes())["users"][0]["user"]["token"]
+    except (OSError, yaml.YAMLError, LookupError, TypeError):
+        return None
+    return token if isinstance(token, str) and token else None
+
+
+def write_kubeconfig(path: Path, *, url: str, authority: bytes, token: str) -> None:
+    """Write it anew, readable for its owner only; `authority` is the PEM certificate to trust.
+
+    The address is https: client-go sends no token over plain http.
+    """
+    cluster = {"server": url, "certificate-authority-data": b64encode(authority).decode()}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": CONTEXT, "cluster": {"server": url}}],
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
         "users": [{"name": CONTEXT, "user": {"token": token}}],
         "contexts": [
             {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}}

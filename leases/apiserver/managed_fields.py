@@ -151,6 +151,8 @@ def capped(managed: Managed, version: str) -> Managed:
     for manager in updaters[:excess]:
         owned = result.pop(manager)
         merged = Owned(merged.paths | owned.paths, owned.time)
+    if bucket in result:
+        merged.paths |= result[bucket].paths
     result[bucket] = merged
     return result
 

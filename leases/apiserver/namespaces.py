@@ -6,17 +6,21 @@ when it is empty. Source of the refusals: plugin/pkg/admission NamespaceLifecycl
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
+from leases.apiserver.deleting import delete
 from leases.apiserver.errors import about, failure, forbidden, not_found, qualified
-from leases.apiserver.records import Version, ordered_metadata
+from leases.apiserver.options import DeleteOptions
+from leases.apiserver.records import Version, now_text, ordered_metadata
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.storage import Plan, Store
-from leases.wire.microtime import format_time
-from leases.wire.status import StatusCause
+from leases.wire.status import NotFound, StatusCause
 
+# The namespace controller of a cluster, too, comes to a deleted namespace a little later.
+SWEEP_AFTER = 3.0
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _IMMORTAL = {"default", "kube-public", "kube-system"}
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -38,6 +42,7 @@ class Namespaces:
     def __init__(self, store: Store, resources: tuple[Resource, ...]) -> None:
         self._store = store
         self.resources = tuple(each for each in resources if each.namespaced)
+        self._sweeps: set[asyncio.Task[None]] = set()
 
     async def ensure_system(self) -> None:
         for name in SYSTEM_NAMESPACES:
@@ -78,14 +83,45 @@ class Namespaces:
             if is_terminating(existing):
                 marked.append(obj)
                 return Plan()
-            meta = obj["metadata"] | {"deletionTimestamp": format_time(datetime.now(UTC))}
+            meta = obj["metadata"] | {"deletionTimestamp": now_text()}
             obj["metadata"] = ordered_metadata(meta)
             obj["status"] = {"phase": "Terminating"}
             marked.append(obj)
             return Plan() if dry_run else Plan(obj)
 
         stored = await self._store.write(NAMESPACES.plural, "", name, attempt)
-        return marked[0] if stored is None or dry_run else stored.read()
+        if dry_run:
+            return marked[0]
+        if self._is_empty(name):
+            await self.finish(name)
+        else:
+            self._sweep_later(name)
+        return marked[0] if stored is None else stored.read()
+
+    def _sweep_later(self, name: str) -> None:
+        task = asyncio.create_task(self._sweep(name), name=f"sweep namespace {name}")
+        self._sweeps.add(task)
+        task.add_done_callback(self._sweeps.discard)
+
+    async def _sweep(self, name: str) -> None:
+        """Delete what a deleted namespace holds; what has finalizers is only marked."""
+        await asyncio.sleep(SWEEP_AFTER)
+        for resource in self.resources:
+            for version in self._store.versions(resource.plural, f"{name}/"):
+                with contextlib.suppress(NotFound):
+                    await delete(self._store, resource, name, version.name, DeleteOptions())
+        await self.finish(name)
+
+    def resume(self) -> None:
+        """Take up the ends of namespaces that an earlier run did not see through."""
+        for version in self._store.versions(NAMESPACES.plural):
+            if is_terminating(version):
+                self._sweep_later(version.name)
+
+    async def close(self) -> None:
+        for task in self._sweeps:
+            task.cancel()
+        await asyncio.gather(*self._sweeps, return_exceptions=True)
 
     async def finish(self, name: str) -> None:
         """Remove a namespace that is being deleted and has nothing left in it."""
@@ -109,6 +145,6 @@ def is_terminating(version: Version) -> bool:
 def _new(existing: Version | None, name: str) -> Plan:
     if existing is not None:
         return Plan()
-    created = format_time(datetime.now(UTC))
+    created = now_text()
     meta = {"name": name, "uid": str(uuid.uuid4()), "creationTimestamp": created}
     return Plan(completed({"metadata": meta}))

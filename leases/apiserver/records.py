@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
 from leases.apiserver.gojson import decode_stored, dumps
+from leases.wire.microtime import format_time
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -40,6 +42,11 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     current: Version | None
     previous: Version | None
     last: Version | None = None
+
+
+def now_text() -> str:
+    """The present, to the second, as metav1.Time."""
+    return format_time(datetime.now(UTC))
 
 
 def with_revision(obj: dict[str, Any], revision: int) -> dict[str, Any]:

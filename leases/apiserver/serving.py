@@ -17,7 +17,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from leases.apiserver.app import App
 from leases.apiserver.auth import Tokens
 from leases.apiserver.handlers import Handlers
-from leases.apiserver.kubeconfig import write_kubeconfig
+from leases.apiserver.certificate import authority, ensure_certificate, server_context
+from leases.apiserver.door import Door
+from leases.apiserver.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
 from leases.apiserver.resources import served
@@ -53,10 +55,34 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
+    """uvicorn's server behind a door that takes plain connections and TLS alike."""
+
+    def __init__(self, config: uvicorn.Config, certificate: Path) -> None:
+        super().__init__(config)
+        self._context = server_context(certificate)
+        self._doors: list[Door] = []
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are the business of whoever runs us."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        self.servers = []
+        self._doors = [
+            Door(each, self._protocol, self._context, backlog=self.config.backlog)
+            for each in sockets or []
+        ]
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for door in self._doors:
+            await door.close()
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        return _Protocol(self.config, self.server_state, self.lifespan.state)
 
 
 class LeaseApiServer:
@@ -80,6 +106,7 @@ class LeaseApiServer:
         self._store: Store | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
+        self._namespaces: Namespaces | None = None
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -101,7 +128,8 @@ class LeaseApiServer:
         except BaseException:
             listener.close()
             raise
-        self._server = _Server(_config(app))
+        certificate = ensure_certificate(self._data, host=self._host)
+        self._server = _Server(_config(app), certificate)
         self._serving = asyncio.create_task(
             self._server.serve(sockets=[listener]), name="lease-api"
         )
@@ -109,10 +137,12 @@ class LeaseApiServer:
             await asyncio.sleep(0.005)
         if self._serving.done():
             await self._serving
-        token = secrets.token_urlsafe(32)
+        # A client that outlives a restart of ours keeps its token.
+        token = token_in(self.kubeconfig) or secrets.token_urlsafe(32)
         if self._tokens is not None:
             self._tokens.replace(ADMIN, "write", token)
-        write_kubeconfig(self.kubeconfig, url=self.url, token=token)
+        url = self.url.replace("http://", "https://", 1)
+        write_kubeconfig(self.kubeconfig, url=url, authority=authority(certificate), token=token)
 
     async def _build(self) -> App:
         store = Store(self._data)
@@ -125,6 +155,8 @@ class LeaseApiServer:
         namespaces = Namespaces(store, resources)
         await namespaces.ensure_system()
         store.forget_past()
+        namespaces.resume()
+        self._namespaces = namespaces
         writer = Writer(store, namespaces, self._gates)
         watches = Watches(store, hub)
         handlers = Handlers(store, watches, namespaces, writer, Patcher(writer))
@@ -138,6 +170,9 @@ class LeaseApiServer:
             self._server.should_exit = True
             await self._serving
             self._serving = None
+        if self._namespaces is not None:
+            await self._namespaces.close()
+            self._namespaces = None
         if self._store is not None:
             await self._store.close()
             self._store = None

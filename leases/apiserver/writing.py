@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from leases.apiserver.errors import (
@@ -20,13 +19,13 @@ from leases.apiserver.errors import (
     internal,
     invalid,
 )
+from leases.apiserver.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.names import generated_name
 from leases.apiserver.namespaces import Namespaces
-from leases.apiserver.records import Version, ordered_metadata
+from leases.apiserver.records import Version, now_text, ordered_metadata
 from leases.apiserver.resources import CLE_GATE, LEASES, Resource
 from leases.apiserver.storage import Plan, Store
 from leases.apiserver.validation import create_errors, update_errors
-from leases.wire.microtime import format_time
 
 Object = dict[str, Any]
 _NAME_TRIES = 8
@@ -57,10 +56,6 @@ class Written:
 
 # The wanted object from the one that is stored (None: there is none).
 Wanted = Callable[[Object | None], Object]
-
-
-def now_text() -> str:
-    return format_time(datetime.now(UTC))
 
 
 def place_in_namespace(obj: Object, namespace: str) -> None:
@@ -114,7 +109,9 @@ class Writer:
         self, resource: Resource, old: Object | None, new: Object, manager: str
     ) -> Object:
         """The object with its managedFields as they are after an update by this manager."""
-        return new
+        version, kind = resource.api_version, resource.schema
+        entries = after_update(old, new, manager, version, kind, now_text())
+        return _with_managed(new, entries)
 
     async def create(
         self, resource: Resource, namespace: str, obj: Object, manager: str, *, dry_run: bool
@@ -123,6 +120,7 @@ class Writer:
         given = obj["metadata"].get("resourceVersion", "")
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         place_in_namespace(obj, namespace)
+        obj = self.tracked(resource, None, obj, manager)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
             new = self._completed(resource, obj)
@@ -222,9 +220,17 @@ class Writer:
             meta["deletionGracePeriodSeconds"] = before.get("deletionGracePeriodSeconds", 0)
         new = new | {"metadata": ordered_metadata(meta)}
         self._drop_gated(resource, new, old)
+        keep_times_of_no_change(new, old)
         if wrong := update_errors(resource, new, old, coordinated=self.coordinated):
             raise invalid(resource.kind, meta["name"], wrong, resource.group)
         return new
+
+
+def _with_managed(obj: Object, entries: list[Object]) -> Object:
+    meta = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    if entries:
+        meta["managedFields"] = entries
+    return obj | {"metadata": meta}
 
 
 def _finished(new: Object, old: Object) -> bool:

@@ -53,8 +53,6 @@ def test_the_time_without_a_holder_is_summed_and_cut_to_the_day():
             gap_seconds=gap,
         )  # fmt: skip
 
-    still_open = tracked(
-        phase=Phase.EXPIRED, age=75, gap_since=NOW - timedelta(seconds=60)
-    )
+    still_open = tracked(phase=Phase.EXPIRED, age=75, gap_since=NOW - timedelta(seconds=60))
     day = last_day([ended(1, 12.0), ended(23, 7200.0)], total=2, elections=[still_open], now=NOW)
     assert (day.changes, day.gap_seconds, day.complete) == (2, 12.0 + 3600.0 + 60.0, True)
