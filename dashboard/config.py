@@ -108,7 +108,8 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
         try:
             values[known[name].name] = known[name].metadata["parse"](value)
         except ValueError as error:
-            raise ConfigError(f"{name} cannot be {value!r}: {error}.") from error
+            sentence = str(error).rstrip(".")
+            raise ConfigError(f"{name} cannot be {value!r}: {sentence}.") from error
     if "kubeconfig" not in values and environ.get("KUBECONFIG"):
         values["kubeconfig"] = _path(environ["KUBECONFIG"].split(os.pathsep)[0])
     return Config(**values)

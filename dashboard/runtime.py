@@ -20,13 +20,13 @@ import yaml
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import DatabaseError
-from leases.apiserver.serving import LeaseApiServer
-from leases.demo.run import run_demo
 
 from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from leases.apiserver.serving import LeaseApiServer
+from leases.demo.run import run_demo
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
@@ -34,8 +34,9 @@ from leases.history.recorder import Recorder, Source
 from leases.history.retention import prune_batch
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
 from leases.kube.reflector import reflect
+from leases.kube.source import SourceKind
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 from leases.tracking.tracker import Tracker
@@ -75,6 +76,10 @@ class WatchedCluster:
         self.client: LeaseClient | None = None
 
     @property
+    def embedded(self) -> bool:
+        return self.source.kind is SourceKind.EMBEDDED
+
+    @property
     def lease_count(self) -> int:
         return sum(sum(phases.values()) for phases in self.store.counts().values())
 
@@ -107,7 +112,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
-        if any(cluster.source == "embedded" for cluster in self.clusters.values()):
+        if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
                 data=self.options.data, host=self.options.host, port=self.options.api_port
             )
@@ -189,7 +194,7 @@ class Runtime:
         while cluster.client is None:
             try:
                 cluster.client = await connect(
-                    parse_source(cluster.source), kubeconfig=self._kubeconfig_of(cluster)
+                    cluster.source, kubeconfig=self._kubeconfig_of(cluster)
                 )
             except ValueError as error:
                 tracker.handle(Disconnected(str(error)))
@@ -199,7 +204,7 @@ class Runtime:
             await tracker.run(events)
 
     def _kubeconfig_of(self, cluster: WatchedCluster) -> Path | None:
-        if self.api is not None and cluster.source == "embedded":
+        if self.api is not None and cluster.embedded:
             return self.api.kubeconfig
         return self.options.kubeconfig
 

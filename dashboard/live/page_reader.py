@@ -7,12 +7,11 @@ from collections import deque
 from datetime import datetime
 from typing import Any, Protocol
 
-from leases.tracking.store import Store
-
 from dashboard import rendering
 from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so

@@ -14,11 +14,10 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
-from leases.tracking.store import Store
-
 from dashboard.live.messages import changes_message, flatten
 from dashboard.live.page_reader import PageReader
 from leases.domain.change import Change, ChangeType
+from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
 KEPT_CHANGES = 50

@@ -191,11 +191,11 @@ def _expired(change: Change) -> list[Part]:
 
 
 def _recovered(change: Change) -> list[Part]:
-    if change.kind is Kind.HEARTBEAT:
-        said = [Part("Heartbeat of "), _name(change), Part(" is back")]
-    else:
+    if change.kind is not Kind.HEARTBEAT:
         said = [_name(change), Part(" was renewed again by "), _holder(change.holder)]
-    return [*said, *_gap(change)]
+        return [*said, *_gap(change)]
+    after = f", {age(change.gap_seconds)} after it expired" if change.gap_seconds else ""
+    return [Part("Heartbeat of "), _name(change), Part(f" is back{after}")]
 
 
 def _restarted(change: Change) -> list[Part]:

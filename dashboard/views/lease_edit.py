@@ -114,7 +114,7 @@ class EditPage:
 
     async def _write(self, form: EditLeaseForm) -> None:
         intent = Intent(
-            user=cast(User, await self.request.auser()),
+            user=cast("User", await self.request.auser()),
             cluster=self.cluster.name,
             key=self.key,
             action=ACTION,

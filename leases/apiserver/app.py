@@ -31,9 +31,7 @@ NOT_FOUND = "404 page not found\n"
 class App:
     """Serves one store. `tokens` tell who asks."""
 
-    def __init__(
-        self, resources: tuple[Resource, ...], tokens: Tokens, handlers: Handlers
-    ) -> None:
+    def __init__(self, resources: tuple[Resource, ...], tokens: Tokens, handlers: Handlers) -> None:
         self._tokens = tokens
         self._handlers = handlers
         self._resources = {(each.group, each.version, each.plural): each for each in resources}

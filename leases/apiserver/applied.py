@@ -18,9 +18,7 @@ from leases.apiserver.yaml_input import YamlError, load_yaml
 Object = dict[str, Any]
 
 
-def read_applied(
-    request: Request, data: bytes, resource: Resource, validation: str
-) -> Object:
+def read_applied(request: Request, data: bytes, resource: Resource, validation: str) -> Object:
     """The configuration, checked against the type. Raises 400 and 500; warns on the request."""
     try:
         loaded = load_yaml(data)
@@ -43,7 +41,9 @@ def read_applied(
     if validation == "Warn":
         for line in loaded.duplicates:
             request.warn(line)
-    return {key: item for key, item in _integral(value).items() if key not in ("kind", "apiVersion")}
+    return {
+        key: item for key, item in _integral(value).items() if key not in ("kind", "apiVersion")
+    }
 
 
 def _check_type(value: Object, resource: Resource) -> None:
@@ -61,7 +61,9 @@ def _check_fields(value: Object, resource: Resource) -> None:
     _validate(value, resource.schema, "", wrong)
     if not wrong:
         return
-    listed = wrong[0] if len(wrong) == 1 else "\n".join(["errors:", *(f"  {text}" for text in wrong)])
+    listed = (
+        wrong[0] if len(wrong) == 1 else "\n".join(["errors:", *(f"  {text}" for text in wrong)])
+    )
     meta = value.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     place = f"{named.get('namespace') or ''}/{named.get('name') or ''}"

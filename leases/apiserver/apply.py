@@ -66,7 +66,9 @@ class Apply:
         if compare(base, new, self._kind) != _NO_CHANGE or _identity(base) != _identity(new):
             owners[self._manager] = Owned(owners[self._manager].paths, self._now)
         owners = {manager: owned for manager, owned in owners.items() if owned.paths}
-        new["metadata"]["managedFields"] = write_managed(capped(owners, self._version), self._version)
+        new["metadata"]["managedFields"] = write_managed(
+            capped(owners, self._version), self._version
+        )
         return new
 
     def _managed(self, live: Object | None) -> Managed:

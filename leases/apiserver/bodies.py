@@ -18,9 +18,7 @@ from leases.apiserver.resources import Resource
 from leases.apiserver.yaml_input import YamlError, load_yaml
 
 _SUMMARY = 30
-_FIND_KIND = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
+_FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 class Parsed(msgspec.Struct):
@@ -58,7 +56,9 @@ def summary(data: bytes) -> str:
     """The beginning of a body as error messages show it."""
     if not data:
         return "<empty>"
-    shown = data[:_SUMMARY].decode("utf-8", "replace") if data[:1] == b"{" else data[:_SUMMARY].hex()
+    shown = (
+        data[:_SUMMARY].decode("utf-8", "replace") if data[:1] == b"{" else data[:_SUMMARY].hex()
+    )
     return f"{shown} ..." if len(data) > _SUMMARY else shown
 
 
@@ -102,9 +102,7 @@ def read_object(
 
 def _unhandled(kind: str, version: str, resource: Resource, why: str) -> Exception:
     short = version.rpartition("/")[2]
-    return bad_request(
-        f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}'
-    )
+    return bad_request(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')
 
 
 def _type_of(value: Any, resource: Resource) -> tuple[str, str]:

@@ -111,12 +111,12 @@ class Decoder:
     ) -> None:
         if isinstance(field.kind, schema.Structure) and not field.pointer:
             raw.setdefault(name, self._struct(None, field.kind, None, inner, place))
-        elif field.pointer or isinstance(field.kind, schema.Mapping | schema.Listing | schema.Moment):
+        elif field.pointer or isinstance(
+            field.kind, schema.Mapping | schema.Listing | schema.Moment
+        ):
             raw.pop(name, None)
 
-    def _value(
-        self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where
-    ) -> Any:
+    def _value(self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where) -> Any:
         """The canonical value; None stands for a zero time."""
         if isinstance(kind, schema.Text):
             return item if isinstance(item, str) else self._wrong(where, type_word(item), kind)

@@ -42,7 +42,11 @@ class Discovery:
             return version_info()
         if path == "/api":
             client = {"clientCIDR": "0.0.0.0/0", "serverAddress": ""}
-            return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [client]}
+            return {
+                "kind": "APIVersions",
+                "versions": ["v1"],
+                "serverAddressByClientCIDRs": [client],
+            }
         if path == "/apis":
             groups = [self._group(name) for name in self._groups]
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
@@ -51,7 +55,11 @@ class Discovery:
         parts = path.split("/")[2:]
         if path.startswith("/apis/") and len(parts) == 1 and parts[0] in self._groups:
             return {"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[0])}
-        if path.startswith("/apis/") and len(parts) == 2 and parts[1] in self._groups.get(parts[0], ()):
+        if (
+            path.startswith("/apis/")
+            and len(parts) == 2
+            and parts[1] in self._groups.get(parts[0], ())
+        ):
             return self._resource_list(*parts)
         return None
 
@@ -64,9 +72,7 @@ class Discovery:
 
     def _paths(self) -> list[str]:
         versions = [
-            f"/apis/{group}/{version}"
-            for group, found in self._groups.items()
-            for version in found
+            f"/apis/{group}/{version}" for group, found in self._groups.items() for version in found
         ]
         groups = [f"/apis/{group}" for group in self._groups]
         health = ["/healthz", "/livez", "/readyz"]
@@ -76,11 +82,15 @@ class Discovery:
         return sorted([*plain, *groups, *versions, *health, *checks, *documents])
 
     def _group(self, name: str) -> Value:
-        versions = [{"groupVersion": f"{name}/{each}", "version": each} for each in self._groups[name]]
+        versions = [
+            {"groupVersion": f"{name}/{each}", "version": each} for each in self._groups[name]
+        ]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
     def _resource_list(self, group: str, version: str) -> Value:
-        served = [each for each in self._resources if (each.group, each.version) == (group, version)]
+        served = [
+            each for each in self._resources if (each.group, each.version) == (group, version)
+        ]
         resources = [_listed(each) for each in served]
         if group == AUTHORIZATION_GROUP:
             resources = [_REVIEW]

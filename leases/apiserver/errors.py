@@ -24,9 +24,7 @@ class Refused(ApiError):
         self.text = text
 
 
-def failure(
-    code: int, reason: str, message: str, details: StatusDetails | None = None
-) -> ApiError:
+def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
     return error_of(Status(code=code, reason=reason, message=message, details=details))
 
 
@@ -92,7 +90,9 @@ def conflict(kind: str, name: str, why: str, group: str = GROUP) -> ApiError:
     return failure(409, "Conflict", message, about(name, kind, group))
 
 
-MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 
 def invalid(kind: str, name: str, causes: Sequence[StatusCause], group: str = GROUP) -> ApiError:

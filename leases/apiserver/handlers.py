@@ -39,7 +39,12 @@ class Handlers:
     """The verbs over one store."""
 
     def __init__(
-        self, store: Store, watches: Watches, namespaces: Namespaces, writer: Writer, patcher: Patcher
+        self,
+        store: Store,
+        watches: Watches,
+        namespaces: Namespaces,
+        writer: Writer,
+        patcher: Patcher,
     ) -> None:
         self._store = store
         self._watches = watches
@@ -70,7 +75,9 @@ class Handlers:
     async def _get(self, request: Request, place: Place, output: Output) -> None:
         resource = place.resource
         if request.query.flag("export"):
-            raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
+            raise bad_request(
+                "the export parameter, deprecated since v1.14, is no longer supported"
+            )
         await wait_for_version(self._store, request.query.text("resourceVersion"))
         found = self._store.get(resource.plural, place.namespace, place.name)
         if found is None:
@@ -145,7 +152,9 @@ class Handlers:
             dry_run=options.dry_run,
         )
         await self._namespaces.finish(place.namespace)
-        await self._answer_object(request, resource, 201 if written.created else 200, written.obj, output)
+        await self._answer_object(
+            request, resource, 201 if written.created else 200, written.obj, output
+        )
 
     async def _patch(self, request: Request, place: Place, output: Output) -> None:
         written = await self._patcher.patch(request, place)

@@ -109,9 +109,7 @@ async def list_page(store: Store, resource: str, namespace: str, options: ListOp
     return _cut(found, prefix, options, limit, store.revision, "")
 
 
-def _continued(
-    store: Store, resource: str, prefix: str, start: Start
-) -> tuple[int, list[Version]]:
+def _continued(store: Store, resource: str, prefix: str, start: Start) -> tuple[int, list[Version]]:
     if start.revision < 0:
         return store.revision, store.versions(resource, prefix)
     if start.revision < store.floor:

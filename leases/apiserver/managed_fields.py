@@ -57,7 +57,9 @@ def read_managed(entries: list[Object]) -> Managed:
 def write_managed(managed: Managed, version: str) -> list[Object]:
     """Encode: Apply before Update, then by time, then by name."""
     entries = []
-    order = sorted(managed.items(), key=lambda pair: (pair[0].operation, pair[1].time or "", pair[0]))
+    order = sorted(
+        managed.items(), key=lambda pair: (pair[0].operation, pair[1].time or "", pair[0])
+    )
     for manager, owned in order:
         entry: Object = {
             "manager": manager.name,
@@ -103,7 +105,9 @@ def after_update(
         managed = current(live, new)
         if not managed:
             return []
-    return write_managed(updated(managed, live, new, Manager(name or "unknown", UPDATE, version), kind, now), version)
+    return write_managed(
+        updated(managed, live, new, Manager(name or "unknown", UPDATE, version), kind, now), version
+    )
 
 
 def updated(

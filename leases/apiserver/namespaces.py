@@ -46,7 +46,9 @@ class Namespaces:
 
     async def ensure_system(self) -> None:
         for name in SYSTEM_NAMESPACES:
-            await self._store.write(NAMESPACES.plural, "", name, lambda found, name=name: _new(found, name))
+            await self._store.write(
+                NAMESPACES.plural, "", name, lambda found, name=name: _new(found, name)
+            )
 
     def check_takes_new(self, resource: Resource, namespace: str, name: str) -> None:
         """Raise 404 or 403 when the namespace takes no new objects."""
@@ -139,7 +141,9 @@ class Namespaces:
 
 
 def is_terminating(version: Version) -> bool:
-    return b'"deletionTimestamp"' in version.body and "deletionTimestamp" in version.read()["metadata"]
+    return (
+        b'"deletionTimestamp"' in version.body and "deletionTimestamp" in version.read()["metadata"]
+    )
 
 
 def _new(existing: Version | None, name: str) -> Plan:

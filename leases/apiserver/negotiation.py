@@ -64,7 +64,9 @@ def parse_accept(header: str) -> list[Clause]:
             else:
                 params[name] = value
         clauses.append(Clause(kind.strip(), subkind.strip(), quality, params))
-    return sorted(clauses, key=lambda clause: (-clause.quality, clause.kind == "*", clause.subkind == "*"))
+    return sorted(
+        clauses, key=lambda clause: (-clause.quality, clause.kind == "*", clause.subkind == "*")
+    )
 
 
 def _quality(text: str) -> float:

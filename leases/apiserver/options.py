@@ -154,7 +154,9 @@ def _watch_errors(options: ListOptions) -> list[StatusCause]:
         wrong.append(not_allowed(_MATCH, detail))
     if match:
         if options.initial_events is None:
-            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            detail = (
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            )
             wrong.append(not_allowed(_MATCH, detail))
         if match != NOT_OLDER:
             wrong.append(not_supported(_MATCH, go_quote(match), (NOT_OLDER,)))

@@ -240,4 +240,3 @@ def _rejected() -> Exception:
 
 def _unfit(shown: str, why: str) -> Exception:
     return invalid("", "", [bad_value("patch", go_quote(shown), why)], "")
-

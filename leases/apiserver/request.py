@@ -81,7 +81,9 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query = Params(scope["query_string"])
-        self._headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        self._headers = {
+            name: value.decode("latin-1") for name, value in reversed(scope["headers"])
+        }
         self.user = User("", "")
         self.warnings: list[str] = []
 

@@ -129,7 +129,9 @@ NAMESPACES = Resource(
     schema=schema.NAMESPACE,
     columns=(
         _NAME,
-        Column("Status", "The status of the namespace", cell=lambda obj: obj["status"].get("phase", "")),
+        Column(
+            "Status", "The status of the namespace", cell=lambda obj: obj["status"].get("phase", "")
+        ),
         _AGE,
     ),
     name_errors=label_name_errors,

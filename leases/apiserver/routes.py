@@ -14,7 +14,14 @@ from leases.apiserver.resources import Resource
 from leases.apiserver.selectors import SelectorError, exact_name, parse_fields
 from leases.wire.status import ApiError
 
-_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 _OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 _COLLECTION_METHODS = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}

@@ -64,7 +64,9 @@ class Field:
 
     @property
     def zero(self) -> Any:
-        return {} if isinstance(self.kind, Structure) else ""
+        if isinstance(self.kind, Structure):
+            return {name: self.kind.fields[name].zero for name in self.kind.required}
+        return ""
 
 
 class Structure(Kind):
@@ -164,10 +166,12 @@ NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.Namespa
 
 
 def _object(name: str, **parts: Structure) -> Structure:
-    meta = {"kind": Field(TEXT), "apiVersion": Field(TEXT), "metadata": Field(OBJECT_META, always=True)}
-    return Structure(
-        name, meta | {key: Field(part, always=True) for key, part in parts.items()}
-    )
+    meta = {
+        "kind": Field(TEXT),
+        "apiVersion": Field(TEXT),
+        "metadata": Field(OBJECT_META, always=True),
+    }
+    return Structure(name, meta | {key: Field(part, always=True) for key, part in parts.items()})
 
 
 LEASE = _object("Lease", spec=LEASE_SPEC)

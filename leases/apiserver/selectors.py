@@ -95,7 +95,9 @@ class _LabelParser:
         if wrong := qualified_name_errors(token):
             raise SelectorError(_invalid("<nil>", token, "; ".join(wrong)))
         if self._peek() in (_END, ","):
-            return (lambda labels: token not in labels) if absent else lambda labels: token in labels
+            return (
+                (lambda labels: token not in labels) if absent else lambda labels: token in labels
+            )
         operator = self._take()
         if operator not in _OPERATORS:
             raise SelectorError(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
@@ -237,7 +239,9 @@ def _unescaped(value: str) -> str:
         if char == "\\":
             following = value[at + 1 : at + 2]
             if following not in ("\\", ",", "="):
-                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{following}")
+                raise SelectorError(
+                    f"invalid field selector: invalid escape sequence: \\{following}"
+                )
             out.append(following)
             at += 2
             continue

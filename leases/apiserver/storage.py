@@ -136,7 +136,9 @@ class Store:
             return False
         return True
 
-    async def write(self, resource: str, namespace: str, name: str, attempt: Attempt) -> Version | None:
+    async def write(
+        self, resource: str, namespace: str, name: str, attempt: Attempt
+    ) -> Version | None:
         """Ask `attempt` what to make of the object as it is, and do it; what it raises goes through.
 
         Answers the version that is stored then: the new one, the old one after a plan that changes
@@ -240,4 +242,3 @@ def _event(
 def _weight(event: Event) -> int:
     subject = event.current or event.last
     return len(subject.body) if subject else 0
-

@@ -51,7 +51,9 @@ def _merge_map(original: Map, patch: Map, kind: schema.Kind | None) -> Map:
         elif isinstance(value, dict):
             original[name] = _merge_map(original[name], value, _kind_of(kind, name))
         elif isinstance(value, list):
-            original[name] = _merge_list(original[name], value, _kind_of(kind, name), deletes=deletes)
+            original[name] = _merge_list(
+                original[name], value, _kind_of(kind, name), deletes=deletes
+            )
         else:
             original[name] = value
     return original
@@ -79,7 +81,11 @@ def _retain_keys(original: Map, patch: Map) -> None:
     if not isinstance(retained, list):
         raise StrategicError("invalid patch format of retainKeys", 400)
     for key, value in patch.items():
-        if value is not None and not key.startswith((_DELETE_ITEMS, _ORDER)) and key not in retained:
+        if (
+            value is not None
+            and not key.startswith((_DELETE_ITEMS, _ORDER))
+            and key not in retained
+        ):
             raise StrategicError("patch content doesn't match retainKeys list", 422)
     for key in [key for key in original if key not in retained]:
         del original[key]

@@ -54,7 +54,9 @@ def convert_list(
         }
     if output.convert:
         kind = f"*coordination.{resource.list_kind}"
-        raise not_acceptable(f"you requested {output.convert}, but the requested object is a list ({kind})")
+        raise not_acceptable(
+            f"you requested {output.convert}, but the requested object is a list ({kind})"
+        )
     return {
         "kind": resource.list_kind,
         "apiVersion": resource.api_version,
@@ -99,7 +101,10 @@ def table(
         "metadata": meta,
         "columnDefinitions": definitions if columns else None,
         "rows": [
-            {"cells": _cells(resource, item, now), "object": _included(resource, item, version, include)}
+            {
+                "cells": _cells(resource, item, now),
+                "object": _included(resource, item, version, include),
+            }
             for item in items
         ],
     }

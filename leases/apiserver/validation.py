@@ -37,9 +37,7 @@ def update_errors(
     meta, before = obj["metadata"], old["metadata"]
     wrong = metadata_errors(meta, _path_segment_errors, namespaced=resource.namespaced)
     changed = metadata_update_errors(meta, before)
-    return (
-        wrong + changed + changed + _spec_errors(resource, obj, old, coordinated=coordinated)
-    )
+    return wrong + changed + changed + _spec_errors(resource, obj, old, coordinated=coordinated)
 
 
 def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
@@ -48,7 +46,9 @@ def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in name]
 
 
-def metadata_errors(meta: Object, name_errors: NameErrors, *, namespaced: bool) -> list[StatusCause]:
+def metadata_errors(
+    meta: Object, name_errors: NameErrors, *, namespaced: bool
+) -> list[StatusCause]:
     wrong: list[StatusCause] = []
     if base := meta.get("generateName", ""):
         for text in name_errors(base, prefix=True):
@@ -118,7 +118,9 @@ def _owner_errors(owners: list[Object]) -> list[StatusCause]:
             wrong.append(bad_value(path, shown, detail))
         if owner.get("controller"):
             if controller is not None:
-                both = f"{controller['kind']}/{controller['name']} and {owner['kind']}/{owner['name']}"
+                both = (
+                    f"{controller['kind']}/{controller['name']} and {owner['kind']}/{owner['name']}"
+                )
                 detail = (
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {both}'
@@ -162,7 +164,9 @@ def metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
             wrong.append(not_allowed("metadata.finalizers", detail))
     for name in _IMMUTABLE:
         if meta.get(name) != old.get(name):
-            wrong.append(bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable"))
+            wrong.append(
+                bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable")
+            )
     return wrong + _common_errors(meta)
 
 

@@ -94,9 +94,7 @@ class Watcher:
         self._queue.append(line)
         self._queued += len(line)
         self._awake.set()
-        if len(self._queue) > 1 and (
-            len(self._queue) > QUEUE_EVENTS or self._queued > QUEUE_BYTES
-        ):
+        if len(self._queue) > 1 and (len(self._queue) > QUEUE_EVENTS or self._queued > QUEUE_BYTES):
             self._queue.clear()
             self.end()
             self.on_overflow()

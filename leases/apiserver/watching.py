@@ -36,7 +36,12 @@ class Watches:
         self._lines: dict[str, Lines] = {}
 
     async def serve(
-        self, request: Request, resource: Resource, namespace: str, options: ListOptions, output: Output
+        self,
+        request: Request,
+        resource: Resource,
+        namespace: str,
+        options: ListOptions,
+        output: Output,
     ) -> None:
         """Answer with a stream. Raises 406 and 500 before it begins."""
         if output.media_type != JSON:

@@ -105,9 +105,7 @@ class Writer:
         self._namespaces = namespaces
         self.coordinated = CLE_GATE in gates
 
-    def tracked(
-        self, resource: Resource, old: Object | None, new: Object, manager: str
-    ) -> Object:
+    def tracked(self, resource: Resource, old: Object | None, new: Object, manager: str) -> Object:
         """The object with its managedFields as they are after an update by this manager."""
         version, kind = resource.api_version, resource.schema
         entries = after_update(old, new, manager, version, kind, now_text())

@@ -66,7 +66,9 @@ def _value(node: yaml.Node, duplicates: list[str]) -> Any:
         for key_node, value_node in node.value:
             key = _key(_value(key_node, duplicates))
             if key in found:
-                duplicates.append(f'line {key_node.start_mark.line + 1}: key "{key}" already set in map')
+                duplicates.append(
+                    f'line {key_node.start_mark.line + 1}: key "{key}" already set in map'
+                )
             found[key] = _value(value_node, duplicates)
         return found
     if isinstance(node, yaml.SequenceNode):

@@ -1,17 +1,11 @@
-"""SOURCE -> client: where a cluster is, and how we prove who we are.
-
-A SOURCE is `embedded`, `in-cluster`, `context:<kubeconfig context>` or `url:<http(s) base URL>`.
-"""
+"""SOURCE -> client: where a cluster is, and how we prove who we are."""
 
 from __future__ import annotations
 
 import os
-import re
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
@@ -19,39 +13,7 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from leases.kube.client import LeaseClient
 from leases.kube.session import Configure, ConfigureError, Limits, Session
-
-FORMS = "embedded, in-cluster, context:<kubeconfig context> or url:<http(s) base URL>"
-
-
-class SourceKind(StrEnum):
-    """Where to look for a cluster."""
-
-    EMBEDDED = "embedded"
-    IN_CLUSTER = "in-cluster"
-    CONTEXT = "context"
-    URL = "url"
-
-
-class Source(msgspec.Struct, frozen=True):
-    """One SOURCE; `value` is the context or the URL, and empty for the other kinds."""
-
-    kind: SourceKind
-    value: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.value}" if self.value else str(self.kind)
-
-
-def parse_source(text: str) -> Source:
-    """The SOURCE that is written here. Raises ValueError, which says what is allowed."""
-    word, colon, value = text.strip().partition(":")
-    if word in (SourceKind.EMBEDDED, SourceKind.IN_CLUSTER) and not colon:
-        return Source(SourceKind(word))
-    if word == SourceKind.CONTEXT and value:
-        return Source(SourceKind.CONTEXT, value)
-    if word == SourceKind.URL and re.fullmatch(r"https?://[^/\s?#]+[^\s?#]*", value):
-        return Source(SourceKind.URL, value.rstrip("/"))
-    raise ValueError(f"{text!r} is no source of a cluster: write {FORMS}.")
+from leases.kube.source import FORMS, Source, SourceKind
 
 
 async def connect(
@@ -64,7 +26,7 @@ async def connect(
     right: no such file, no such context, not in a cluster.
     """
     if source.kind is SourceKind.URL:
-        configure, host = _from_url(source.value), source.value
+        configure, host = _from_url(source.value, source.token), source.value
     elif source.kind is SourceKind.IN_CLUSTER:
         configure, host = _in_cluster()
     else:
@@ -72,9 +34,12 @@ async def connect(
     return LeaseClient(Session(configure, host=host, limits=limits))
 
 
-def _from_url(url: str) -> Configure:
+def _from_url(url: str, token: str) -> Configure:
     async def configure() -> Configuration:
-        return Configuration(host=url)
+        configuration = Configuration(host=url)
+        if token:
+            configuration.api_key["BearerToken"] = f"Bearer {token}"
+        return configuration
 
     return configure
 

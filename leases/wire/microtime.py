@@ -180,7 +180,9 @@ def _written(seconds: int, nanos: int, *, micro: bool) -> str | None:
     year = era * 400 + year_of_era + (month < 3)
     sign = "-" if year < 0 else ""
     hours, minutes = of_day // 3600, of_day // 60 % 60
-    text = f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T{hours:02d}:{minutes:02d}:{of_day % 60:02d}"
+    text = (
+        f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T{hours:02d}:{minutes:02d}:{of_day % 60:02d}"
+    )
     if text == _ZERO and nanos == 0:
         return None
     return f"{text}.{nanos // 1000:06d}Z" if micro else f"{text}Z"

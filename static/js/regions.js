@@ -2,7 +2,7 @@
 //   <section id="attention" data-region="counts">   the attribute names what moves it
 import { scan } from "leaseboard/clock";
 
-const SPACING = 1500; // ms between two fetches
+const SPACING = 2500; // ms between two fetches
 const waiting = new Set();
 let timer = null;
 let last = 0;

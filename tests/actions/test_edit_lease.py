@@ -12,7 +12,8 @@ from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
 from leases.domain.edit import Edit, term_of
 from leases.domain.lease import ObjectName
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
+from leases.kube.source import parse_source
 from leases.models import Edit as AuditRow
 from leases.wire.microtime import format_microtime
 from leases.wire.status import Conflict, Invalid, NotFound

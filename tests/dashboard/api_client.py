@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import ssl
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +18,10 @@ class LeaseApi:
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
-        self.url = config["clusters"][0]["cluster"]["server"]
+        cluster = config["clusters"][0]["cluster"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        self.url = cluster["server"]
+        self._trust = ssl.create_default_context(cadata=authority)
         self._token = config["users"][0]["user"]["token"]
 
     def send(
@@ -28,7 +33,7 @@ class LeaseApi:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": kind},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10, context=self._trust) as answer:
             item: dict[str, Any] = json.load(answer)
             return item
 

@@ -14,6 +14,7 @@ from dashboard import runtime
 from dashboard.clusters import ClusterSpec
 from dashboard.runtime import Options, Runtime
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.kube.source import Source, SourceKind
 from leases.tracking.store import Store
 from leases.wire.events import Listed
 
@@ -24,7 +25,10 @@ KEY = ObjectName("kube-system", "scheduler")
 def board(tmp_path: Path) -> Iterator[Runtime]:
     """Two clusters, a and b, nothing in them yet."""
     before = runtime._running
-    specs = (ClusterSpec("a", "embedded"), ClusterSpec("b", "in-cluster"))
+    specs = (
+        ClusterSpec("a", Source(SourceKind.EMBEDDED)),
+        ClusterSpec("b", Source(SourceKind.IN_CLUSTER)),
+    )
     one = Runtime(Options(clusters=specs, data=tmp_path))
     runtime._running = one
     yield one

@@ -62,6 +62,11 @@ def test_a_take_over_names_both_holders_and_the_gap():
             "kube-scheduler was renewed again by cp-1 after 3.0 s without a holder.",
         ),
         (
+            ChangeType.RECOVERED,
+            {"holder": "kube-scheduler", "kind": Kind.HEARTBEAT, "gap_seconds": 25.0},
+            "Heartbeat of kube-scheduler is back, 25 s after it expired.",
+        ),
+        (
             ChangeType.RESTARTED,
             {"holder": "cp-1"},
             "kube-scheduler was acquired anew by its holder cp-1.",

@@ -8,10 +8,13 @@ import pytest
 
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import ConfigError, load
+from leases.kube.source import Source, SourceKind
+
+EMBEDDED = Source(SourceKind.EMBEDDED)
 
 
 def test_without_variables_the_embedded_cluster_is_watched():
-    assert load({}).clusters == (ClusterSpec("embedded", "embedded"),)
+    assert load({}).clusters == (ClusterSpec("embedded", EMBEDDED),)
 
 
 def test_values_become_fields(tmp_path):
@@ -24,7 +27,7 @@ def test_values_become_fields(tmp_path):
         }
     )
     assert config.data == tmp_path
-    assert [c.source for c in config.clusters] == [
+    assert [str(c.source) for c in config.clusters] == [
         "embedded",
         "url:http://127.0.0.1:8001",
         "context:prod",
@@ -77,4 +80,10 @@ def test_a_cluster_without_the_right_form_is_refused(text):
 
 def test_two_embedded_clusters_are_refused():
     with pytest.raises(ValueError, match="only one"):
-        check_clusters((ClusterSpec("a", "embedded"), ClusterSpec("b", "embedded")))
+        check_clusters((ClusterSpec("a", EMBEDDED), ClusterSpec("b", EMBEDDED)))
+
+
+def test_a_url_may_carry_a_token_which_is_never_shown():
+    spec = parse_cluster("b=url:https://s%40cret@api.example.com:6443/base/")
+    assert (spec.source.value, spec.source.token) == ("https://api.example.com:6443/base", "s@cret")
+    assert "cret" not in str(spec.source)

@@ -12,7 +12,8 @@ from dashboard import runtime
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.edit import term_of
 from leases.domain.lease import ObjectName
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
+from leases.kube.source import parse_source
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.dashboard.conftest import fill, member

@@ -277,3 +277,11 @@ def test_the_theme_of_the_cookie_is_drawn_by_the_server(store, db):
     assert '<html lang="en" data-theme="dark"' in text_of(client.get("/c/a/"))
     client.cookies["theme"] = '"><script>'
     assert "data-theme" not in text_of(client.get("/c/a/"))[:200]
+
+
+def test_who_may_read_nothing_is_told_whom_to_ask(store, guest):
+    response = guest.get("/c/a/")
+    assert response.status_code == 403
+    html = text_of(response)
+    assert "Ask an admin for the role operator." in html
+    assert str(KEY) not in html

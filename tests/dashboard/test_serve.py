@@ -48,8 +48,10 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "extra", "sentence"),
     [
-        (["--cluster", "a=ftp://x"], {}, "must be embedded, in-cluster"),
+        (["--cluster", "a=ftp://x"], {}, "write embedded, in-cluster"),
         (["--cluster", "a"], {}, "write 'a' as NAME=SOURCE"),
+        (["--cluster", "a=in-cluster"], {}, "in-cluster works only inside a pod"),
+        (["--cluster", "a=context:nowhere"], {"KUBECONFIG": "/nonexistent"}, "no kubeconfig at"),
         ([], {"LEASEBOARD_HTTPS": "maybe"}, "LEASEBOARD_HTTPS cannot be 'maybe'"),
         ([], {"LEASEBOARD_RETENTION_DAYS": "-1"}, "LEASEBOARD_RETENTION_DAYS cannot be '-1'"),
         ([], {"LEASEBOARD_DATABSE_URL": "x"}, "LEASEBOARD_DATABSE_URL is not a setting"),

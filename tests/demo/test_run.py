@@ -21,8 +21,9 @@ from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
 from leases.kube.reflector import reflect
+from leases.kube.source import parse_source
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker

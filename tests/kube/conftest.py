@@ -8,8 +8,9 @@ import pytest
 
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
 from leases.kube.session import Limits
+from leases.kube.source import parse_source
 from tests.kube.scripted import ScriptedServer
 
 FAST = Limits(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leases.kube.connect import Source, SourceKind, connect, parse_source
+from leases.kube.connect import connect
+from leases.kube.source import Source, SourceKind, parse_source
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
 from tests.kube.scripted import ScriptedServer

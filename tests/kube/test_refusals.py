@@ -8,7 +8,8 @@ import pytest
 
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
+from leases.kube.source import parse_source
 from leases.wire.events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.kube.following import follow, told

@@ -14,8 +14,9 @@ from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.connect import connect, parse_source
+from leases.kube.connect import connect
 from leases.kube.reflector import reflect
+from leases.kube.source import parse_source
 from leases.wire.events import Applied, Connected, Deleted, ReflectorEvent
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from tests.kube.conftest import FAST

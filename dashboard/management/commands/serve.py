@@ -20,10 +20,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard import runtime
-from dashboard.clusters import check_clusters, parse_cluster
+from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
+from leases.kube.connect import connect
+from leases.kube.source import SourceKind
 from leases.models import WallLink
 
 ADMIN = "admin"
@@ -58,9 +60,10 @@ class Command(BaseCommand):
             try:
                 clusters = check_clusters(tuple(parse_cluster(c) for c in options["cluster"]))
             except ValueError as error:
-                raise CommandError(f"--cluster: {error}.") from error
-        embedded = [spec.name for spec in clusters if spec.source == "embedded"]
+                raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from error
+        embedded = any(spec.source.kind is SourceKind.EMBEDDED for spec in clusters)
         api_port = options["api_port"] or port + 1
+        _check_sources(clusters, config.kubeconfig)
         pages = _bind(host, port, "--port")
         if embedded:
             _bind(host, api_port, "--api-port").close()
@@ -72,7 +75,7 @@ class Command(BaseCommand):
                 host=host,
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
-                demo=bool(embedded) and not no_demo,
+                demo=embedded and not no_demo,
                 retention_days=config.retention_days,
             )
         )
@@ -91,7 +94,7 @@ class Command(BaseCommand):
             ) from error
         call_command("collectstatic", interactive=False, verbosity=0)
 
-    def _greet(self, origin: str, cluster: str, embedded: list[str], data: Path) -> None:
+    def _greet(self, origin: str, cluster: str, embedded: bool, data: Path) -> None:
         admin = _first_admin()
         wall, _ = WallLink.objects.get_or_create(
             name=FIRST_WALL, defaults={"created_at": timezone.now()}
@@ -125,6 +128,17 @@ class Command(BaseCommand):
             asyncio.run(server.serve(sockets=[pages]))
         if not server.started:
             sys.exit(1)
+
+
+def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: Path | None) -> None:
+    """What only a person can put right stops the start; whether a cluster answers is seen later."""
+    for spec in clusters:
+        if spec.source.kind is SourceKind.EMBEDDED:
+            continue
+        try:
+            asyncio.run(connect(spec.source, kubeconfig=kubeconfig))
+        except ValueError as error:
+            raise CommandError(f"Cluster {spec.name}: {str(error).rstrip('.')}.") from error
 
 
 def _port(text: str) -> int:
