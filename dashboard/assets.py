@@ -1,4 +1,4 @@
-"""Static files under names that carry their content's hash, so that browsers may keep them for ever."""
+"""Static files whose names carry a hash of their content: browsers may keep them for ever."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class Runtime:
 
 
 def _token_in(kubeconfig: Path) -> str:
-    """The bearer token of the embedded API's own kubeconfig: the demo signs in as any client does."""
+    """The token of the embedded API's kubeconfig: the demo signs in as any client does."""
     token: str = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
     return token
 

@@ -93,7 +93,7 @@ class EditPage:
                 return await self.draw(form, preview=shown)
             await self._write(form)
         except TermMoved as moved:
-            return await self._draw_conflict(form, moved.current)
+            return await self._draw_conflict(moved.current)
         except ApiError as error:
             return await self._draw_error(form, error)
         text = f"The edit of {self.key} was sent. The page shows it once the cluster tells."
@@ -129,7 +129,7 @@ class EditPage:
             clock=runtime.utc_now,
         )
 
-    async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
+    async def _draw_conflict(self, current: Lease) -> HttpResponse:
         """Somebody else holds it now: say who, beside what was typed; the next submit is for
         that term."""
         data = self.request.POST.copy()

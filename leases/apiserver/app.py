@@ -136,7 +136,9 @@ class App:
 
 
 def _check_route(request: Request, place: Place) -> None:
-    """What the router itself refuses: patches of unknown types, then representations it does not produce."""
+    """What the router itself refuses: patches of unknown types, then representations it does not
+    produce.
+    """
     if request.method == "PATCH":
         given = request.header(b"content-type").partition(";")[0].strip()
         if given not in PATCH_TYPES:

@@ -1,6 +1,7 @@
 """The body of an apply: YAML into a configuration that fits the type.
 
-Source: apiserver/pkg/endpoints/handlers/patch.go (applyPatcher), structured-merge-diff's typed/validate.go.
+Source: apiserver/pkg/endpoints/handlers/patch.go (applyPatcher), structured-merge-diff's
+typed/validate.go.
 """
 
 from __future__ import annotations

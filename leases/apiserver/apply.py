@@ -72,7 +72,10 @@ class Apply:
         return new
 
     def _managed(self, live: Object | None) -> Managed:
-        """Who owns what so far. On an object that nobody tracked, all of it is of before the first apply."""
+        """Who owns what so far.
+
+        On an object that nobody tracked, all of it is of before the first apply.
+        """
         if live is None:
             return {}
         managed = current(live, {"metadata": {}})

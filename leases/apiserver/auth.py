@@ -1,6 +1,7 @@
 """Who asks, and what that user may do: bearer tokens with a role, kept hashed beside the objects.
 
-A user is called as its token; its group is the name and an s. Roles: none (discovery only), read, write.
+A user is called as its token; its group is the name and an s. Roles: none (discovery only), read,
+write.
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ class Tokens:
         return self._users
 
     def user(self, authorization: str | None) -> User:
-        """Who sent this Authorization header. No (readable) one is the anonymous user; raises 401."""
+        """Who sent this Authorization header.
+
+        No (readable) one is the anonymous user; raises 401.
+        """
         scheme, _, rest = (authorization or "").strip().partition(" ")
         value = rest.split(" ", 1)[0]
         if scheme.lower() != "bearer" or not value:

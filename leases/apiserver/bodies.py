@@ -1,6 +1,8 @@
-"""Request bodies into objects: content type, kind and version, fields, and what fieldValidation says to do.
+"""Request bodies into objects: content type, kind and version, fields, and what fieldValidation
+says to do.
 
-Source: apimachinery/pkg/runtime/serializer/json and apiserver/pkg/endpoints/handlers/{create,rest}.go.
+Source: apimachinery/pkg/runtime/serializer/json and
+apiserver/pkg/endpoints/handlers/{create,rest}.go.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind
 
 
 class Parsed(msgspec.Struct):
-    """A body as plain values; `complaints` are what only a strict reading minds (YAML's repeated keys)."""
+    """A body as plain values; `complaints` are what only a strict reading minds (YAML's repeated
+    keys).
+    """
 
     value: Any
     complaints: list[str]
@@ -65,7 +69,10 @@ def summary(data: bytes) -> str:
 def read_object(
     request: Request, data: bytes, media_type: str, resource: Resource, validation: str
 ) -> dict[str, Any]:
-    """The canonical object in a body, without kind and apiVersion. Raises 400; warns on the request."""
+    """The canonical object in a body, without kind and apiVersion.
+
+    Raises 400; warns on the request.
+    """
     try:
         parsed = parse(data, media_type)
         kind, version = _type_of(parsed.value, resource)

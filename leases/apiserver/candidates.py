@@ -19,7 +19,10 @@ _ZERO: Version = (0, 0, 0, ())
 
 
 def strategy_errors(strategy: str) -> list[StatusCause]:
-    """Kubernetes' own, or a qualified name with a domain. The path is doubled in the server, too."""
+    """Kubernetes' own, or a qualified name with a domain.
+
+    The path is doubled in the server, too.
+    """
     path = "spec.strategy.strategy"
     if "/" not in strategy:
         if strategy == OLDEST_EMULATION:

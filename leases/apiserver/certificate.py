@@ -1,7 +1,7 @@
 """A self-signed certificate, made with the standard library: kubectl sends a token over TLS only.
 
-ECDSA on P-256 with SHA-256 (FIPS 186-4), X.509 v3 in DER (RFC 5280). The key is used for TLS by OpenSSL; the
-arithmetic here signs once, when the certificate is made.
+ECDSA on P-256 with SHA-256 (FIPS 186-4), X.509 v3 in DER (RFC 5280). The key is used for TLS by
+OpenSSL; the arithmetic here signs once, when the certificate is made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Decoded JSON into the canonical form of a Go type: known fields only, in Go's order, zero values left out.
+"""Decoded JSON into the canonical form of a Go type: known fields only, in Go's order, zero values
+left out.
 
-Follows sigs.k8s.io/json: names are case sensitive, the first type error is kept and decoding goes on, an
-unreadable time ends it, a repeated name merges into what is there, unknown and repeated names are noted.
+Follows sigs.k8s.io/json: names are case sensitive, the first type error is kept and decoding goes
+on, an unreadable time ends it, a repeated name merges into what is there, unknown and repeated
+names are noted.
 """
 
 from __future__ import annotations
@@ -189,7 +191,9 @@ class Decoder:
 
 
 class UnstructuredDecoder(Decoder):
-    """Decodes as runtime.FromUnstructured does: other words, the first error ends it, whole floats are integers."""
+    """Decodes as runtime.FromUnstructured does: other words, the first error ends it, whole floats
+    are integers.
+    """
 
     def _struct(
         self,

@@ -1,4 +1,5 @@
-"""Deleting: preconditions, finalizers that hold an object back, and propagation policies that add them.
+"""Deleting: preconditions, finalizers that hold an object back, and propagation policies that add
+them.
 
 Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
 """

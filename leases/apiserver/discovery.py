@@ -1,4 +1,6 @@
-"""What is served, told to clients: /api, /apis, groups, versions, aggregated discovery, /version, health."""
+"""What is served, told to clients: /api, /apis, groups, versions, aggregated discovery, /version,
+health.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The errors the API answers with, as metav1.Status. Source of the words: apimachinery/pkg/api/errors."""
+"""The errors the API answers with, as metav1.Status.
+
+Source of the words: apimachinery/pkg/api/errors.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Sets of field paths: what an object has, how two differ, and FieldsV1 both ways.
 
-A path is a tuple of FieldsV1 elements: `f:name`, `k:{"uid":"..."}` for an item of a list with a key, `v:"..."` for
-an item of a set. Source: sigs.k8s.io/structured-merge-diff (typed/compare.go, tofieldset.go, fieldpath).
+A path is a tuple of FieldsV1 elements: `f:name`, `k:{"uid":"..."}` for an item of a list with a
+key, `v:"..."` for an item of a set. Source: sigs.k8s.io/structured-merge-diff (typed/compare.go,
+tofieldset.go, fieldpath).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The durable copy: one SQLite file, one writer thread, one fsync for all writes that wait (group commit)."""
+"""The durable copy: one SQLite file, one writer thread, one fsync for all writes that wait (group
+commit).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902) and merge patch (RFC 7386) with the habits of evanphx/json-patch v4.
 
-Its habits: `replace` of a missing member adds it, `add` without a value writes null, what stands before the
-first slash of a path is not looked at, indexes may be negative.
+Its habits: `replace` of a missing member adds it, `add` without a value writes null, what stands
+before the first slash of a path is not looked at, indexes may be negative.
 """
 
 from __future__ import annotations

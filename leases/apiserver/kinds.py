@@ -1,4 +1,6 @@
-"""The kinds that kube-apiserver's scheme knows: they make another error than kinds it has never heard of."""
+"""The kinds that kube-apiserver's scheme knows: they make another error than kinds it has never
+heard of.
+"""
 
 from __future__ import annotations
 

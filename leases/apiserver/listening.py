@@ -81,7 +81,9 @@ def tls_context(directory: Path) -> ssl.SSLContext:
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP, which also lets a handler cut its connection and answers methods it does not know."""
+    """uvicorn's HTTP, which also lets a handler cut its connection and answers methods it does not
+    know.
+    """
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

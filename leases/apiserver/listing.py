@@ -59,7 +59,10 @@ def parse_version(text: str) -> int:
 
 
 async def wait_for_version(store: Store, text: str) -> None:
-    """A read at "at least this version". Raises 500 for no number and 504 for one that does not come."""
+    """A read at "at least this version".
+
+    Raises 500 for no number and 504 for one that does not come.
+    """
     try:
         version = parse_version(text)
     except ValueError as error:

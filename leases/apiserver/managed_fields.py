@@ -76,7 +76,8 @@ def write_managed(managed: Managed, version: str) -> list[Object]:
 
 
 def current(live: Object | None, new: Object) -> Managed:
-    """The managed fields to go on from: those that the client sends when they can be read, else the live ones.
+    """The managed fields to go on from: those that the client sends when they can be read, else the
+    live ones.
 
     A single empty entry clears them.
     """
@@ -166,7 +167,9 @@ def without_times(entries: list[Object]) -> list[Object]:
 
 
 def keep_times_of_no_change(new: Object, old: Object) -> None:
-    """When nothing but times of managedFields differs, take the old ones: the write changes nothing."""
+    """When nothing but times of managedFields differs, take the old ones: the write changes
+    nothing.
+    """
     after = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
     if after is None or before is None or after == before:

@@ -1,4 +1,7 @@
-"""What may be a name, a label, a finalizer. Source: apimachinery/pkg/util/validation and api/validation/path."""
+"""What may be a name, a label, a finalizer.
+
+Source: apimachinery/pkg/util/validation and api/validation/path.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Namespaces, as far as Leases need them: four that always exist, and the end of the others.
 
-The namespace controller of a real cluster is played here: a deleted namespace takes its Leases with it and goes
-when it is empty. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
+The namespace controller of a real cluster is played here: a deleted namespace takes its Leases with
+it and goes when it is empty. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Object = dict[str, Any]
 
 
 def completed(obj: Object) -> Object:
-    """A namespace to be created, with what the server adds: its name as a label, finalizer and phase."""
+    """A namespace to be created, with what the server adds: its name as a label, finalizer and
+    phase.
+    """
     meta = dict(obj["metadata"])
     if name := meta.get("name"):
         meta["labels"] = dict(sorted({**meta.get("labels", {}), _NAME_LABEL: name}.items()))

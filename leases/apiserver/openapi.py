@@ -1,6 +1,7 @@
 """The OpenAPI documents, versions 2 and 3, made from the same types that bodies are decoded into.
 
-kubectl asks for version 3 to learn that the server validates fields; clients are generated from either.
+kubectl asks for version 3 to learn that the server validates fields; clients are generated from
+either.
 """
 
 from __future__ import annotations

@@ -240,7 +240,10 @@ def delete_options_of_query(query: Params) -> DeleteOptions:
 
 
 def delete_options_of_body(body: Any) -> DeleteOptions:
-    """From a decoded DeleteOptions. Unknown fields are nobody's business. Raises DecodeError and 422."""
+    """From a decoded DeleteOptions. Unknown fields are nobody's business.
+
+    Raises DecodeError and 422.
+    """
     found = Decoder().decode(body, schema.DELETE_OPTIONS)
     preconditions = found.get("preconditions", {})
     return _checked_delete(

@@ -1,4 +1,6 @@
-"""One HTTP request and its answer, on top of ASGI: headers, query parameters, the body within its limit."""
+"""One HTTP request and its answer, on top of ASGI: headers, query parameters, the body within its
+limit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a path means: RequestInfo for the authorizer, then the resource and the place in it for the handlers.
+"""What a path means: RequestInfo for the authorizer, then the resource and the place in it for the
+handlers.
 
 Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
 """
@@ -47,7 +48,10 @@ def split(path: str) -> list[str]:
 
 
 def access_of(request: Request) -> Access | None:
-    """What the authorizer is asked about, or None for a path that is no resource. Raises BadPath."""
+    """What the authorizer is asked about, or None for a path that is no resource.
+
+    Raises BadPath.
+    """
     parts = split(request.path)
     if len(parts) < 3 or parts[0] not in ("api", "apis"):
         return None

@@ -70,7 +70,10 @@ class Field:
 
 
 class Structure(Kind):
-    """A struct: fields in the order in which Go writes them. `atomic` ones are merged as a whole."""
+    """A struct: fields in the order in which Go writes them.
+
+    `atomic` ones are merged as a whole.
+    """
 
     def __init__(
         self, name: str, fields: dict[str, Field], *, version: str = "v1", atomic: bool = False

@@ -29,7 +29,8 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - translated, 
 class LeaseApiServer:
     """One embedded Lease API over the data directory `data`.
 
-    `port` 0 takes a free one. Runs in the event loop that calls `start`; HTTP and HTTPS on one port.
+    `port` 0 takes a free one. Runs in the event loop that calls `start`; HTTP and HTTPS on one
+    port.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class LeaseApiServer:
     async def start(self) -> None:
         """Bind the port, load the objects, serve.
 
-        Raises OSError when the port is taken or the data directory cannot be written, and sqlite3.Error.
+        Raises OSError when the port is taken or the data directory cannot be written, and
+        sqlite3.Error.
         """
         listener = listen(self._host, self._port)
         try:

@@ -1,7 +1,9 @@
-"""All objects in memory, their order, the window of past events, and optimistic writes through the journal.
+"""All objects in memory, their order, the window of past events, and optimistic writes through the
+journal.
 
-Single-threaded: everything here runs on the event loop, only the journal writes elsewhere. A write is
-visible, and told to watchers, once it is durable; a second write to the same object waits for the first.
+Single-threaded: everything here runs on the event loop, only the journal writes elsewhere. A write
+is visible, and told to watchers, once it is durable; a second write to the same object waits for
+the first.
 """
 
 from __future__ import annotations
@@ -139,7 +141,8 @@ class Store:
     async def write(
         self, resource: str, namespace: str, name: str, attempt: Attempt
     ) -> Version | None:
-        """Ask `attempt` what to make of the object as it is, and do it; what it raises goes through.
+        """Ask `attempt` what to make of the object as it is, and do it; what it raises goes
+        through.
 
         Answers the version that is stored then: the new one, the old one after a plan that changes
         nothing, None after a removal.

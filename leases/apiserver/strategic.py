@@ -1,4 +1,5 @@
-"""Strategic merge patch: maps merged, lists merged by key where their type says so, and the $ directives.
+"""Strategic merge patch: maps merged, lists merged by key where their type says so, and the $
+directives.
 
 Source: apimachinery/pkg/util/strategicpatch/patch.go.
 """
@@ -42,10 +43,7 @@ def _merge_map(original: Map, patch: Map, kind: schema.Kind | None) -> Map:
         name = key.removeprefix(_DELETE_ITEMS)
         if value is None:
             original.pop(name, None)
-        elif name not in original:
-            if not deletes:
-                original[name] = _without_directives(value)
-        elif type(original[name]) is not type(value):
+        elif name not in original or type(original[name]) is not type(value):
             if not deletes:
                 original[name] = _without_directives(value)
         elif isinstance(value, dict):

@@ -1,8 +1,10 @@
-"""Whether an object may be stored. Source: apimachinery/pkg/api/validation/objectmeta.go and
-pkg/apis/coordination/validation.
+"""Whether an object may be stored.
 
-The order of the errors, and how often one is told on an update, are those of the registry's BeforeCreate and
-BeforeUpdate: common checks of the metadata, then the update rules, then the resource's own.
+Source: apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/coordination/validation.
+
+The order of the errors, and how often one is told on an update, are those of the registry's
+BeforeCreate and BeforeUpdate: common checks of the metadata, then the update rules, then the
+resource's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Who watches: each event is encoded once for all, queued per watcher within a bound, and told in order."""
+"""Who watches: each event is encoded once for all, queued per watcher within a bound, and told in
+order.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Lines:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        spec = {name: "" for name in self._resource.schema.fields["spec"].kind.required}  # type: ignore[attr-defined]
+        spec = dict.fromkeys(self._resource.schema.fields["spec"].kind.required, "")  # type: ignore[attr-defined]
         obj = {
             "kind": self._resource.kind,
             "apiVersion": self._resource.api_version,

@@ -99,7 +99,10 @@ class Watches:
     def _begin(
         self, watcher: Watcher, options: ListOptions, since: int, resource: Resource
     ) -> Iterable[bytes]:
-        """What is told before anything new: all that exists, or what happened since. Sets `since`."""
+        """What is told before anything new: all that exists, or what happened since.
+
+        Sets `since`.
+        """
         store = self._store
         initial = options.initial_events
         if initial is None:

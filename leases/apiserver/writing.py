@@ -204,7 +204,10 @@ class Writer:
         return Written(stored.read(), created=found.created)
 
     def _updated(self, resource: Resource, new: Object, old: Object) -> Object:
-        """The new form of a stored object with what a client cannot change put back. Raises 409, 422, 500."""
+        """The new form of a stored object with what a client cannot change put back.
+
+        Raises 409, 422, 500.
+        """
         meta, before = dict(new["metadata"]), old["metadata"]
         _check_version(resource, meta, before)
         meta.pop("selfLink", None)

@@ -1,4 +1,5 @@
-"""YAML as sigs.k8s.io/yaml reads it: the first document, YAML 1.1 scalars, repeated keys told by line.
+"""YAML as sigs.k8s.io/yaml reads it: the first document, YAML 1.1 scalars, repeated keys told by
+line.
 
 The scanner is libyaml, of which the Go one is a port, so that even its messages are the same.
 """

@@ -1,7 +1,7 @@
 """Forgetting: changes older than the cut go, in small batches; audit rows never do.
 
-For each Lease the last change before the cut stays, unless it is its deletion: what came later begins
-with it.
+For each Lease the last change before the cut stays, unless it is its deletion: what came later
+begins with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BATCH = 500
 
 
 def prune_batch(before: datetime) -> int:
-    """Forget up to BATCH changes of before the cut; how many there were. Call it until it gives 0."""
+    """Forget up to BATCH changes of before the cut; how many they were. Call it until it is 0."""
     newer = Change.objects.filter(
         Q(at__gt=OuterRef("at")) | Q(at=OuterRef("at"), id__gt=OuterRef("id")),
         cluster=OuterRef("cluster"),

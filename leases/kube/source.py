@@ -1,7 +1,7 @@
 """What may be written as SOURCE on the command line, before anything is connected.
 
-`embedded`, `in-cluster`, `context:<kubeconfig context>` or `url:<http(s) base URL>`; a URL may carry
-a bearer token: `url:https://TOKEN@HOST`.
+`embedded`, `in-cluster`, `context:<kubeconfig context>` or `url:<http(s) base URL>`; a URL may
+carry a bearer token: `url:https://TOKEN@HOST`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SourceKind(StrEnum):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One SOURCE; `value` is the context or the URL, without the token, and empty for the others."""
+    """One SOURCE; `value` is the context or the URL without its token, else empty."""
 
     kind: SourceKind
     value: str = ""

@@ -1,7 +1,7 @@
 """metav1.MicroTime and metav1.Time: RFC 3339 with six digits of fraction, and with none.
 
-Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Reading follows Go's time.Parse
-for the two layouts, with its words for what is wrong, because clients see those words.
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Reading follows Go's
+time.Parse for the two layouts, with its words for what is wrong, because clients see those words.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _normal(text: str, *, micro: bool) -> str | None:
         except ValueError:
             pass  # the year 0, or a field out of range: the slow way tells which
         else:
-            zero = text.startswith(_ZERO) and not (micro and "000000Z" != text[20:])
+            zero = text.startswith(_ZERO) and not (micro and text[20:] != "000000Z")
             return None if zero else text
     return _Reading(text, micro=micro).normal()
 

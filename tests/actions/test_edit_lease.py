@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from leases.apiserver.serving import LeaseApiServer
 
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
+from leases.apiserver.serving import LeaseApiServer
 from leases.domain.edit import Edit, term_of
 from leases.domain.lease import ObjectName
 from leases.kube.connect import connect

@@ -1,4 +1,4 @@
-"""Who may see what: strangers sign in, guests are refused, a wall link reads the wall and nothing else."""
+"""Who may see what: strangers sign in, guests are refused, a wall link reads the wall alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edit form against a real Lease API: preview, confirm, conflict, and what the server refuses."""
+"""The edit form against a real Lease API: preview, confirm, conflict, refusals."""
 
 from __future__ import annotations
 

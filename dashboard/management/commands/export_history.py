@@ -1,4 +1,4 @@
-"""`export_history`: the changes of section "Changes" in README, oldest first, for other programs."""
+"""`export_history`: the changes of README's section of that name, oldest first, for programs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,10 @@ class Command(BaseCommand):
         parser.add_argument("--since", help="only from this time on, RFC 3339 with an offset")
         parser.add_argument("--format", choices=["ndjson", "csv"], default="ndjson")
 
-    def handle(
-        self,
-        *,
-        cluster: str | None,
-        since: str | None,
-        format: str,
-        **_options: Any,
-    ) -> None:
+    def handle(self, *, cluster: str | None, since: str | None, **options: Any) -> None:
         _check_cluster(cluster)
         found = export.changes(cluster, HistoryFilter(since=_moment(since)))
-        lines = export.ndjson(found) if format == "ndjson" else export.as_csv(found)
+        lines = export.ndjson(found) if options["format"] == "ndjson" else export.as_csv(found)
         try:
             for line in lines:
                 self.stdout.write(line, ending="")

@@ -22,6 +22,7 @@ from django.utils import timezone
 from dashboard import runtime
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
+from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
 from leases.kube.connect import connect
@@ -39,9 +40,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=_port, default=8000, help="port of the pages")
+        parser.add_argument("--port", type=parse_port, default=8000, help="port of the pages")
         parser.add_argument(
-            "--api-port", type=_port, help="port of the embedded Lease API (the pages' port + 1)"
+            "--api-port",
+            type=parse_port,
+            help="port of the embedded Lease API (the pages' port + 1)",
         )
         parser.add_argument(
             "--cluster",
@@ -106,7 +109,7 @@ class Command(BaseCommand):
             f"Wall         {origin}{url_of(wall, cluster=cluster)}",
         ]
         if embedded:
-            kubeconfig = _shown(data / "kubeconfig")
+            kubeconfig = shown_path(data / "kubeconfig")
             lines.append(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
         lines.append("Stop         Ctrl-C")
         self.stdout.write("\n".join(lines))
@@ -141,12 +144,6 @@ def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: Path | None) -
             raise CommandError(f"Cluster {spec.name}: {str(error).rstrip('.')}.") from error
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise ValueError(text)
-    return int(text)
-
-
 def _bind(host: str, port: int, option: str) -> socket.socket:
     """A listening socket, or one sentence about why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -178,8 +175,3 @@ def _first_admin() -> User:
         user.set_unusable_password()
         user.save()
     return user
-
-
-def _shown(path: Path) -> str:
-    """Relative where that is shorter to copy."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,100 @@
+"""`lease_api`: the embedded Lease API alone, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from dashboard.config import ConfigError, load
+from leases.apiserver.resources import CLE_GATE
+from leases.apiserver.serving import LeaseApiServer
+
+GATES = (CLE_GATE,)
+
+
+class Command(BaseCommand):
+    help = "Serve the embedded Lease API alone: kubectl and client-go can use it."
+    requires_system_checks = []
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.error = self._refuse  # type: ignore[method-assign]
+        return parser
+
+    def _refuse(self, message: str) -> NoReturn:
+        """Bad input gets one sentence and exit code 1."""
+        self.stderr.write(f"{message.rstrip('.')}.")
+        raise SystemExit(1)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=_port, default=8001, help="port, 0 for a free one")
+        parser.add_argument(
+            "--feature-gates",
+            type=_gates,
+            default=frozenset(),
+            metavar="GATE=true|false,...",
+            help=f"as kube-apiserver's; known: {', '.join(GATES)}",
+        )
+
+    def handle(
+        self, *, host: str, port: int, feature_gates: frozenset[str], **options: Any
+    ) -> None:
+        try:
+            data = load().data
+        except ConfigError as error:
+            raise CommandError(str(error)) from error
+        server = LeaseApiServer(data=data, host=host, port=port, feature_gates=feature_gates)
+        asyncio.run(self._serve(server, host, port))
+
+    async def _serve(self, server: LeaseApiServer, host: str, port: int) -> None:
+        try:
+            await server.start()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise CommandError(
+                f"Cannot serve on {host}:{port} ({reason}): choose another --port or --host."
+            ) from error
+        except sqlite3.Error as error:
+            raise CommandError(f"The database cannot be opened: {error}.") from error
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopping.set)
+        self.stdout.write(f"lease api    {server.url}")
+        kubeconfig = _shown(server.kubeconfig)
+        self.stdout.write(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
+        self.stdout.flush()
+        await stopping.wait()
+        await server.stop()
+
+
+def _shown(path: Path) -> str:
+    """Relative to where we are when that is shorter to read."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise ArgumentTypeError(f"{text!r} is no port: write a number from 0 to 65535")
+    return int(text)
+
+
+def _gates(text: str) -> frozenset[str]:
+    found = set()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in GATES:
+            raise ArgumentTypeError(f"{name!r} is no gate: write {', '.join(GATES)}")
+        if value.lower() not in ("true", "false"):
+            raise ArgumentTypeError(f"{part!r} is not clear: write {name}=true or {name}=false")
+        if value.lower() == "true":
+            found.add(name)
+    return frozenset(found)
