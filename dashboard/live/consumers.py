@@ -59,6 +59,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         """A socket that cannot be served is closed, so that the page notices and comes back."""
         try:
             await self.relay(channel)
+        except OSError:  # the browser went away in the middle of a frame
+            pass
         except Exception:
             logger.exception("A socket of %s failed", channel.store.cluster)
             await self.close(code=FAILED)

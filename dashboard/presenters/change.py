@@ -170,17 +170,17 @@ def _released(change: Change) -> list[Part]:
     return [_name(change), Part(" was released by "), _holder(change.previous_holder)]
 
 
-def _passed(change: Change) -> list[Part]:
-    before, after = _holder(change.previous_holder), _holder(change.holder)
-    return [_name(change), Part(" passed from "), before, Part(" to "), after]
-
-
 def _taken_over(change: Change) -> list[Part]:
-    return [*_passed(change), *_gap(change)]
+    before, after = _holder(change.previous_holder), _holder(change.holder)
+    return [
+        _name(change), Part(" was taken over by "), after, Part(" from "), before, *_gap(change),
+    ]  # fmt: skip
 
 
 def _replaced(change: Change) -> list[Part]:
-    return [*_passed(change), Part(" while the first still held it")]
+    before, after = _holder(change.previous_holder), _holder(change.holder)
+    told = [_name(change), Part(" passed to "), after, Part(": "), before]
+    return [*told, Part(" was replaced while it still held")]
 
 
 def _expired(change: Change) -> list[Part]:
@@ -192,14 +192,14 @@ def _expired(change: Change) -> list[Part]:
 
 def _recovered(change: Change) -> list[Part]:
     if change.kind is not Kind.HEARTBEAT:
-        said = [_name(change), Part(" was renewed again by "), _holder(change.holder)]
+        said = [_name(change), Part(" recovered: renewed again by "), _holder(change.holder)]
         return [*said, *_gap(change)]
     after = f", {age(change.gap_seconds)} after it expired" if change.gap_seconds else ""
-    return [Part("Heartbeat of "), _name(change), Part(f" is back{after}")]
+    return [Part("Heartbeat of "), _name(change), Part(f" recovered{after}")]
 
 
 def _restarted(change: Change) -> list[Part]:
-    said = [_name(change), Part(" was acquired anew by its holder "), _holder(change.holder)]
+    said = [_name(change), Part(" restarted: acquired anew by its holder "), _holder(change.holder)]
     return [*said, *_gap(change)]
 
 

@@ -7,6 +7,7 @@ from leases.apiserver.bodies import media_type_of, parse
 from leases.apiserver.discovery import AUTHORIZATION_GROUP, reviewed_access
 from leases.apiserver.errors import bad_request
 from leases.apiserver.negotiation import negotiate
+from leases.apiserver.protobuf import MEDIA_TYPE, read_review
 from leases.apiserver.request import Request
 from leases.wire.status import ApiError
 
@@ -14,8 +15,12 @@ from leases.wire.status import ApiError
 async def review(request: Request) -> None:
     """Answer what the asking user may do. Raises 400, 406 and 415."""
     output = negotiate(request.header(b"accept"))
+    data = await request.body()
     try:
-        body = parse(await request.body(), media_type_of(request)).value
+        if request.header(b"content-type").partition(";")[0].strip() == MEDIA_TYPE:
+            body = read_review(data)
+        else:
+            body = parse(data, media_type_of(request)).value
     except ValueError as error:
         raise bad_request(str(error)) from None
     if not isinstance(body, dict):

@@ -34,7 +34,7 @@ def said(change: ChangeType, **fields) -> str:
 def test_a_take_over_names_both_holders_and_the_gap():
     assert (
         said(ChangeType.TAKEN_OVER, previous_holder="cp-3", holder="cp-1", gap_seconds=12.4)
-        == "kube-scheduler passed from cp-3 to cp-1 after 12 s without a holder."
+        == "kube-scheduler was taken over by cp-1 from cp-3 after 12 s without a holder."
     )
 
 
@@ -48,7 +48,7 @@ def test_a_take_over_names_both_holders_and_the_gap():
         (
             ChangeType.REPLACED,
             {"previous_holder": "cp-1", "holder": "cp-2"},
-            "kube-scheduler passed from cp-1 to cp-2 while the first still held it.",
+            "kube-scheduler passed to cp-2: cp-1 was replaced while it still held.",
         ),
         (ChangeType.EXPIRED, {"holder": "cp-1"}, "kube-scheduler expired; last held by cp-1."),
         (
@@ -59,17 +59,17 @@ def test_a_take_over_names_both_holders_and_the_gap():
         (
             ChangeType.RECOVERED,
             {"holder": "cp-1", "gap_seconds": 3.0},
-            "kube-scheduler was renewed again by cp-1 after 3.0 s without a holder.",
+            "kube-scheduler recovered: renewed again by cp-1 after 3.0 s without a holder.",
         ),
         (
             ChangeType.RECOVERED,
             {"holder": "kube-scheduler", "kind": Kind.HEARTBEAT, "gap_seconds": 25.0},
-            "Heartbeat of kube-scheduler is back, 25 s after it expired.",
+            "Heartbeat of kube-scheduler recovered, 25 s after it expired.",
         ),
         (
             ChangeType.RESTARTED,
             {"holder": "cp-1"},
-            "kube-scheduler was acquired anew by its holder cp-1.",
+            "kube-scheduler restarted: acquired anew by its holder cp-1.",
         ),
         (
             ChangeType.RECONFIGURED,
@@ -91,6 +91,7 @@ def test_every_type_of_change_has_its_word_icon_and_sentence():
     for change in ChangeType:
         line = change_line(a_change(change, holder="cp-1", previous_holder="cp-2"), NOW)
         assert line.word == WORDS[change]
+        assert WORDS[change].lower() in line.sentence
         assert line.icon
         assert line.sentence.endswith(".")
 

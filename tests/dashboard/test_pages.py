@@ -184,7 +184,7 @@ def test_a_lease_has_its_seven_fields_its_changes_and_its_yaml(store, operator):
         "leaseTransitions", "strategy", "preferredHolder",
     ):  # fmt: skip
         assert f"<dt>{field}</dt>" in html
-    assert "passed from <code>cp-2</code> to <code>cp-1</code>" in html
+    assert "was taken over by <code>cp-1</code> from <code>cp-2</code>" in html
     assert '<span class="key">holderIdentity</span>: cp-1' in html
     assert "others may take it in" in html
 
