@@ -28,8 +28,8 @@ def read_applied(request: Request, data: bytes, resource: Resource, validation: 
     value = {} if loaded.value is None else loaded.value
     if not isinstance(value, dict):
         raise bad_request(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
-            f"{type_word(value)} into Go value of type map[string]interface {{}}"
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {type_word(value)} into Go value of type map[string]interface {{}}"
         )
     _check_type(value, resource)
     _check_fields(value, resource)
@@ -112,8 +112,8 @@ def _validate_items(items: list[Any], kind: schema.Listing, path: str, wrong: li
     for index, item in enumerate(items):
         if kind.key and not (isinstance(item, dict) and item.get(kind.key) is not None):
             wrong.append(
-                f"{path}: element {index}: associative list with keys has an element that omits key "
-                f'field "{kind.key}" (and doesn\'t have default value)'
+                f"{path}: element {index}: associative list with keys has an element that omits "
+                f'key field "{kind.key}" (and doesn\'t have default value)'
             )
             continue
         identity = item[kind.key] if kind.key else item
@@ -136,7 +136,8 @@ def _go_value(value: Any) -> str:
     if isinstance(value, str):
         shown = go_quote(value)
     elif isinstance(value, dict):
-        shown = f"map[string]interface {{}}{{{', '.join(f'{go_quote(k)}:{_go_plain(v)}' for k, v in value.items())}}}"
+        pairs = ", ".join(f"{go_quote(key)}:{_go_plain(item)}" for key, item in value.items())
+        shown = f"map[string]interface {{}}{{{pairs}}}"
     elif isinstance(value, list):
         shown = f"[]interface {{}}{{{', '.join(map(_go_plain, value))}}}"
     else:

@@ -20,7 +20,10 @@ from leases.apiserver.resources import Resource
 from leases.apiserver.yaml_input import YamlError, load_yaml
 
 _SUMMARY = 30
-_FIND_KIND = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_FIND_KIND = (
+    'struct { APIVersion string "json:"apiVersion,omitempty""; '
+    'Kind string "json:"kind,omitempty"" }'
+)
 
 
 class Parsed(msgspec.Struct):
@@ -121,7 +124,8 @@ def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
         raise ValueError(f"couldn't get version/kind; json parse error: {why}")
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str | None):
-            why = f"json: cannot unmarshal {type_word(value[name])} into Go struct field .{name} of type string"
+            word = type_word(value[name])
+            why = f"json: cannot unmarshal {word} into Go struct field .{name} of type string"
             raise ValueError(f"couldn't get version/kind; json parse error: {why}")
     version = value.get("apiVersion") or resource.api_version
     if version.count("/") > 1:

@@ -179,7 +179,7 @@ class Decoder:
         if not isinstance(item, list):
             self._wrong(where, type_word(item), kind)
             return None
-        found = []
+        found: list[Any] = []
         for index, element in enumerate(item):
             if isinstance(kind.item, schema.Structure):
                 found.append(self._struct(element, kind.item, None, f"{path}[{index}]", where))
@@ -208,6 +208,7 @@ class UnstructuredDecoder(Decoder):
         return super()._struct(value, kind, into, path, where)
 
     def _wrong(self, where: Where, word: str, kind: schema.Kind) -> None:
+        del where  # this decoder does not tell where
         if isinstance(kind, schema.Mapping | schema.Listing):
             shape = "map" if isinstance(kind, schema.Mapping) else "slice"
             reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
@@ -227,7 +228,8 @@ class UnstructuredDecoder(Decoder):
         if isinstance(item, float) and not item.is_integer():
             raise DecodeError(f"cannot convert float64 to {kind.name}")
         span = kind.high - kind.low + 1
-        return (int(item) - kind.low) % span + kind.low
+        wrapped: int = (int(item) - kind.low) % span + kind.low
+        return wrapped
 
     def _moment(self, item: Any, kind: schema.Moment, where: Where) -> str | None:
         if not isinstance(item, str):

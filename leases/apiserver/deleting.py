@@ -19,7 +19,7 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
 class Deleted:
-    """`held` is the object when finalizers keep it, else None; `uid` is that of what was deleted."""
+    """`held` is the object when finalizers keep it, else None; `uid` is that of the object."""
 
     __slots__ = ("held", "uid")
 

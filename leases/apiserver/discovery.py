@@ -66,7 +66,7 @@ class Discovery:
         return None
 
     def knows_group(self, path: str) -> bool:
-        """Whether the path lies in a group that is served: unknown ones in it are told by a Status."""
+        """Whether the path lies in a group that is served: there a Status says Not Found."""
         if path.startswith("/api/v1/"):
             return True
         parts = path.split("/")
@@ -150,7 +150,7 @@ def _aggregated(listed: Value) -> Value:
 
 
 def wants_aggregated(accept: str) -> bool | None:
-    """Whether /api or /apis is asked for as one document; None when only in a version not served."""
+    """Whether one document is asked for; None when only in a version that is not served."""
     refused = False
     for clause in parse_accept(accept):
         if clause.kind not in ("*", "application") or clause.subkind not in ("*", "json", "yaml"):

@@ -19,12 +19,11 @@ BODY_LIMIT = 3 * 1024 * 1024
 
 
 class Refused(ApiError):
-    """An error with something beside its Status: a continue token, or a text instead of the Status."""
+    """An error with a continue token in its Status."""
 
-    def __init__(self, status: Status, *, resume: str = "", text: str = "") -> None:
+    def __init__(self, status: Status, *, resume: str) -> None:
         super().__init__(status)
         self.resume = resume
-        self.text = text
 
 
 def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
@@ -72,7 +71,8 @@ def not_acceptable(message: str, details: StatusDetails | None = None) -> ApiErr
 
 
 def unsupported_body() -> ApiError:
-    message = f"the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+    unknown = "the body of the request was in an unknown format"
+    message = f"{unknown} - accepted media types include: {MEDIA_TYPES}"
     return failure(415, "UnsupportedMediaType", message)
 
 

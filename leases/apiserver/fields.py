@@ -128,7 +128,7 @@ def kind_of(kind: schema.Kind, element: str) -> schema.Kind:
 
 
 def applied_paths(value: Any, kind: schema.Kind) -> Paths:
-    """What an apply of this value owns: leaves, list items, and containers that are empty or null."""
+    """What an apply of this value owns: leaves, list items, empty or null containers."""
     found: Paths = set()
     _collect(value, kind, (), found)
     return found - _STRIPPED

@@ -1,4 +1,4 @@
-"""JSON as Go reads and writes it: repeated names and number texts are kept, errors in Go's words."""
+"""JSON as Go reads and writes it: repeated names and number texts kept, errors in Go's words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from leases.apiserver.goscan import JsonError, scan_error
+from leases.apiserver.goscan import JsonError as JsonError
+from leases.apiserver.goscan import scan_error
 
 _UNSAFE = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
 _ESCAPED = {
@@ -36,12 +37,8 @@ class Pairs(dict[str, Any]):
 class Number(float):
     """A number that is no plain integer; `text` is how it was written (1e1, 15.0)."""
 
-    text: str
-
-    def __new__(cls, text: str) -> Number:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

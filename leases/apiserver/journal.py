@@ -77,7 +77,7 @@ class Journal:
         return revision, rows
 
     def submit(self, rows: list[Row], done: Done) -> None:
-        """Queue rows that belong together; they are durable when `done` is called without an error."""
+        """Queue rows that belong together: durable when `done` is called without an error."""
         self._waiting.put((rows, done))
 
     def close(self) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 _META = {
-    "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent",
+    "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions",
+    "UpdateOptions", "WatchEvent",
 }  # fmt: skip
 _UNVERSIONED = {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"}
 _KINDS = {
     "v1": (
-        "Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume "
+        "Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node "
+        "PersistentVolume "
         "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service "
         "ServiceAccount"
     ),

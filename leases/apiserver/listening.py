@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import uvicorn
@@ -63,11 +63,11 @@ def _fits(certificate: Path, hosts: list[str], now: datetime) -> bool:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_verify_locations(certificate)
-        (found,) = context.get_ca_certs()
-        until = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(found["notAfter"])), UTC)
+        (found,) = cast("list[dict[str, Any]]", context.get_ca_certs())
+        until = datetime.fromtimestamp(ssl.cert_time_to_seconds(found["notAfter"]), UTC)
     except (OSError, ValueError, KeyError):
         return False
-    names = {str(name) for _, name in found.get("subjectAltName", ())}
+    names = {name for _, name in found.get("subjectAltName", ())}
     compact = {name.replace("0:0:0:0:0:0:0:1", "::1").lower() for name in names}
     return set(hosts) <= compact and now + _RENEW_BEFORE < until
 
@@ -94,7 +94,8 @@ class Protocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserInvalidMethodError:
-            # Every method that no route allows is answered alike, so one that the parser knows will do.
+            # All methods that no route allows are answered alike: one that the parser knows
+            # will do.
             self.parser = httptools.HttpRequestParser(self)
             super().data_received(b"TRACE " + data.partition(b" ")[2])
         except httptools.HttpParserUpgrade:
@@ -120,6 +121,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=SHUTDOWN,
             )
         )
+        self.ready = asyncio.Event()
         self._listener = listener
         self._tls = tls
         self._accepting: asyncio.Task[None] | None = None
@@ -130,11 +132,14 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        del sockets  # ours is the one given at the beginning
         self.servers = []
         self._accepting = asyncio.create_task(self._accept(), name="lease-api accepts")
         self.started = True
+        self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        del sockets
         waiting = [self._accepting, *self._welcoming]
         for task in waiting:
             if task is not None:
@@ -181,10 +186,10 @@ class Server(uvicorn.Server):
 
 async def _first_byte(connection: socket.socket) -> bytes:
     loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(connection, lambda: ready.done() or ready.set_result(None))
+    ready = asyncio.Event()
+    loop.add_reader(connection, ready.set)
     try:
-        await ready
+        await ready.wait()
     finally:
         loop.remove_reader(connection)
     return connection.recv(1, socket.MSG_PEEK)

@@ -29,11 +29,15 @@ from leases.apiserver.storage import Store
 FUTURE_WAIT = 3.0
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a version, no secret
 _TOO_OLD = "The resourceVersion for the provided list is too old."
-_TOKEN_TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
-    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
-    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+_PAGE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list "
+    "without the continue parameter, or use the continue token in this response to retrieve the "
+    "remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that "
+    "were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in "
+    "the list."
 )
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
@@ -117,7 +121,7 @@ def _continued(store: Store, resource: str, prefix: str, start: Start) -> tuple[
         return store.revision, store.versions(resource, prefix)
     if start.revision < store.floor:
         resume = encode_token(start.after, -1)
-        raise Refused(expired(_TOKEN_TOO_OLD).status, resume=resume)
+        raise Refused(expired(_PAGE_TOO_OLD).status, resume=resume)
     return start.revision, store.versions_at(resource, prefix, start.revision)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from functools import partial
 from typing import Any
 
 from leases.apiserver.deleting import delete
@@ -48,9 +49,7 @@ class Namespaces:
 
     async def ensure_system(self) -> None:
         for name in SYSTEM_NAMESPACES:
-            await self._store.write(
-                NAMESPACES.plural, "", name, lambda found, name=name: _new(found, name)
-            )
+            await self._store.write(NAMESPACES.plural, "", name, partial(_new, name))
 
     def check_takes_new(self, resource: Resource, namespace: str, name: str) -> None:
         """Raise 404 or 403 when the namespace takes no new objects."""
@@ -68,7 +67,8 @@ class Namespaces:
             field="metadata.namespace",
         )
         message = (
-            f'{subject} "{name}" is forbidden: unable to create new content in namespace {namespace} '
+            f'{subject} "{name}" is forbidden: unable to create new content in namespace '
+            f"{namespace} "
             "because it is being terminated"
         )
         raise forbidden(message, about(name, resource.plural, resource.group, causes=(cause,)))
@@ -148,7 +148,7 @@ def is_terminating(version: Version) -> bool:
     )
 
 
-def _new(existing: Version | None, name: str) -> Plan:
+def _new(name: str, existing: Version | None) -> Plan:
     if existing is not None:
         return Plan()
     created = now_text()

@@ -52,7 +52,8 @@ _VERBS: dict[str, tuple[str, str, dict[str, str], tuple[str, ...], bool]] = {
     "patch": ("patch", "patch", _WRITE_QUERY | {"force": "boolean"}, ("200", "201"), True),
 }
 _WORDS = {
-    "list": "list", "create": "create", "deletecollection": "delete", "get": "read", "update": "replace",
+    "list": "list", "create": "create", "deletecollection": "delete", "get": "read", "update": "
+    ""replace",
     "delete": "delete", "patch": "patch",
 }  # fmt: skip
 

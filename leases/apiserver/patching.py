@@ -130,7 +130,8 @@ class _Patch:
             if not isinstance(operation, dict):
                 word = type_word(operation)
                 raise bad_request(
-                    f"{before}json: cannot unmarshal {word} into Go value of type handlers.jsonPatchOp"
+                    f"{before}json: cannot unmarshal {word} into Go value of type "
+                    "handlers.jsonPatchOp"
                 )
             for name in ("op", "path", "from"):
                 if self._strict and not isinstance(operation.get(name, ""), str | None):

@@ -11,7 +11,15 @@ from typing import Any
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_RESOURCE = {1: "namespace", 2: "verb", 3: "group", 4: "version", 5: "resource", 6: "subresource", 7: "name"}
+_RESOURCE = {
+    1: "namespace",
+    2: "verb",
+    3: "group",
+    4: "version",
+    5: "resource",
+    6: "subresource",
+    7: "name",
+}
 _PATH = {1: "path", 2: "verb"}
 
 
@@ -33,7 +41,11 @@ def read_review(data: bytes) -> dict[str, Any]:
 
 def _texts(data: bytes, names: dict[int, str]) -> dict[str, str]:
     found = _messages(data)
-    return {name: found[number].decode("utf-8", "replace") for number, name in names.items() if found.get(number)}
+    return {
+        name: found[number].decode("utf-8", "replace")
+        for number, name in names.items()
+        if found.get(number)
+    }
 
 
 def _messages(data: bytes) -> dict[int, bytes]:

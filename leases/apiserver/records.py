@@ -35,7 +35,7 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One change. `current` is None for a deletion; `last` then is the last state at its revision."""
+    """One change. For a deletion `current` is None and `last` the last state at its revision."""
 
     resource: str
     revision: int

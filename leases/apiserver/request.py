@@ -96,7 +96,7 @@ class Request:
     def url(self) -> str:
         """Path and query as they were sent."""
         query = self.scope["query_string"].decode("latin-1")
-        path: str = self.scope["raw_path"].decode("latin-1")
+        path = str(self.scope["raw_path"].decode("latin-1"))
         return f"{path}?{query}" if query else path
 
     def warn(self, text: str) -> None:

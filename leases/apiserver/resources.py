@@ -71,8 +71,10 @@ _NAME = Column(
 )
 _AGE = Column(
     "Age",
-    "CreationTimestamp is a timestamp representing the server time when this object was created. It "
-    "is not guaranteed to be set in happens-before order across separate operations. Clients may not "
+    "CreationTimestamp is a timestamp representing the server time when this object was created. "
+    "It "
+    "is not guaranteed to be set in happens-before order across separate operations. Clients may "
+    "not "
     "set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. "
     "Read-only. Null for lists. More info: "
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
@@ -80,7 +82,8 @@ _AGE = Column(
 _HOLDER = Column(
     "Holder",
     "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader "
-    "Election is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name "
+    "Election is used, the holder identity must be equal to the elected "
+    "LeaseCandidate.metadata.name "
     "field.",
     cell=_spec("holderIdentity"),
 )
@@ -107,8 +110,10 @@ CANDIDATES = Resource(
         _NAME,
         Column(
             "LeaseName",
-            "LeaseName is the name of the lease for which this candidate is contending. The limits on "
-            "this field are the same as on Lease.name. Multiple lease candidates may reference the same "
+            "LeaseName is the name of the lease for which this candidate is contending. The "
+            "limits on "
+            "this field are the same as on Lease.name. Multiple lease candidates may reference "
+            "the same "
             "Lease.name. This field is immutable.",
             cell=_spec("leaseName"),
         ),
@@ -118,7 +123,9 @@ CANDIDATES = Resource(
     ),
     name_errors=config_key_errors,
     storage_hash="lvME0iHWE20=",
-    warning="coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+",
+    warning=(
+        "coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+"
+    ),
 )
 NAMESPACES = Resource(
     plural="namespaces",

@@ -29,7 +29,7 @@ def parse_labels(text: str) -> list[Matcher]:
     return _LabelParser(text).parse()
 
 
-def _tokens(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     found, at = [], 0
     while at < len(text):
         if text[at] in " \t\r\n":
@@ -49,29 +49,29 @@ def _tokens(text: str) -> list[str]:
 
 class _LabelParser:
     def __init__(self, text: str) -> None:
-        self.tokens = _tokens(text)
+        self.words = _words(text)
         self.at = 0
 
     def _peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else _END
+        return self.words[self.at] if self.at < len(self.words) else _END
 
     def _take(self) -> str:
-        token = self._peek()
+        word = self._peek()
         self.at += 1
-        return token
+        return word
 
     @staticmethod
-    def _names(token: str) -> bool:
-        return token != _END and token not in _SYMBOLS
+    def _names(word: str) -> bool:
+        return word != _END and word not in _SYMBOLS
 
     def parse(self) -> list[Matcher]:
         found: list[Matcher] = []
         while True:
-            token = self._peek()
-            if token == _END:
+            word = self._peek()
+            if word == _END:
                 return found
-            if not self._names(token) and token != "!":
-                raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
+            if not self._names(word) and word != "!":
+                raise SelectorError(f"found '{word}', expected: !, identifier, or 'end of string'")
             try:
                 found.append(self._requirement())
             except SelectorError as error:
@@ -86,42 +86,40 @@ class _LabelParser:
                 raise SelectorError(f"found '{following}', expected: identifier after ','")
 
     def _requirement(self) -> Matcher:
-        token = self._take()
-        absent = token == "!"
+        word = self._take()
+        absent = word == "!"
         if absent:
-            token = self._take()
-        if not self._names(token):
-            raise SelectorError(f"found '{token}', expected: identifier")
-        if wrong := qualified_name_errors(token):
-            raise SelectorError(_invalid("<nil>", token, "; ".join(wrong)))
+            word = self._take()
+        if not self._names(word):
+            raise SelectorError(f"found '{word}', expected: identifier")
+        if wrong := qualified_name_errors(word):
+            raise SelectorError(_invalid("<nil>", word, "; ".join(wrong)))
         if self._peek() in (_END, ","):
-            return (
-                (lambda labels: token not in labels) if absent else lambda labels: token in labels
-            )
+            return (lambda labels: word not in labels) if absent else lambda labels: word in labels
         operator = self._take()
         if operator not in _OPERATORS:
             raise SelectorError(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
         values = self._values() if operator in ("in", "notin") else self._value()
-        return _matcher(token, operator, values)
+        return _matcher(word, operator, values)
 
     def _value(self) -> set[str]:
         if self._peek() in (_END, ","):
             return {""}
-        token = self._take()
-        if not self._names(token):
-            raise SelectorError(f"found '{token}', expected: identifier")
-        return {token}
+        word = self._take()
+        if not self._names(word):
+            raise SelectorError(f"found '{word}', expected: identifier")
+        return {word}
 
     def _values(self) -> set[str]:
-        token = self._take()
-        if token != "(":
-            raise SelectorError(f"found '{token}' expected: '('")
-        token = self._peek()
-        if token == ")":
+        word = self._take()
+        if word != "(":
+            raise SelectorError(f"found '{word}' expected: '('")
+        word = self._peek()
+        if word == ")":
             self._take()
             return {""}
-        if not self._names(token) and token != ",":
-            raise SelectorError(f"found '{token}', expected: ',', ')' or identifier")
+        if not self._names(word) and word != ",":
+            raise SelectorError(f"found '{word}', expected: ',', ')' or identifier")
         found = self._listed()
         self._take()
         return found
@@ -129,15 +127,15 @@ class _LabelParser:
     def _listed(self) -> set[str]:
         found: set[str] = set()
         while True:
-            token = self._take()
-            if self._names(token):
-                found.add(token)
+            word = self._take()
+            if self._names(word):
+                found.add(word)
                 following = self._peek()
                 if following == ")":
                     return found
                 if following != ",":
                     raise SelectorError(f"found '{following}', expected: ',' or ')'")
-            elif token == ",":
+            elif word == ",":
                 following = self._peek()
                 if not found or following in (")", ","):
                     found.add("")
@@ -146,7 +144,7 @@ class _LabelParser:
                 if following == ",":
                     self._take()
             else:
-                raise SelectorError(f"found '{token}', expected: ',', or identifier")
+                raise SelectorError(f"found '{word}', expected: ',', or identifier")
 
 
 def _invalid(path: str, value: str, detail: str) -> str:

@@ -88,10 +88,7 @@ class LeaseApiServer:
     async def _serve(self, app: App, listener: socket.socket) -> None:
         self._server = Server(app, listener, tls_context(self._data))
         self._serving = asyncio.create_task(self._server.serve(), name="lease-api")
-        while not self._server.started and not self._serving.done():
-            await asyncio.sleep(0)
-        if self._serving.done():
-            await self._serving
+        await self._server.ready.wait()
 
     async def _build(self) -> App:
         resources = served(self._gates)

@@ -40,8 +40,13 @@ class Plan:
 Attempt = Callable[[Version | None], Plan]
 
 
+def _unheard(event: Event) -> None:
+    """Where events go as long as nobody publishes them."""
+    del event
+
+
 class Store:
-    """`revision` is the last one that is durable; `floor` the oldest from which a watch can resume."""
+    """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
 
     def __init__(self, directory: Path) -> None:
         self._journal = Journal(directory / FILE_NAME)
@@ -54,7 +59,7 @@ class Store:
         self._advanced = asyncio.Event()
         self.revision = 0
         self.floor = 0
-        self.publish: Callable[[Event], None] = lambda event: None
+        self.publish: Callable[[Event], None] = _unheard
 
     async def open(self) -> None:
         """Load everything. Raises sqlite3.Error."""
@@ -65,7 +70,7 @@ class Store:
             self._order[resource] = sorted(
                 version.key for (kind, _, _), version in self._objects.items() if kind == resource
             )
-        # The very first revision is 2: a resourceVersion of 1 is never one that can be resumed from.
+        # The very first revision is 2: from a resourceVersion of 1 nothing can be resumed.
         self.revision = self.floor = self._assigned = max(revision, 1)
 
     async def close(self) -> None:
@@ -129,7 +134,7 @@ class Store:
         return waiting or bool(self.keys(resource, f"{namespace}/"))
 
     async def reached(self, revision: int, *, within: float) -> bool:
-        """Wait until the store has reached a revision; False when it has not in that many seconds."""
+        """Wait until the store has reached a revision; False after that many seconds."""
         try:
             async with asyncio.timeout(within):
                 while self.revision < revision:

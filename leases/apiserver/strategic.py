@@ -121,7 +121,8 @@ def _check_order(given: list[Any], order: list[Any], merge_key: str) -> None:
         identity = _identity(item, merge_key)
         if identity not in places[at:]:
             raise StrategicError(
-                f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder list:\n"
+                f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder "
+                "list:\n"
                 f"{go_text(order)}\n"
             )
         at = places.index(identity, at)
@@ -190,7 +191,7 @@ def _special_items(
 
 
 def _ordered(merged: list[Any], order: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """What the patch names in its order, the rest in the old one; new items come before old ones."""
+    """What the patch names in its order, the rest in the old one; new items come first."""
     wanted = [_identity(item, merge_key) for item in order]
     old = [_identity(item, merge_key) for item in before]
     named = [item for item in merged if _identity(item, merge_key) in wanted]

@@ -82,7 +82,7 @@ def table(
     *,
     columns: bool = True,
 ) -> Object:
-    """meta.k8s.io Table. Without `columns` the definitions are null, as in later events of a watch."""
+    """A Table. Without `columns` the definitions are null, as in later events of a watch."""
     check_include(include)
     now = datetime.now(UTC)
     definitions = [

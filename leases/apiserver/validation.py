@@ -22,7 +22,8 @@ Object = dict[str, Any]
 _ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _IMMUTABLE = (
-    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "
+    ""deletionGracePeriodSeconds",
 )  # fmt: skip
 
 
@@ -53,11 +54,9 @@ def metadata_errors(
 ) -> list[StatusCause]:
     wrong: list[StatusCause] = []
     if base := meta.get("generateName", ""):
-        for text in name_errors(base, prefix=True):
-            wrong.append(bad_value("metadata.generateName", go_quote(base), text))
+        wrong += _bad("metadata.generateName", base, name_errors(base, prefix=True))
     if name := meta.get("name", ""):
-        for text in name_errors(name):
-            wrong.append(bad_value("metadata.name", go_quote(name), text))
+        wrong += _bad("metadata.name", name, name_errors(name))
     else:
         wrong.append(required("metadata.name", "name or generateName is required"))
     if not namespaced and meta.get("namespace"):
@@ -79,20 +78,21 @@ def _common_errors(meta: Object) -> list[StatusCause]:
 
 
 def _label_errors(labels: dict[str, str]) -> list[StatusCause]:
-    wrong = []
+    wrong: list[StatusCause] = []
     for key, value in labels.items():
-        for text in qualified_name_errors(key):
-            wrong.append(bad_value("metadata.labels", go_quote(key), text))
-        for text in label_value_errors(value):
-            wrong.append(bad_value("metadata.labels", go_quote(value), text))
+        wrong += _bad("metadata.labels", key, qualified_name_errors(key))
+        wrong += _bad("metadata.labels", value, label_value_errors(value))
     return wrong
 
 
+def _bad(field: str, value: str, texts: list[str]) -> list[StatusCause]:
+    return [bad_value(field, go_quote(value), text) for text in texts]
+
+
 def _annotation_errors(annotations: dict[str, str]) -> list[StatusCause]:
-    wrong = []
+    wrong: list[StatusCause] = []
     for key in annotations:
-        for text in qualified_name_errors(key.lower()):
-            wrong.append(bad_value("metadata.annotations", go_quote(key), text))
+        wrong += _bad("metadata.annotations", key, qualified_name_errors(key.lower()))
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
         message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
@@ -111,9 +111,8 @@ def _owner_errors(owners: list[Object]) -> list[StatusCause]:
         if not version:
             text = go_quote(owner["apiVersion"])
             wrong.append(bad_value(f"{path}.apiVersion", text, "version must not be empty"))
-        for name in ("kind", "name", "uid"):
-            if not owner[name]:
-                wrong.append(bad_value(f"{path}.{name}", '""', "must not be empty"))
+        missing = [name for name in ("kind", "name", "uid") if not owner[name]]
+        wrong += [bad_value(f"{path}.{name}", '""', "must not be empty") for name in missing]
         if (group, version, owner["kind"]) == ("", "v1", "Event"):
             shown = dumps(owner).decode()
             detail = "/v1, Kind=Event is disallowed from being an owner"
@@ -142,10 +141,9 @@ def _group_version(text: str) -> tuple[str, str]:
 
 
 def _finalizer_errors(finalizers: list[str]) -> list[StatusCause]:
-    wrong = []
+    wrong: list[StatusCause] = []
     for name in finalizers:
-        for text in qualified_name_errors(name):
-            wrong.append(bad_value("metadata.finalizers", go_quote(name), text))
+        wrong += _bad("metadata.finalizers", name, qualified_name_errors(name))
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
         wrong.append(bad_value("metadata.finalizers", dumps(finalizers).decode(), detail))
@@ -164,11 +162,11 @@ def metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
                 f"found new finalizers []string{{{listed}}}"
             )
             wrong.append(not_allowed("metadata.finalizers", detail))
-    for name in _IMMUTABLE:
-        if meta.get(name) != old.get(name):
-            wrong.append(
-                bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable")
-            )
+    changed = [name for name in _IMMUTABLE if meta.get(name) != old.get(name)]
+    wrong += [
+        bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable")
+        for name in changed
+    ]
     return wrong + _common_errors(meta)
 
 

@@ -102,7 +102,7 @@ class Watcher:
             self.on_overflow()
 
     def _seen(self, event: Event) -> tuple[str, Version] | None:
-        """The event as the selector lets it through: starting to match is ADDED, stopping DELETED."""
+        """The event through the selector: starting to match is ADDED, stopping DELETED."""
         current, previous = event.current, event.previous
         selects = self.selector.selects
         before = previous is not None and selects(
@@ -118,7 +118,7 @@ class Watcher:
         return None
 
     def mark(self, revision: int, now: float) -> None:
-        """Tell how far the watch has come, when a bookmark is due and there is something to tell."""
+        """Tell how far the watch has come, when that is due and news."""
         if self.bookmark is None or self.next_bookmark is None or self.ended:
             return
         near_end = now >= self.deadline - BOOKMARK_BEFORE_END

@@ -31,8 +31,10 @@ Object = dict[str, Any]
 _NAME_TRIES = 8
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _DUPLICATE_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
-    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
+    "1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) "
+    "observed: "
 )
 _FOREIGN_NAMESPACE = (
     "the namespace of the provided object does not match the namespace sent on the request"
@@ -72,7 +74,8 @@ def check_name(obj: Object, name: str) -> None:
     given = obj["metadata"].get("name", "")
     if not given:
         raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({name} based on URL) was undeterminable: name must be "
+            "provided"
         )
     if given != name:
         raise bad_request(
@@ -257,7 +260,8 @@ def _foreign_uid(
     key = "/".join(part for part in ("/registry", resource.plural, namespace, name) if part)
     found = existing.uid if existing else ""
     why = (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        "AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
     )
     return conflict(resource.plural, name, why, resource.group)

@@ -24,7 +24,6 @@ _BOOLS = {
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _INTEGER = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-_TAGS = "tag:yaml.org,2002:"
 
 
 class YamlError(ValueError):
@@ -74,9 +73,9 @@ def _value(node: yaml.Node, duplicates: list[str]) -> Any:
         return found
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, duplicates) for item in node.value]
-    if node.tag == f"{_TAGS}str" and node.style not in (None, ""):
-        return node.value
-    return _scalar(node.value)
+    text = str(node.value)
+    quoted = isinstance(node, yaml.ScalarNode) and bool(node.style)
+    return text if quoted else _scalar(text)
 
 
 def _key(value: Any) -> str:

@@ -152,7 +152,7 @@ def _digit(text: str, index: int) -> bool:
 
 def _quoted(text: str) -> str:
     """As Go's time package quotes: bytes outside printable ASCII as \\x hex."""
-    out = []
+    out: list[str] = []
     for char in text:
         if char < " " or char > "~":
             out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))

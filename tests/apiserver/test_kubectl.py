@@ -85,7 +85,9 @@ def test_server_side_apply_takes_over_from_client_side_apply(demo: Kubectl) -> N
     changed = MANIFEST.replace("holderIdentity: me", "holderIdentity: you")
     done = demo.run("apply", "--server-side", "-f", "-", stdin=changed)
     assert "serverside-applied" in done
-    managers = demo.run("get", "lease", "demo", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    managers = demo.run(
+        "get", "lease", "demo", "-o", "jsonpath={.metadata.managedFields[*].manager}"
+    )
     assert "kubectl" in managers.split()
 
 

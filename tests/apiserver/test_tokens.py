@@ -28,7 +28,9 @@ def status(api: Process, token: str | None, method: str = "GET", path: str = LEA
 def test_a_token_works_at_once_until_it_is_revoked(api: Process) -> None:
     value = "a-good-long-value"
     assert status(api, value) == 401
-    made = manage(api.data, "lease_tokens", "create", "--name", "r", "--role", "read", "--token", value)
+    made = manage(
+        api.data, "lease_tokens", "create", "--name", "r", "--role", "read", "--token", value
+    )
     assert made.returncode == 0, made.stderr
     assert status(api, value) == 200
     assert status(api, value, "POST") == 403
