@@ -39,6 +39,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     feed_seq, newest = recent_changes(cluster, TICKER)
     heard = store.connection.heard_at or store.connection.since
     context: dict[str, Any] = {
+        "blank": not request.cluster.synced and not request.cluster.lease_count,
         "lines": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
         "last_heard": heard.timestamp(),

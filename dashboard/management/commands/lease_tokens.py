@@ -39,7 +39,7 @@ class Command(BaseCommand):
         revoke = verbs.add_parser("revoke", help="refuse a token from now on")
         revoke.add_argument("name", help="the name it was created with")
         for each in (create, revoke):
-            each.error = self._refuse
+            each.error = self._refuse  # type: ignore[method-assign]
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:
