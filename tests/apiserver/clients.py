@@ -1,4 +1,4 @@
-"""The embedded Lease API as a process of its own or in the test's loop, and a small client for it."""
+"""The embedded Lease API as a process of its own, and a small client for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 from leases.apiserver.auth import Tokens
@@ -37,7 +37,7 @@ class Process:
         self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
-    def start(self) -> Process:
+    def start(self) -> Self:
         make_tokens(self.data)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -64,7 +64,7 @@ class Process:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=10)
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

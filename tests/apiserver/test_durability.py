@@ -1,4 +1,6 @@
-"""Nothing that was acknowledged is lost, and no resourceVersion is given twice, whatever ends the process."""
+"""Nothing that was acknowledged is lost, and no resourceVersion is given twice, whatever ends the
+process.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ WRITERS = 4
 
 
 class Writer(threading.Thread):
-    """Renews one Lease as fast as it can until the server is gone; remembers what was acknowledged."""
+    """Renews one Lease until the server is gone; remembers what was acknowledged."""
 
     def __init__(self, url: str, name: str, versions: set[int]) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""kubectl, with the kubeconfig as written, does with the embedded API what it does with a real one."""
+"""kubectl, with the kubeconfig as written, can do what it does with a real API server."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def test_watch_tells_what_happens(demo: Kubectl) -> None:
 
 def test_can_i_and_namespaces(kubectl: Kubectl) -> None:
     assert kubectl.run("auth", "can-i", "create", "leases").strip() == "yes"
-    kubectl.run("create", "namespace", "extra")
+    extra = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extra"}}
+    kubectl.run("create", "-f", "-", stdin=json.dumps(extra))
     assert "Active" in kubectl.run("get", "namespace", "extra")
     kubectl.run("delete", "namespace", "extra", "--timeout=30s")
     assert "not found" in kubectl.run("get", "namespace", "extra", check=False)

@@ -22,7 +22,7 @@ class LeaseApi:
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         self.url = cluster["server"]
         self._trust = ssl.create_default_context(cadata=authority)
-        self._token = config["users"][0]["user"]["token"]
+        self.token = config["users"][0]["user"]["token"]
 
     def send(
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
@@ -31,7 +31,7 @@ class LeaseApi:
             self.url + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": kind},
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": kind},
         )
         with urllib.request.urlopen(request, timeout=10, context=self._trust) as answer:
             item: dict[str, Any] = json.load(answer)

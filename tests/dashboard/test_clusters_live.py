@@ -48,20 +48,19 @@ def history(data: Path, cluster: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def connection(server: Server, browser, cluster: str) -> str:
+def leases_page(server: Server, browser, cluster: str) -> str:
     with browser.open(f"{server.url}/c/{cluster}/leases/", timeout=10) as answer:
         return answer.read().decode()
 
 
 def test_each_cluster_shows_its_own_and_one_that_stops_is_stale_alone(tmp_path):
-    with lease_api(tmp_path / "b") as (process, _url):
-        config = context_file(tmp_path / "kubeconfig-b", tmp_path / "b" / "kubeconfig")
-        LeaseApi(config).create("only-in-b", holder="b-1")
+    with lease_api(tmp_path / "b") as (process, url):
+        other = LeaseApi(tmp_path / "b" / "kubeconfig")
+        other.create("only-in-b", holder="b-1")
+        source = url.replace("://", f"://{other.token}@")
         with serving(
-            tmp_path / "a",
-            "--no-demo", "--cluster", "a=embedded", "--cluster", "b=context:leaseboard",
-            KUBECONFIG=str(config),
-        ) as server:  # fmt: skip
+            tmp_path / "a", "--no-demo", "--cluster", "a=embedded", "--cluster", f"b=url:{source}"
+        ) as server:
             server.wait_synced()
             LeaseApi(server.kubeconfig).create("only-in-a", holder="a-1")
             browser = signed_in(server)
@@ -70,11 +69,11 @@ def test_each_cluster_shows_its_own_and_one_that_stops_is_stale_alone(tmp_path):
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=15)
             wait_for(
-                lambda: 'data-live="stale"' in connection(server, browser, "b"),
-                what="b to be stale",
+                lambda: 'data-live="stale"' in leases_page(server, browser, "b"), what="b stale"
             )
-            assert 'data-live="live"' in connection(server, browser, "a")
+            assert 'data-live="live"' in leases_page(server, browser, "a")
             assert list(rows(browser, server, "b")) == ["default/only-in-b"]
+            assert other.token not in server.text
 
 
 def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path):
@@ -124,7 +123,7 @@ def test_an_api_that_nobody_answers_or_that_refuses_is_told_and_the_pages_stay_u
         ) as server:  # fmt: skip
             browser = signed_in(server)
             page = wait_for(
-                lambda: text if "refused" in (text := connection(server, browser, "shut")) else "",
+                lambda: text if "refused" in (text := leases_page(server, browser, "shut")) else "",
                 what="the refusing cluster to be shown as such",
             )
             assert 'data-live="refused"' in page
