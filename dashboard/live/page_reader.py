@@ -7,6 +7,8 @@ from collections import deque
 from datetime import datetime
 from typing import Any, Protocol
 
+import msgspec
+
 from dashboard import rendering
 from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
 from leases.domain.change import Change
@@ -22,6 +24,7 @@ class ChannelView(Protocol):
 
     store: Store
     seq: int
+    first_seq: int
     events_per_second: float
 
     @property
@@ -82,6 +85,7 @@ class PageReader:
         self._counts: Counts = {}
         self._spoke_at: datetime | None = None
         self._urgent = True
+        self._answers_show = False
         self.wake = asyncio.Event()
 
     def show(self, wanted: Show) -> None:
@@ -92,8 +96,12 @@ class PageReader:
             if part in rendering.PARTS
         }
         self._unsent = {(part, key) for part, keys in self._sent.items() for key in keys}
-        if wanted.feed is not None and wanted.feed > self._channel.seq:
-            self._refetch = True
+        self._answers_show = True
+        if wanted.feed is not None and not (
+            self._channel.first_seq <= wanted.feed <= self._channel.seq
+        ):
+            self._refetch = True  # the page is from before a restart of ours
+            wanted = msgspec.structs.replace(wanted, feed=self._channel.seq)
         self._feed = wanted.feed
         self._elsewhere.clear()
         self._told_elsewhere = 0
@@ -101,14 +109,24 @@ class PageReader:
         self.wake.set()
 
     def notice(self, update: Update) -> None:
-        """Something looks different somewhere; at once, where it matters to this page."""
-        shown = self._sent.get("row")
-        if shown is not None:
-            self._elsewhere.update(key for key in update.redraw if key not in shown)
+        """Something looks different somewhere: told at once where this page shows it.
+
+        The rest, counts among it, comes with the publisher's next tick.
+        """
+        rows = self._sent.get("row")
+        if rows is not None:
+            self._elsewhere.update(key for key in update.redraw if key not in rows)
         if update.listed:
             self._refetch = True
-        self._urgent = True
-        self.wake.set()
+        if self._shows(update):
+            self._urgent = True
+            self.wake.set()
+
+    def _shows(self, update: Update) -> bool:
+        if update.listed or update.connection or (update.changes and self._feed is not None):
+            return True
+        moved = (*update.redraw, *update.removed)
+        return any(key in shown for shown in self._sent.values() for key in moved)
 
     def frame(self, now: datetime) -> dict[str, Any] | None:
         """What the page lacks, or None when it lacks nothing and has heard from us lately."""
@@ -118,6 +136,9 @@ class PageReader:
             return None
         self._urgent = False
         self._spoke_at = now
+        if self._answers_show:
+            frame["shown"] = True
+            self._answers_show = False
         frame["now"] = now.timestamp()
         frame["seq"] = self._channel.seq
         frame["connection"] = connection_item(

@@ -51,7 +51,7 @@ class Channel:
     def __init__(self, store: Store) -> None:
         self.store = store
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
-        self.seq = int(time.time() * 1000)
+        self.seq = self.first_seq = int(time.time() * 1000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
         self.feeds: set[FeedReader] = set()

@@ -5,12 +5,14 @@ import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";
 import { startPause } from "leaseboard/feed";
+import { afterDrawing } from "leaseboard/regions";
 
 for (const control of document.querySelectorAll("[data-js]")) control.hidden = false;
 scan();
 startPause();
 const url = document.body.dataset.liveUrl;
 const live = url && startLive(url, showConnection);
+afterDrawing(() => live?.show()); // what was drawn may be older than what was sent meanwhile
 document.addEventListener("htmx:afterSettle", ({ target }) => {
   scan(target);
   live?.show();

@@ -44,7 +44,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.elsewhere) offer(frame.elsewhere);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
-    if (frame.counts || frame.html?.row) refetch("counts");
+    if (frame.counts || (frame.html?.row && !frame.shown)) refetch("counts");
     if (frame.refetch) refetch("all");
     report();
     if (frame.html || frame.gone) drawn();

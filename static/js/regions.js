@@ -42,6 +42,7 @@ function place(ids, html) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (!old || !fresh) continue;
     old.replaceChildren(...fresh.childNodes);
+    if (fresh.dataset.feed) old.dataset.feed = fresh.dataset.feed;
     for (const control of old.querySelectorAll("[data-js]")) control.hidden = false;
     scan(old);
   }

@@ -15,8 +15,10 @@ from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.wire.events import Applied, Deleted, Listed
 from tests.dashboard.conftest import KEY, a_lease
+from tests.history.factory import a_change
 
 NOW = datetime.now(UTC)
+CHANGE = a_change()
 OTHER = ObjectName("kube-system", "other")
 
 
@@ -109,8 +111,12 @@ def test_feed_lines_come_once_and_those_missed_while_away_come_too(page, channel
 
 
 def test_a_page_from_before_a_restart_is_told_to_fetch_again(page, channel):
-    page.show(Show({}, feed=channel.seq + 1000))
-    assert page.frame(NOW)["refetch"] is True
+    channel.recent.append((channel.seq, CHANGE))
+    for number in (channel.seq + 1000, channel.first_seq - 1000):
+        page.show(Show({}, feed=number))
+        frame = page.frame(NOW)
+        assert frame["refetch"] is True
+        assert "feed" not in frame
 
 
 def test_a_page_that_missed_more_than_is_kept_is_told_to_fetch_again(page, channel):

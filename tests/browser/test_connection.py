@@ -1,0 +1,82 @@
+"""A page whose server dies says so, and when the server is back it is in step: nothing lost or repeated."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import ROOT, Server, environment, free_port, get, wait_for
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[LeaseApi]:
+    """A Lease API that outlives the dashboard."""
+    data = tmp_path / "api"
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "lease_api", "--port", str(port)],
+        cwd=ROOT,
+        env=environment(data),
+        stdout=subprocess.DEVNULL,
+    )
+    wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
+    yield LeaseApi(data / "kubeconfig")
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=15)
+
+
+def start(tmp_path: Path, api: LeaseApi, port: int | None = None) -> Server:
+    address = api.url.replace("https://", f"http://{api.token}@")
+    server = Server(tmp_path / "data", "--cluster", f"c=url:{address}", port=port)
+    server.wait_synced()
+    return server
+
+
+def pill(page: Page) -> str:
+    return page.locator("[data-live-pill]").inner_text()
+
+
+def sentences(page: Page) -> list[str]:
+    lines = page.locator("[data-feed] > li p").all_inner_texts()
+    return [re.sub(r"\s+", " ", line).strip() for line in lines]
+
+
+def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -> None:
+    api.create("story", holder="one")
+    server = start(tmp_path, api)
+    page.goto(server.printed("Sign in"))
+    page.goto(f"{server.url}/c/c/")
+    wait_for(lambda: pill(page).startswith("Live"), what="a live page")
+    api.take("story", holder="two", transitions=1)
+    wait_for(lambda: "two" in page.locator('[data-key="default/story"]').inner_text(), what="two")
+    wait_for(lambda: len(sentences(page)) == 2, what="the change in the feed")
+    loaded_at = page.evaluate("performance.timeOrigin")
+
+    server.kill()
+    expect(page.locator("[data-live-pill]")).to_contain_text("Reconnecting", timeout=3000)
+    api.take("story", holder="three", transitions=2)
+    api.create("born", holder="one")
+
+    again = start(tmp_path, api, port=server.port)
+    try:
+        wait_for(lambda: pill(page).startswith("Live"), what="the page to be live again")
+        row = page.locator('[data-key="default/story"]')
+        wait_for(lambda: "three" in row.inner_text(), what="what happened meanwhile")
+        page.mouse.move(0, 0)
+        wait_for(lambda: page.locator('[data-key="default/born"]').count(), what="the new Lease")
+        wait_for(lambda: len(sentences(page)) == 4, what="both changes in the feed")
+        told = sentences(page)
+        assert len(set(told)) == 4
+        assert page.evaluate("performance.timeOrigin") == loaded_at
+        page.reload()
+        assert sorted(sentences(page)) == sorted(told)
+    finally:
+        assert again.interrupt() == 0
