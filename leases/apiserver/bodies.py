@@ -21,8 +21,8 @@ from leases.apiserver.yaml_input import YamlError, load_yaml
 
 _SUMMARY = 30
 _FIND_KIND = (
-    'struct { APIVersion string "json:"apiVersion,omitempty""; '
-    'Kind string "json:"kind,omitempty"" }'
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
 )
 
 

@@ -11,7 +11,7 @@ from leases.apiserver.deleting import delete
 from leases.apiserver.errors import bad_request, internal, not_found, success_body
 from leases.apiserver.gojson import dumps
 from leases.apiserver.listing import Page, list_page, wait_for_version
-from leases.apiserver.namespaces import Namespaces, completed
+from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.negotiation import JSON, Output, negotiate, wants_pretty
 from leases.apiserver.options import (
     DeleteOptions,
@@ -127,8 +127,6 @@ class Handlers:
         obj = read_object(request, data, media_type, resource, options.validation)
         merge_owners(obj, request.warn)
         obj["metadata"].pop("managedFields", None)
-        if resource is NAMESPACES:
-            obj = completed(obj)
         written = await self._writer.create(
             resource, place.namespace, obj, options.manager, dry_run=options.dry_run
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from leases.apiserver.errors import not_acceptable
 from leases.apiserver.gojson import dumps
 from leases.apiserver.negotiation import JSON, PRODUCED, STREAMED
 from leases.apiserver.openapi_schemas import schemas
@@ -52,9 +53,8 @@ _VERBS: dict[str, tuple[str, str, dict[str, str], tuple[str, ...], bool]] = {
     "patch": ("patch", "patch", _WRITE_QUERY | {"force": "boolean"}, ("200", "201"), True),
 }
 _WORDS = {
-    "list": "list", "create": "create", "deletecollection": "delete", "get": "read", "update": "
-    ""replace",
-    "delete": "delete", "patch": "patch",
+    "list": "list", "create": "create", "deletecollection": "delete", "get": "read",
+    "update": "replace", "delete": "delete", "patch": "patch",
 }  # fmt: skip
 
 
@@ -75,8 +75,10 @@ class OpenApi:
         self._v2 = dumps(_document_v2(resources))
 
     async def serve(self, request: Request) -> bool:
-        """Answer a path under /openapi/; False when there is no such document."""
+        """Answer a path under /openapi/; False when there is no such document. Raises 406."""
         path = request.path.rstrip("/")
+        if "protobuf" in request.header(b"accept") and "json" not in request.header(b"accept"):
+            raise not_acceptable(f"only the following media types are accepted: {JSON}")
         if path == "/openapi/v2":
             await self._answer(request, self._v2, JSON)
         elif path == "/openapi/v3":

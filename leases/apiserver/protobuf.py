@@ -1,7 +1,8 @@
-"""The binary encoding, as far as kubectl insists on it: it sends its access reviews in nothing else.
+"""The binary encoding, as far as kubectl insists on it: it sends its access reviews in nothing
+else.
 
-An object is `k8s\\0` and a runtime.Unknown whose second field holds it. Source: the generated.proto files of
-apimachinery/pkg/runtime and api/authorization/v1.
+An object is `k8s\\0` and a runtime.Unknown whose second field holds it. Source: the generated.proto
+files of apimachinery/pkg/runtime and api/authorization/v1.
 """
 
 from __future__ import annotations

@@ -95,9 +95,9 @@ class Request:
     @property
     def url(self) -> str:
         """Path and query as they were sent."""
-        query = self.scope["query_string"].decode("latin-1")
-        path = str(self.scope["raw_path"].decode("latin-1"))
-        return f"{path}?{query}" if query else path
+        raw: bytes = self.scope["raw_path"]
+        query: bytes = self.scope["query_string"]
+        return (raw + b"?" + query if query else raw).decode("latin-1")
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:

@@ -143,7 +143,7 @@ NAMESPACES = Resource(
     ),
     name_errors=label_name_errors,
     namespaced=False,
-    verbs=("create", "delete", "get", "list", "watch"),
+    verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     short_names=("ns",),
 )
 

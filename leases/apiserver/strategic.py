@@ -93,8 +93,8 @@ def _set_order(original: Map, patch: Map, key: str, kind: schema.Kind | None) ->
     order = patch.pop(key)
     name = key.removeprefix(_ORDER)
     before, given = original.get(name), patch.get(name)
-    for found in (order, before, given):
-        if found is not None and not isinstance(found, list):
+    for found in (order, before or [], given or []):
+        if not isinstance(found, list):
             raise StrategicError("invalid patch format of setElementOrder list", 400)
     if before is None and given is None:
         return
@@ -150,8 +150,11 @@ def _merge_list(
         return [item for item in original if item not in patch]
     if not merges:
         return patch
+    _check_items(original + patch)
     merge_key = _merge_key(kind)
     if not merge_key:
+        if any(isinstance(item, dict) for item in patch):
+            raise StrategicError("cannot merge lists without merge key for map[string]interface {}")
         merged = list(dict.fromkeys([*original, *patch]))
         return _ordered(merged, patch, original, merge_key)
     original, patch = _special_items(original, patch, merge_key)
@@ -167,6 +170,14 @@ def _merge_list(
         else:
             merged[index] = _merge_map(merged[index], dict(item), item_kind)
     return _ordered(merged, patch, original, merge_key)
+
+
+def _check_items(items: list[Any]) -> None:
+    kinds = {type(item) for item in items}
+    if list in kinds:
+        raise StrategicError("lists of lists are not supported", 422)
+    if len(kinds) > 1:
+        raise StrategicError(f"list element types are not identical: {go_text(items)}")
 
 
 def _special_items(

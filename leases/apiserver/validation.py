@@ -22,8 +22,8 @@ Object = dict[str, Any]
 _ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _IMMUTABLE = (
-    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "
-    ""deletionGracePeriodSeconds",
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds",
 )  # fmt: skip
 
 

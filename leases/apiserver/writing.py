@@ -21,9 +21,9 @@ from leases.apiserver.errors import (
 )
 from leases.apiserver.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.names import generated_name
-from leases.apiserver.namespaces import Namespaces
+from leases.apiserver.namespaces import Namespaces, completed
 from leases.apiserver.records import Version, now_text, ordered_metadata
-from leases.apiserver.resources import CLE_GATE, LEASES, Resource
+from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
 from leases.apiserver.storage import Plan, Store
 from leases.apiserver.validation import create_errors, update_errors
 
@@ -144,6 +144,8 @@ class Writer:
 
     def _completed(self, resource: Resource, obj: Object) -> Object:
         """The object with what the server adds at creation. Raises 422."""
+        if resource is NAMESPACES:
+            obj = completed(obj)
         meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM_FIELDS}
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = generated_name(meta["generateName"])
@@ -196,7 +198,7 @@ class Writer:
                 return Plan() if dry_run else Plan(new)
             new = self._updated(resource, new, old)
             written.append(Written(new))
-            if _finished(new, old):
+            if _finished(new, old) and resource.namespaced:
                 return Plan() if dry_run else Plan(remove=True)
             return Plan() if dry_run or new == old else Plan(new)
 
@@ -223,6 +225,8 @@ class Writer:
             meta["deletionTimestamp"] = before["deletionTimestamp"]
             meta["deletionGracePeriodSeconds"] = before.get("deletionGracePeriodSeconds", 0)
         new = new | {"metadata": ordered_metadata(meta)}
+        if resource is NAMESPACES:
+            new |= {"spec": old["spec"], "status": old["status"]}
         self._drop_gated(resource, new, old)
         keep_times_of_no_change(new, old)
         if wrong := update_errors(resource, new, old, coordinated=self.coordinated):
