@@ -47,21 +47,30 @@ class Watch:
         await self.writer.wait_closed()
 
 
-def request(method: str, path: str, body: Any = None, **query: str) -> bytes:
-    data = b"" if body is None else json.dumps(body).encode()
+def request(
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    content_type: str = "application/json",
+    accept: str = "application/json",
+    **query: str,
+) -> bytes:
+    data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     target = f"{path}?{urlencode(query)}" if query else path
     head = (
         f"{method} {target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        f"Content-Type: {content_type}\r\nAccept: {accept}\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
     )
     return head.encode() + data
 
 
-async def call(url: str, method: str, path: str, body: Any = None, **query: str) -> dict[str, Any]:
+async def call(url: str, method: str, path: str, body: Any = None, **more: str) -> dict[str, Any]:
     """One request on a connection of its own; the decoded answer."""
     where = urlsplit(url)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    writer.write(request(method, path, body, **query))
+    writer.write(request(method, path, body, **more))
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), LIMIT)
     fields = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:] if line)
     answer = await reader.readexactly(int(fields[b"content-length"]))

@@ -18,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must not outlive the tests that want it
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         text = "Chromium is not on this machine: apt-get install chromium"

@@ -1,0 +1,87 @@
+"""Who owns which field, over the wire: what managedFields tell after updates and applies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leases.apiserver.serving import LeaseApiServer
+from tests.apiserver.clients import LEASES, lease
+from tests.apiserver.streams import call
+
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+
+
+async def apply(
+    api: LeaseApiServer, manager: str, meta: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    body = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "a", **(meta or {})},
+        "spec": spec,
+    }
+    path = f"{LEASES}/a"
+    return await call(api.url, "PATCH", path, body, content_type=APPLY, fieldManager=manager)
+
+
+def owners(found: dict[str, Any]) -> dict[str, Any]:
+    entries = found["metadata"].get("managedFields", [])
+    return {entry["manager"]: entry["fieldsV1"] for entry in entries}
+
+
+async def test_items_of_lists_are_owned_one_by_one(api: LeaseApiServer) -> None:
+    await apply(api, "one", {"finalizers": ["x.io/1"]})
+    both = await apply(api, "two", {"finalizers": ["x.io/2"]})
+    assert both["metadata"]["finalizers"] == ["x.io/1", "x.io/2"]
+    assert owners(both)["two"]["f:metadata"] == {"f:finalizers": {'v:"x.io/2"': {}}}
+    left = await apply(api, "one")
+    assert left["metadata"]["finalizers"] == ["x.io/2"]
+
+
+async def test_an_owner_reference_is_owned_as_a_whole(api: LeaseApiServer) -> None:
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    await apply(api, "one", {"ownerReferences": [owner]})
+    told = await apply(api, "two", {"ownerReferences": [{**owner, "name": "m"}]})
+    assert told["code"] == 409
+    (cause,) = told["details"]["causes"]
+    assert cause["field"] == '.metadata.ownerReferences[uid="u"]'
+    assert cause["message"] == 'conflict with "one"'
+
+
+async def test_a_value_that_two_apply_stays_until_both_let_go(api: LeaseApiServer) -> None:
+    await apply(api, "one", holderIdentity="h")
+    shared = await apply(api, "two", holderIdentity="h")
+    assert owners(shared).keys() == {"one", "two"}
+    assert "time" not in next(
+        entry for entry in shared["metadata"]["managedFields"] if entry["manager"] == "two"
+    )
+    assert (await apply(api, "one"))["spec"] == {"holderIdentity": "h"}
+    assert (await apply(api, "two"))["spec"] == {}
+
+
+async def test_gated_fields_are_booked_but_not_kept(api: LeaseApiServer) -> None:
+    made = await apply(api, "one", strategy="OldestEmulationVersion")
+    assert made["spec"] == {}
+    assert owners(made)["one"] == {"f:spec": {"f:strategy": {}}}
+    told = await apply(api, "two", strategy="example.com/other")
+    assert told["code"] == 409
+
+
+async def test_an_untracked_lease_is_tracked_from_its_first_apply(api: LeaseApiServer) -> None:
+    await call(api.url, "POST", LEASES, lease("a"))
+    change = {"spec": {"holderIdentity": "x"}}
+    changed = await call(api.url, "PATCH", f"{LEASES}/a", change, content_type=MERGE)
+    assert owners(changed) == {}
+    applied = await apply(api, "one", leaseDurationSeconds=5)
+    assert owners(applied)["before-first-apply"] == {"f:spec": {"f:holderIdentity": {}}}
+
+
+async def test_what_does_not_fit_the_type_is_told_all_at_once(api: LeaseApiServer) -> None:
+    told = await apply(api, "one", holderIdentity=5, zz=1)
+    assert told["code"] == 500
+    assert told["message"].endswith(
+        "errors:\n"
+        "  .spec.holderIdentity: expected string, got &value.valueUnstructured{Value:5}\n"
+        "  .spec.zz: field not declared in schema"
+    )

@@ -1,0 +1,128 @@
+"""Patches as kube-apiserver applies them, beyond the recorded cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leases.apiserver import schema
+from leases.apiserver.jsonpatch import PatchError, json_patch, merge_patch
+from leases.apiserver.strategic import StrategicError, strategic_merge
+
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+
+
+def lease(**meta: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a", **meta}, "spec": {"holderIdentity": "x"}}
+
+
+def strategic(before: dict[str, Any], **meta: Any) -> dict[str, Any]:
+    after: dict[str, Any] = strategic_merge(before, {"metadata": meta}, schema.LEASE)["metadata"]
+    return after
+
+
+def test_finalizers_merge_as_a_set_and_new_ones_come_first() -> None:
+    before = lease(finalizers=["a", "b"])
+    assert strategic(before, finalizers=["c", "a"])["finalizers"] == ["c", "a", "b"]
+    assert before["metadata"]["finalizers"] == ["a", "b"]
+
+
+def test_owners_merge_by_uid() -> None:
+    other = {**OWNER, "uid": "v"}
+    after = strategic(
+        lease(ownerReferences=[OWNER]), ownerReferences=[other, {"uid": "u", "name": "m"}]
+    )
+    assert after["ownerReferences"] == [other, {**OWNER, "name": "m"}]
+
+
+@pytest.mark.parametrize(
+    ("patch", "after"),
+    [
+        ([{"$patch": "delete", "uid": "u"}], []),
+        ([{"$patch": "replace"}, {**OWNER, "uid": "w"}], [{**OWNER, "uid": "w"}]),
+    ],
+)
+def test_directives_in_a_list(patch: list[Any], after: list[Any]) -> None:
+    assert (
+        strategic(lease(ownerReferences=[OWNER]), ownerReferences=patch)["ownerReferences"] == after
+    )
+
+
+def test_the_order_of_a_list_can_be_told() -> None:
+    after = strategic(
+        lease(finalizers=["a", "b", "c"]), **{"$setElementOrder/finalizers": ["c", "a"]}
+    )
+    assert after["finalizers"] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("meta", "code", "told"),
+    [
+        (
+            {"labels": {"$patch": "bogus"}},
+            500,
+            "unknown patch type: bogus in map: map[$patch:bogus]",
+        ),
+        ({"ownerReferences": [{"name": "x"}]}, 500, "does not contain declared merge key: uid"),
+        ({"$retainKeys": ["name"], "labels": {"a": "b"}}, 422, "doesn't match retainKeys"),
+        ({"$setElementOrder/finalizers": "x"}, 400, "invalid patch format of setElementOrder"),
+        ({"finalizers": [["x"]]}, 422, "lists of lists"),
+    ],
+)
+def test_what_cannot_be_merged(meta: dict[str, Any], code: int, told: str) -> None:
+    before = lease(labels={"k": "v"}, finalizers=["a"], ownerReferences=[OWNER])
+    with pytest.raises(StrategicError, match=told.replace("[", r"\[").replace("$", r"\$")) as error:
+        strategic(before, **meta)
+    assert error.value.code == code
+
+
+def test_a_merge_patch_prunes_nulls() -> None:
+    assert merge_patch(
+        {"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": None}, "e": {"f": None}}
+    ) == {
+        "b": {"c": 2},
+        "e": {},
+    }
+
+
+DOCUMENT = {"a": {"b": [1, 2, 3]}, "n": None}
+
+
+@pytest.mark.parametrize(
+    ("operation", "after"),
+    [
+        ({"op": "replace", "path": "/new", "value": 1}, {**DOCUMENT, "new": 1}),
+        ({"op": "add", "path": "/a"}, {"a": None, "n": None}),
+        ({"op": "add", "path": "/a/b/-", "value": 4}, {"a": {"b": [1, 2, 3, 4]}, "n": None}),
+        ({"op": "remove", "path": "/a/b/-1"}, {"a": {"b": [1, 2]}, "n": None}),
+        ({"op": "remove", "path": "ignored/n"}, {"a": {"b": [1, 2, 3]}}),
+        ({"op": "move", "from": "/a/b", "path": "/c"}, {"a": {}, "n": None, "c": [1, 2, 3]}),
+        ({"op": "copy", "from": "/a/b/0", "path": "/n"}, {"a": {"b": [1, 2, 3]}, "n": 1}),
+        ({"op": "test", "path": "/n"}, DOCUMENT),
+        ({"op": "replace", "path": "", "value": {}}, {}),
+    ],
+)
+def test_operations_with_the_habits_of_the_library(operation: dict[str, Any], after: Any) -> None:
+    assert json_patch(DOCUMENT, [operation]) == after
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "remove", "path": "/none"},
+        {"op": "replace", "path": "/a/b/3", "value": 1},
+        {"op": "add", "path": "/a/b/9", "value": 1},
+        {"op": "add", "path": "/x/y", "value": 1},
+        {"op": "test", "path": "/a/b/0", "value": True},
+        {"op": "copy", "from": "/none", "path": "/n"},
+        {"op": "move", "path": "/n"},
+        {"op": "turn", "path": "/n"},
+        {"path": "/n"},
+        {"op": "remove"},
+        "remove",
+    ],
+)
+def test_operations_that_cannot_be_applied(operation: Any) -> None:
+    with pytest.raises(PatchError):
+        json_patch(DOCUMENT, [operation])

@@ -1,0 +1,142 @@
+"""Go's reading of JSON, YAML, times and selectors, and its words for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leases.apiserver.gojson import JsonError, Number, dumps, loads
+from leases.apiserver.selectors import SelectorError, parse_fields, parse_labels
+from leases.apiserver.tables import human_duration
+from leases.apiserver.yaml_input import YamlError, load_yaml
+from leases.wire.microtime import normal_microtime, normal_time
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"", "unexpected end of JSON input"),
+        (b'{"a"', "unexpected end of JSON input"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b"[1 2]", "invalid character '2' after array element"),
+        (b'"\n"', r"invalid character '\n' in string literal"),
+        (b'"\\q"', "invalid character 'q' in string escape code"),
+        (b'"\\u00g0"', r"invalid character 'g' in \u hexadecimal character escape"),
+        (b"-", "unexpected end of JSON input"),
+        (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
+        (b"1e+", "unexpected end of JSON input"),
+        (b"NaN", "invalid character 'N' looking for beginning of value"),
+        (b"truth", "invalid character 't' in literal true (expecting 'e')"),
+        (b"\xff", "invalid character 'ÿ' looking for beginning of value"),
+        (b"[" * 20_000, "exceeded max depth"),
+    ],
+)
+def test_what_is_no_json(text: bytes, told: str) -> None:
+    with pytest.raises(JsonError) as error:
+        loads(text)
+    assert str(error.value) == told
+
+
+def test_json_keeps_what_go_keeps() -> None:
+    value = loads(b'{"a":1,"a":15.0,"b":"\\ud800\xe2\x82","c":123456789012345678901}')
+    assert value.pairs[0] == ("a", 1)
+    assert isinstance(value["a"], Number)
+    assert value["a"].text == "15.0"
+    assert value["b"] == "\ufffd\ufffd\ufffd"
+    assert value["c"].text == "123456789012345678901"
+    assert dumps("<\u2028>&é") == '"\\u003c\\u2028\\u003e\\u0026é"'.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            b"a: yes\nb: 'yes'\nc: ~\nd: 012\ne: 0x1F\n",
+            {"a": True, "b": "yes", "c": None, "d": 10, "e": 31},
+        ),
+        (b"t: 2024-05-01T10:00:00.000000Z\n1: x\n", {"t": "2024-05-01T10:00:00.000000Z", "1": "x"}),
+        (b"a: 1\n---\na: 2\n", {"a": 1}),
+        (b"", None),
+    ],
+)
+def test_yaml_is_read_as_yaml_1_1(text: bytes, value: Any) -> None:
+    assert load_yaml(text).value == value
+
+
+def test_yaml_tells_repeated_keys_by_line_and_errors_in_libyamls_words() -> None:
+    assert load_yaml(b"a: 1\nb: 2\na: 3\n").duplicates == ['line 3: key "a" already set in map']
+    with pytest.raises(YamlError, match="^yaml: line 2: mapping values are not allowed in this"):
+        load_yaml(b"x:\n  a: b: c\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("2024-02-29T00:00:00,5Z", "2024-02-29T00:00:00Z"),
+        ("2024-03-01T00:00:00+00:01", "2024-02-29T23:59:00Z"),
+        ("0001-01-01T00:00:00Z", None),
+        ("2024-05-01T9:00:00Z", "2024-05-01T09:00:00Z"),
+    ],
+)
+def test_times_come_back_in_utc(text: str, normal: str | None) -> None:
+    assert normal_time(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2023-02-29T00:00:00.000000Z", "day out of range"),
+        ("2024-05-01T10:60:00.000000Z", "minute out of range"),
+        ("2024-05-01T10:00:00.000000+25:00", "time zone offset hour out of range"),
+        ("2024-05-01T10:00:00.000000+02:61", "time zone offset minute out of range"),
+        ("2024-05-01T1", 'cannot parse "" as ":"'),
+    ],
+)
+def test_times_that_cannot_be(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        normal_microtime(text)
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "matches"),
+    [
+        ("a in (x,),b", {"a": "", "b": "1"}, True),
+        ("a notin (x)", {}, True),
+        ("a>5,a<7", {"a": "6"}, True),
+        ("a>5", {"a": "six"}, False),
+        ("!a, b != c", {"b": "d"}, True),
+        ("in in (notin)", {"in": "notin"}, True),
+    ],
+)
+def test_labels_are_selected(selector: str, labels: dict[str, str], matches: bool) -> None:
+    assert all(matcher(labels) for matcher in parse_labels(selector)) is matches
+
+
+@pytest.mark.parametrize(
+    ("selector", "told"),
+    [
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or '\\)'"),
+        ("a,", "found '', expected: identifier after ','"),
+        ("_", 'parse requirement: <nil>: Invalid value: "_": name part must consist'),
+    ],
+)
+def test_selectors_that_cannot_be_read(selector: str, told: str) -> None:
+    with pytest.raises(SelectorError, match=told):
+        parse_labels(selector)
+
+
+def test_fields_may_be_escaped() -> None:
+    (term,) = parse_fields(r"metadata.name!=a\,b\=c")
+    assert (term.field, term.value, term.negated) == ("metadata.name", "a,b=c", True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "<invalid>"), (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (10800, "3h"),
+     (30_000, "8h"),
+     (200_000, "2d7h"), (700_000, "8d"), (70_000_000, "2y80d"), (300_000_000, "9y")],
+)  # fmt: skip
+def test_ages_are_short(seconds: int, text: str) -> None:
+    assert human_duration(seconds) == text
