@@ -102,7 +102,7 @@ class App:
             if not await self._openapi.serve(request):
                 await request.answer_text(404, NOT_FOUND)
             return
-        bare = path.rstrip("/") if path.startswith("/api") else path
+        bare = path.rstrip("/") if path.startswith(("/api", "/version")) else path
         document = self._discovery.document(bare)
         if document is None:
             await self._unknown(request)

@@ -110,6 +110,11 @@ def read_object(
     return obj
 
 
+def no_object(value: Any) -> str:
+    """What Go says when it looks for a kind in something that is no object."""
+    return f"json: cannot unmarshal {type_word(value)} into Go value of type {_FIND_KIND}"
+
+
 def _unhandled(kind: str, version: str, resource: Resource, why: str) -> Exception:
     short = version.rpartition("/")[2]
     return bad_request(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')
@@ -120,8 +125,7 @@ def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
     if value is None:
         return resource.kind, resource.api_version
     if not isinstance(value, dict):
-        why = f"json: cannot unmarshal {type_word(value)} into Go value of type {_FIND_KIND}"
-        raise ValueError(f"couldn't get version/kind; json parse error: {why}")
+        raise ValueError(f"couldn't get version/kind; json parse error: {no_object(value)}")
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str | None):
             word = type_word(value[name])

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from leases.apiserver import schema
-from leases.apiserver.decoding import Decoder
+from leases.apiserver.decoding import DecodeError, Decoder
 from leases.apiserver.errors import (
     bad_request,
     bad_value,
@@ -35,6 +35,7 @@ from leases.wire.status import StatusCause
 
 MAX_MANAGER_BYTES = 128
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+_META_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:32"
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
@@ -244,6 +245,12 @@ def delete_options_of_body(body: Any) -> DeleteOptions:
 
     Raises DecodeError and 422.
     """
+    if isinstance(body, dict) and body.get("kind") not in (None, "", "DeleteOptions"):
+        kind, version = str(body["kind"]), str(body.get("apiVersion") or "v1")
+        raise DecodeError(
+            f"no kind {go_quote(kind)} is registered for version {go_quote(version)} "
+            f"in scheme {go_quote(_META_SCHEME)}"
+        )
     found = Decoder().decode(body, schema.DELETE_OPTIONS)
     preconditions = found.get("preconditions", {})
     return _checked_delete(
@@ -268,7 +275,7 @@ def _checked_delete(
     if propagation is not None and orphan is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         wrong.append(bad_value(path, go_quote(propagation), detail))
-    elif propagation is not None and propagation not in _PROPAGATION:
+    if propagation is not None and propagation not in _PROPAGATION:
         wrong.append(not_supported(path, go_quote(propagation), (*_PROPAGATION, "nil")))
     wrong += _dry_run_errors(dry_run)
     if wrong:

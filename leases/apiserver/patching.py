@@ -9,7 +9,7 @@ from typing import Any
 
 from leases.apiserver.applied import read_applied
 from leases.apiserver.apply import Apply
-from leases.apiserver.bodies import unregistered
+from leases.apiserver.bodies import no_object, unregistered
 from leases.apiserver.decoding import DecodeError, Decoder, UnstructuredDecoder, repeated_fields
 from leases.apiserver.errors import (
     bad_request,
@@ -183,6 +183,8 @@ class _Patch:
     def apply(self, old: Object | None) -> Object:
         resource, options = self._resource, self._options
         config = read_applied(self._request, self._data, resource, options.validation)
+        if old is None:
+            _check_new(config, resource)
         change = Apply(resource.schema, resource.api_version, options.manager, now_text())
         merged = change.merge(old, config, force=bool(options.force))
         try:
@@ -200,9 +202,12 @@ class _Patch:
     def _decoded(self, patched: Any, complaints: list[str]) -> Object:
         """The object of a patched document. Raises 422 on `patch` with the whole document."""
         shown = dumps(_plain(patched)).decode()
-        document = patched if isinstance(patched, dict) else {}
-        kind = document.get("kind") or self._resource.kind
-        version = document.get("apiVersion") or self._resource.api_version
+        if not isinstance(patched, dict):
+            raise _unfit(
+                shown, f"couldn't get version/kind; json parse error: {no_object(patched)}"
+            )
+        kind = patched.get("kind") or self._resource.kind
+        version = patched.get("apiVersion") or self._resource.api_version
         if not is_registered(str(kind), str(version)):
             raise _unfit(shown, unregistered(str(kind), str(version)))
         decoder = Decoder()
@@ -219,6 +224,14 @@ class _Patch:
         if self._options.validation == "Warn":
             for complaint in complaints:
                 self._request.warn(complaint)
+
+
+def _check_new(config: Object, resource: Resource) -> None:
+    """What does not exist has no uid. A resourceVersion is not looked at. Raises 422."""
+    meta = config.get("metadata") or {}
+    if uid := meta.get("uid"):
+        cause = bad_value("metadata.uid", go_quote(uid), "field is immutable")
+        raise invalid(resource.kind, meta.get("name") or "", [cause, cause], resource.group)
 
 
 def _untyped(obj: Object) -> Object:

@@ -24,6 +24,8 @@ Headers = list[tuple[bytes, bytes]]
 
 TEXT = "text/plain; charset=utf-8"
 GZIP_FROM = 128 * 1024
+_ALL_WARNINGS, _ONE_WARNING = 4096, 256
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DRAIN_LIMIT = 64 * 1024 * 1024
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -83,7 +85,7 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query = Params(scope["query_string"])
-        self._headers = {
+        self._headers: dict[bytes, str] = {
             name: value.decode("latin-1") for name, value in reversed(scope["headers"])
         }
         self.user = User("", "")
@@ -97,7 +99,8 @@ class Request:
         """Path and query as they were sent."""
         raw: bytes = self.scope["raw_path"]
         query: bytes = self.scope["query_string"]
-        return (raw + b"?" + query if query else raw).decode("latin-1")
+        sent = raw + b"?" + query if query else raw
+        return sent.decode("latin-1")
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -127,7 +130,7 @@ class Request:
             (b"cache-control", b"no-cache, private"),
             (b"content-type", content_type.encode("latin-1")),
         ]
-        return found + [(b"warning", _warning(text)) for text in self.warnings]
+        return found + [(b"warning", value) for value in warning_headers(self.warnings)]
 
     async def answer(
         self, status: int, body: bytes, content_type: str, more: Headers | None = None
@@ -160,6 +163,24 @@ class Request:
 
 def _takes_gzip(header: str) -> bool:
     return any(part.strip() == "gzip" for part in header.split(","))
+
+
+def warning_headers(texts: list[str]) -> list[bytes]:
+    """The values of the Warning headers; from 4096 characters in all, each is cut to 256.
+
+    Source: apiserver/pkg/endpoints/filters/warning.go.
+    """
+    shown = [text for text in texts if text and not _CONTROL.search(text)]
+    if sum(map(len, shown)) <= _ALL_WARNINGS:
+        return [_warning(text) for text in shown]
+    found: list[bytes] = []
+    written = 0
+    for text in shown:
+        if written >= _ALL_WARNINGS:
+            break
+        found.append(_warning(text[:_ONE_WARNING]))
+        written += min(len(text), _ONE_WARNING)
+    return found
 
 
 def _warning(text: str) -> bytes:

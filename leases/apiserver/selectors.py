@@ -94,8 +94,10 @@ class _LabelParser:
             raise SelectorError(f"found '{word}', expected: identifier")
         if wrong := qualified_name_errors(word):
             raise SelectorError(_invalid("<nil>", word, "; ".join(wrong)))
+        if absent:
+            return lambda labels: word not in labels
         if self._peek() in (_END, ","):
-            return (lambda labels: word not in labels) if absent else lambda labels: word in labels
+            return lambda labels: word in labels
         operator = self._take()
         if operator not in _OPERATORS:
             raise SelectorError(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")

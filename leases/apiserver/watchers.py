@@ -86,7 +86,7 @@ class Watcher:
         """Take an event, if it is one for this watcher. Too many unread ones end the watch."""
         if self.ended or event.revision <= self.since:
             return
-        seen = self._seen(event)
+        seen = self.seen(event)
         if seen is None:
             return
         self.told = event.revision
@@ -101,7 +101,7 @@ class Watcher:
             self.end()
             self.on_overflow()
 
-    def _seen(self, event: Event) -> tuple[str, Version] | None:
+    def seen(self, event: Event) -> tuple[str, Version] | None:
         """The event through the selector: starting to match is ADDED, stopping DELETED."""
         current, previous = event.current, event.previous
         selects = self.selector.selects

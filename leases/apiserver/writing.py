@@ -41,9 +41,12 @@ _FOREIGN_NAMESPACE = (
 )
 # The server's own, whatever a client sends at creation.
 _SYSTEM_FIELDS = (
-    "selfLink", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
-    "deletionGracePeriodSeconds",
+    "selfLink", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
+
+
+def _without_system_fields(meta: Object) -> Object:
+    return {name: value for name, value in meta.items() if name not in _SYSTEM_FIELDS}
 
 
 class Written:
@@ -119,8 +122,9 @@ class Writer:
     ) -> Written:
         """Raises 400, 403, 404, 409, 422 and 500."""
         given = obj["metadata"].get("resourceVersion", "")
-        self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         place_in_namespace(obj, namespace)
+        self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
+        obj = obj | {"metadata": _without_system_fields(obj["metadata"])}
         obj = self.tracked(resource, None, obj, manager)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
@@ -146,7 +150,8 @@ class Writer:
         """The object with what the server adds at creation. Raises 422."""
         if resource is NAMESPACES:
             obj = completed(obj)
-        meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM_FIELDS}
+        meta = _without_system_fields(obj["metadata"])
+        meta.pop("resourceVersion", None)
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = generated_name(meta["generateName"])
         meta["uid"] = str(uuid.uuid4())

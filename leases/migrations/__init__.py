@@ -1,2 +1,1 @@
-"""The database's history.
-"""
+"""The database's history."""

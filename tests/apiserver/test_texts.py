@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from leases.apiserver.gojson import JsonError, Number, dumps, loads
+from leases.apiserver.request import warning_headers
 from leases.apiserver.selectors import SelectorError, parse_fields, parse_labels
 from leases.apiserver.tables import human_duration
 from leases.apiserver.yaml_input import YamlError, load_yaml
@@ -125,6 +126,15 @@ def test_labels_are_selected(selector: str, labels: dict[str, str], matches: boo
 def test_selectors_that_cannot_be_read(selector: str, told: str) -> None:
     with pytest.raises(SelectorError, match=told):
         parse_labels(selector)
+
+
+def test_warnings_are_cut_when_there_are_too_many() -> None:
+    assert warning_headers(['a "b"', "line\nbreak"]) == [
+        b'299 - "a \\\\"b\\\\""'.replace(b"\\\\", b"\\")
+    ]
+    long = warning_headers([f"{number:03}" + "x" * 500 for number in range(20)])
+    assert len(long) == 16
+    assert {len(value) for value in long} == {256 + len('299 - ""')}
 
 
 def test_fields_may_be_escaped() -> None:

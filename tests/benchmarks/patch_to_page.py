@@ -100,9 +100,8 @@ def main() -> None:
             results = measure(server, page, rounds)
             browser.close()
     for label, values in zip(("from kubectl's start", "from kubectl's end"), results, strict=True):
-        print(
-            f"{label}: median {statistics.median(values):.0f} ms, worst {max(values):.0f} ms ({rounds} rounds)"
-        )
+        median, worst = statistics.median(values), max(values)
+        print(f"{label}: median {median:.0f} ms, worst {worst:.0f} ms ({rounds} rounds)")
 
 
 if __name__ == "__main__":

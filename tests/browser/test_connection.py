@@ -1,4 +1,4 @@
-"""A page whose server dies says so; when it is back the page is in step, nothing lost or repeated."""
+"""A page whose server dies says so; when it is back, nothing is lost or repeated."""
 
 from __future__ import annotations
 
