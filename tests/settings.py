@@ -1,4 +1,7 @@
-"""The dashboard's settings over a data directory that the tests throw away."""
+"""The dashboard's settings over a data directory that the tests throw away.
+
+TEST_DATABASE_URL runs them on another database than SQLite; see tests/history/test_postgresql.py.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ for name in [name for name in os.environ if name.startswith("LEASEBOARD_")]:
     del os.environ[name]
 os.environ["LEASEBOARD_DATA"] = tempfile.mkdtemp(prefix="leaseboard-tests-")
 atexit.register(shutil.rmtree, os.environ["LEASEBOARD_DATA"], ignore_errors=True)
+if database_url := os.environ.get("TEST_DATABASE_URL"):
+    os.environ["LEASEBOARD_DATABASE_URL"] = database_url
 
 from dashboard.settings import *  # noqa: E402, F403
 
