@@ -1,0 +1,60 @@
+"""How a Lease stood at an instant."""
+
+from __future__ import annotations
+
+import pytest
+
+from leases.domain.as_of import Stood, as_of, leaderless
+from leases.domain.terms import fold
+from tests.domain.build import after
+from tests.domain.story import told
+
+STORY = fold(
+    [
+        told(0, "created"),
+        told(10, "acquired", "a"),
+        told(30, "expired", "a"),
+        told(35, "recovered", "a"),
+        told(50, "expired", "a"),
+        told(55, "released", "a"),
+        told(60, "acquired", "b"),
+        told(80, "deleted", "b"),
+        told(100, "created", "c", uid="u-2"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "exists", "phase", "holder", "since"),
+    [
+        (-1, False, Stood.DELETED, None, None),
+        (0, True, Stood.VACANT, None, 0),
+        (10, True, Stood.HELD, "a", 10),
+        (29.9, True, Stood.HELD, "a", 10),
+        (30, True, Stood.EXPIRED, "a", 30),
+        (35, True, Stood.HELD, "a", 10),
+        (52, True, Stood.EXPIRED, "a", 50),
+        (55, True, Stood.VACANT, None, 55),
+        (60, True, Stood.HELD, "b", 60),
+        (80, False, Stood.DELETED, None, 80),
+        (100, True, Stood.HELD, "c", 100),
+        (9999, True, Stood.HELD, "c", 100),
+    ],
+)
+def test_every_instant_has_its_standing(seconds, exists, phase, holder, since):
+    stood = as_of(STORY, after(seconds))
+    assert (stood.exists, stood.phase, stood.holder) == (exists, phase, holder)
+    assert stood.since == (None if since is None else after(since))
+
+
+def test_before_what_is_remembered_nothing_is_claimed():
+    life = fold([told(30, "recovered", "a")])
+    assert as_of(life, after(29)).phase is Stood.UNKNOWN
+    assert as_of(life, after(31)).since is None
+
+
+def test_time_without_a_holder_counts_inside_terms_and_between_them():
+    assert leaderless(STORY, after(0), after(200)) == 10 + 5 + 10
+    assert leaderless(STORY, after(32), after(58)) == 3 + 8
+    open_end = fold([told(0, "created", "a"), told(40, "expired", "a")])
+    assert leaderless(open_end, after(0), after(100)) == 60
