@@ -24,6 +24,9 @@ class Kind(StrEnum):
     LOCK = "lock"
     UNKNOWN = "unknown"
 
+    # Enum's own hash is Python code; these are keys in what is done for every event.
+    __hash__ = str.__hash__
+
 
 Verdict = tuple[Kind, str]
 

@@ -29,6 +29,9 @@ class Phase(StrEnum):
     VACANT = "vacant"
     UNTIMED = "untimed"
 
+    # Enum's own hash is Python code; these are keys in what is done for every event.
+    __hash__ = str.__hash__
+
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A phase with its numbers in one sentence, and what the wall clock says of renewTime.

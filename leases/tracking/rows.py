@@ -5,8 +5,8 @@ One writer; any thread may read.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from leases.domain.kind import Kind
@@ -16,6 +16,7 @@ from leases.tracking.deadlines import Alarm
 from leases.tracking.tracked import Tracked
 
 INSERTED_SINGLY = 100  # more new rows than this are sorted in together
+SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
 
 
 class Row(Alarm, kw_only=True, gc=False):
@@ -38,6 +39,13 @@ class Rows:
         self._by_name: dict[ObjectName, Row] = {}
         self._in_order: list[Row] = []
         self._counts = {kind: dict.fromkeys(Phase, 0) for kind in Kind}
+        # All but held heartbeats: those are nearly all there are, and nobody looks for them.
+        self._few: dict[tuple[Kind, Phase], dict[ObjectName, Row]] = {
+            (kind, phase): {}
+            for kind in Kind
+            for phase in Phase
+            if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
+        }
         self.get = self._by_name.get
 
     def __len__(self) -> int:
@@ -50,7 +58,7 @@ class Rows:
         """Take in rows of names not known yet."""
         for row in rows:
             self._by_name[row.key] = row
-            self._counts[row.tracked.kind][row.tracked.phase] += 1
+            self._count(row, row.tracked, 1)
         if len(rows) > INSERTED_SINGLY:
             self._in_order = sorted((*self._in_order, *rows), key=_name)
         else:
@@ -61,14 +69,14 @@ class Rows:
         """Forget a row."""
         del self._by_name[row.key]
         del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
-        self._counts[row.tracked.kind][row.tracked.phase] -= 1
+        self._count(row, row.tracked, -1)
 
     def put(self, row: Row, tracked: Tracked) -> None:
         """What is known of a row from now on."""
         before = row.tracked
         if before.phase is not tracked.phase or before.kind is not tracked.kind:
-            self._counts[before.kind][before.phase] -= 1
-            self._counts[tracked.kind][tracked.phase] += 1
+            self._count(row, before, -1)
+            self._count(row, tracked, 1)
         row.tracked = tracked
 
     def snapshot(self) -> tuple[Tracked, ...]:
@@ -76,9 +84,61 @@ class Rows:
         rows = tuple(self._in_order)  # at once, so that the writer may go on
         return tuple([row.tracked for row in rows])
 
+    def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
+        """Those of these kinds and phases in name order; lazily, so that a page's worth of many
+        costs little.
+        """
+        number = sum(self._counts[kind][phase] for kind in kinds for phase in phases)
+        piles = [self._few.get((kind, phase)) for kind in kinds for phase in phases]
+        if None in piles or number > SORTED_APART * len(self._in_order):
+            yield from self._scan(tuple(kinds), tuple(phases))
+            return
+        rows = [row for pile in piles if pile for row in list(pile.values())]
+        rows.sort(key=_name)
+        for row in rows:
+            yield row.tracked
+
+    def _scan(self, kinds: tuple[Kind, ...], phases: tuple[Phase, ...]) -> Iterator[Tracked]:
+        for row in tuple(self._in_order):
+            tracked = row.tracked
+            if tracked.phase in phases and tracked.kind in kinds:
+                yield tracked
+
+    def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
+        """Those of one namespace in name order."""
+        rows = tuple(self._in_order)
+        first = bisect_left(rows, namespace, key=_namespace)
+        last = bisect_right(rows, namespace, lo=first, key=_namespace)
+        return tuple([row.tracked for row in rows[first:last]])
+
+    def namespaces(self) -> list[str]:
+        """Every namespace; jumps from one to the next, since the rows are in name order."""
+        rows = tuple(self._in_order)
+        found: list[str] = []
+        at = 0
+        while at < len(rows):
+            found.append(rows[at].key.namespace)
+            at = bisect_right(rows, found[-1], lo=at, key=_namespace)
+        return found
+
+    def _count(self, row: Row, state: Tracked, by: int) -> None:
+        """Take a row in (1) where its state belongs, or out of there (-1)."""
+        self._counts[state.kind][state.phase] += by
+        pile = self._few.get((state.kind, state.phase))
+        if pile is None:
+            return
+        if by > 0:
+            pile[row.key] = row
+        else:
+            del pile[row.key]
+
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         return {kind: dict(phases) for kind, phases in self._counts.items()}
 
 
 def _name(row: Row) -> ObjectName:
     return row.key
+
+
+def _namespace(row: Row) -> str:
+    return row.key.namespace

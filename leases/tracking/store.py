@@ -1,13 +1,14 @@
 """One cluster's Leases as they are now: events and the clock in, updates out.
 
-One writer, on the event loop; any thread may read `get`, `snapshot`, `counts` and `connection`.
+One writer, on the event loop; any thread may read `get`, `snapshot`, `select`, `counts` and
+`connection`.
 `seq` counts the steps that changed more than freshness: an update of renewals alone carries the
 number of the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from leases.domain.change import vanished
@@ -57,6 +58,18 @@ class Store:
     def snapshot(self) -> tuple[Tracked, ...]:
         """All Leases in name order."""
         return self._rows.snapshot()
+
+    def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
+        """The Leases of these kinds and phases in name order."""
+        return self._rows.select(kinds, phases)
+
+    def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
+        """The Leases of one namespace in name order."""
+        return self._rows.of_namespace(namespace)
+
+    def namespaces(self) -> list[str]:
+        """The namespaces that have Leases, in order."""
+        return self._rows.namespaces()
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         return self._rows.counts()
