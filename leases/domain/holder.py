@@ -9,6 +9,8 @@ import re
 
 import msgspec
 
+from leases.domain.known_holders import without_known_word
+
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _is_uuid = re.compile(_UUID).fullmatch
 # A bare UUID, a digest, a process id, or external-provisioner's `<milliseconds>-<random>-<driver>`.
@@ -36,7 +38,8 @@ def is_uuid(text: str) -> bool:
 
 
 def split_holder(identity: str | None) -> Holder:
-    """Host and suffix of a holder identity, by the order of README's "Holders"."""
+    """Host and suffix of a holder identity, by the first rule that fits."""
+    identity = without_known_word(identity or "")
     if not identity or _names_no_host(identity):
         return _NOBODY
     if "|" in identity:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from leases.domain.holder import Holder, split_holder
+from leases.domain.known_holders import KNOWN_HOLDERS
 
 UUID = "9ca3a9c7-610d-4b47-91bb-2d916d1307ed"
 REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json").read_text())
@@ -37,6 +38,11 @@ REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json
         ("kube-system/pod-1", "pod-1", None),
         ("a/b/c", "a/b/c", None),
         ("node-1", "node-1", None),
+        ("elastic-agent-leader-elastic-agent-x7v2p", "elastic-agent-x7v2p", None),
+        (f"elastic-agent-leader-{UUID}", None, None),
+        ("elastic-agent-leader-", "elastic-agent-leader-", None),
+        ("beats-leader-worker-1.example", "worker-1.example", None),
+        (f"beats-leader-{UUID}", None, None),
     ],
 )
 def test_an_identity_splits_by_the_first_rule_that_fits(
@@ -45,13 +51,12 @@ def test_an_identity_splits_by_the_first_rule_that_fits(
     assert split_holder(identity) == Holder(host, suffix)
 
 
-# The pod's name follows a fixed prefix there, which no rule can tell from the identity alone.
-@pytest.mark.parametrize(
-    "real",
-    [entry for entry in REAL if entry["metadata"]["name"] != "elastic-agent-cluster-leader"],
-    ids=lambda entry: entry["metadata"]["name"],
-)
+@pytest.mark.parametrize("real", REAL, ids=lambda entry: entry["metadata"]["name"])
 def test_real_holders_split_as_those_who_know_them_say(real: dict[str, Any]) -> None:
     truth = real["truth"]
     split = split_holder(real["spec"].get("holderIdentity"))
     assert split == Holder(truth["host"], truth["suffix"])
+
+
+def test_every_known_form_names_its_source() -> None:
+    assert all(": " in known.source and known.word.endswith("-") for known in KNOWN_HOLDERS)
