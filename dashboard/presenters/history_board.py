@@ -4,11 +4,11 @@ says.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 import msgspec
 
+from dashboard.moment_text import write_moment
 from dashboard.presenters.change import WORDS
 from leases.domain.kind import Kind
 from leases.history.queries import HistoryFilter
@@ -77,16 +77,9 @@ def _texts(wanted: HistoryFilter) -> dict[str, str]:
         "lease": wanted.lease or "",
         "holder": wanted.holder or "",
         "inferred": "" if wanted.inferred is None else str(wanted.inferred).lower(),
-        "since": _moment(wanted.since),
-        "until": _moment(wanted.until),
+        "since": write_moment(wanted.since),
+        "until": write_moment(wanted.until),
     }
-
-
-def _moment(moment: datetime | None) -> str:
-    """As short as it can be and still mean the same."""
-    if moment is None:
-        return ""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def _says(wanted: HistoryFilter, texts: dict[str, str]) -> str:
