@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from leases.apiserver.errors import bad_value, go_quote, not_supported, required
 from leases.apiserver.names import qualified_name_errors
+from leases.domain.semver import Version, parse_version, precedence
 from leases.wire.status import StatusCause
 
 OLDEST_EMULATION = "OldestEmulationVersion"
-_NUMBER = r"(?:0|[1-9]\d*)"
-_SEMVER = re.compile(
-    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
-)
-Version = tuple[int, int, int, tuple[str, ...]]
 _ZERO: Version = (0, 0, 0, ())
 
 
@@ -29,27 +24,6 @@ def strategy_errors(strategy: str) -> list[StatusCause]:
             return []
         return [not_supported(path, go_quote(strategy), [OLDEST_EMULATION])]
     return [bad_value(path, go_quote(strategy), text) for text in qualified_name_errors(strategy)]
-
-
-def parse_version(text: str) -> Version | None:
-    """A strict semantic version, without its build metadata; None when it is none."""
-    shape = _SEMVER.fullmatch(text)
-    if shape is None:
-        return None
-    pre = tuple(shape[4].split(".")) if shape[4] else ()
-    for part in pre:
-        if not part or (part.isdecimal() and len(part) > 1 and part[0] == "0"):
-            return None
-    if shape[5] and "" in shape[5].split("."):
-        return None
-    return int(shape[1]), int(shape[2]), int(shape[3]), pre
-
-
-def _order(version: Version) -> tuple[Any, ...]:
-    """Precedence by semver.org: a pre-release comes before its release, numbers before words."""
-    pre = version[3]
-    parts = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre)
-    return version[:3], not pre, parts
 
 
 def candidate_errors(spec: dict[str, Any], old: dict[str, Any] | None) -> list[StatusCause]:
@@ -84,7 +58,7 @@ def candidate_errors(spec: dict[str, Any], old: dict[str, Any] | None) -> list[S
 def _comparison(text: str, binary: Version | None, emulation: Version | None) -> list[StatusCause]:
     if not text or emulation is None:
         return []
-    if _order(binary or _ZERO) >= _order(emulation):
+    if precedence(binary or _ZERO) >= precedence(emulation):
         return []
     detail = "must be greater than or equal to `emulationVersion`"
     return [bad_value("spec.binaryVersion", go_quote(text), detail)]
