@@ -63,6 +63,7 @@ class Options:
     api_port: int = 0
     kubeconfig: Path | None = None
     demo: bool = False
+    feature_gates: frozenset[str] = frozenset()
     retention_days: int = 90
 
 
@@ -114,7 +115,10 @@ class Runtime:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
-                data=self.options.data, host=self.options.host, port=self.options.api_port
+                data=self.options.data,
+                host=self.options.host,
+                port=self.options.api_port,
+                feature_gates=self.options.feature_gates,
             )
             await self.api.start()
         for cluster in self.clusters.values():

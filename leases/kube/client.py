@@ -96,9 +96,13 @@ class LeaseClient:
         """One Lease as it is now."""
         return read_lease(await self._session.fetch("GET", _path(key)))
 
-    async def raw_get(self, key: ObjectName) -> dict[str, Any]:
+    async def read(self, path: str, *, query: Query = (), within: float | None = None) -> bytes:
+        """The body of any other thing the cluster tells; `within` is the limit in seconds."""
+        return await self._session.fetch("GET", path, query=query, within=within)
+
+    async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
         """The whole object with every field the server keeps, managedFields among them."""
-        return _object(await self._session.fetch("GET", _path(key)))
+        return _object(await self._session.fetch("GET", _path(key), within=within))
 
     async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
         """Make a Lease in the namespace that its metadata names."""
@@ -196,14 +200,14 @@ class LeaseClient:
 
 
 def _collection(namespace: str) -> str:
-    return f"{API}/namespaces/{_segment(namespace)}/leases"
+    return f"{API}/namespaces/{segment(namespace)}/leases"
 
 
 def _path(key: ObjectName) -> str:
-    return f"{_collection(key.namespace)}/{_segment(key.name)}"
+    return f"{_collection(key.namespace)}/{segment(key.name)}"
 
 
-def _segment(text: str) -> str:
+def segment(text: str) -> str:
     """One segment of a path. An empty one or dots would address a whole collection."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise Invalid(Status(code=422, reason="Invalid", message=f"{text!r} is no object's name."))

@@ -12,10 +12,8 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.config import ConfigError, load
-from leases.apiserver.resources import CLE_GATE
+from dashboard.feature_gates import HELP, parse_gates
 from leases.apiserver.serving import LeaseApiServer
-
-GATES = (CLE_GATE,)
 
 
 class Command(BaseCommand):
@@ -37,10 +35,10 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=_port, default=8001, help="port, 0 for a free one")
         parser.add_argument(
             "--feature-gates",
-            type=_gates,
+            type=parse_gates,
             default=frozenset(),
             metavar="GATE=true|false,...",
-            help=f"as kube-apiserver's; known: {', '.join(GATES)}",
+            help=HELP,
         )
 
     def handle(
@@ -85,16 +83,3 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise ArgumentTypeError(f"{text!r} is no port: write a number from 0 to 65535")
     return int(text)
-
-
-def _gates(text: str) -> frozenset[str]:
-    found = set()
-    for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
-        if name not in GATES:
-            raise ArgumentTypeError(f"{name!r} is no gate: write {', '.join(GATES)}")
-        if value.lower() not in ("true", "false"):
-            raise ArgumentTypeError(f"{part!r} is not clear: write {name}=true or {name}=false")
-        if value.lower() == "true":
-            found.add(name)
-    return frozenset(found)

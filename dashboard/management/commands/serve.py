@@ -22,6 +22,7 @@ from django.utils import timezone
 from dashboard import runtime
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
+from dashboard.feature_gates import HELP, parse_gates
 from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
@@ -55,6 +56,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-demo", action="store_true", help="no activity in the embedded API"
         )
+        parser.add_argument(
+            "--feature-gates",
+            type=parse_gates,
+            default=frozenset(),
+            metavar="GATE=true|false,...",
+            help=HELP,
+        )
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
         config: Config = settings.LEASEBOARD
@@ -79,6 +87,7 @@ class Command(BaseCommand):
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
                 demo=embedded and not no_demo,
+                feature_gates=options["feature_gates"],
                 retention_days=config.retention_days,
             )
         )

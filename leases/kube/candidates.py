@@ -1,0 +1,50 @@
+"""The LeaseCandidates of a namespace, where a cluster serves them and lets us read them.
+
+Alpha in v1alpha2, beta in v1beta1, both off by default (feature gate CoordinatedLeaderElection).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from leases.domain.candidates import Candidate
+from leases.domain.lease import ObjectName
+from leases.kube.client import LeaseClient, segment
+from leases.wire.status import NotFound, Status, Unreachable
+
+GROUP = "/apis/coordination.k8s.io"
+VERSIONS = ("v1beta1", "v1alpha2")  # the newest first
+MOST = 500  # of one namespace; a Lease has a handful
+
+
+class _Candidates(msgspec.Struct, frozen=True):
+    items: tuple[Candidate, ...] | None = None
+
+
+_decode = msgspec.json.Decoder(_Candidates).decode
+
+
+async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float) -> (
+    tuple[Candidate, ...] | None
+):  # fmt: skip
+    """Those who stand for a Lease, in name order; None when the cluster has no LeaseCandidates.
+
+    `within` is the limit of each request in seconds. Raises ApiError.
+    """
+    for version in VERSIONS:
+        path = f"{GROUP}/{version}/namespaces/{segment(lease.namespace)}/leasecandidates"
+        try:
+            body = await client.read(path, query=(("limit", str(MOST)),), within=within)
+        except NotFound:
+            continue
+        standing = [c for c in _read(body).items or () if c.spec.lease_name == lease.name]
+        return tuple(sorted(standing, key=lambda candidate: candidate.name))
+    return None
+
+
+def _read(body: bytes) -> _Candidates:
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        sentence = f"The cluster sent something that is no list of LeaseCandidates ({error})."
+        raise Unreachable(Status(message=sentence)) from error
