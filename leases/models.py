@@ -25,6 +25,7 @@ class Change(models.Model):
     inferred = models.BooleanField(default=False)
     inferred_since = models.DateTimeField(null=True)
     gap_seconds = models.FloatField(null=True)
+    renewed_at = models.DateTimeField(null=True)  # of `expired`: the renewal that ran out
     fields = models.TextField(default="")  # of a reconfiguration, separated by blanks
     identity = models.CharField(max_length=400)
 
@@ -38,6 +39,16 @@ class Change(models.Model):
             models.Index(fields=["cluster", "at", "id"], name="change_by_time"),
             models.Index(
                 fields=["cluster", "namespace", "name", "at", "id"], name="change_by_lease"
+            ),
+            models.Index(fields=["cluster", "kind", "change", "at", "id"], name="change_by_kind"),
+            models.Index(fields=["cluster", "holder", "at", "id"], name="change_by_holder"),
+            models.Index(
+                fields=["cluster", "previous_holder", "at", "id"], name="change_by_previous"
+            ),
+            models.Index(
+                fields=["cluster", "at", "id"],
+                name="change_inferred",
+                condition=models.Q(inferred=True),
             ),
         ]
 
@@ -71,6 +82,28 @@ class WatchRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} at {self.resource_version}"
+
+
+class WatchSpan(models.Model):
+    """One unbroken time in which one process watched one cluster. Nobody watched between them."""
+
+    STOPPED, LOST = "stopped", "lost"
+
+    cluster = models.CharField(max_length=32)
+    process = models.CharField(max_length=32)
+    since = models.DateTimeField()
+    until = models.DateTimeField()  # moves on while the watch lasts
+    ended = models.CharField(max_length=16, default="")  # empty: it lasts, or was cut short
+    detail = models.TextField(default="")  # why it ended, as the page said it
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "process", "since"], name="span_once"),
+        ]
+        indexes = [models.Index(fields=["cluster", "until"], name="span_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.since} to {self.until}"
 
 
 class Edit(models.Model):

@@ -67,6 +67,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
+    renewed_at: datetime | None = None  # of `expired`: when the renewal was seen; not exported
     renewal: str = ""  # of `expired`: the renewal that ran out, for its identity; not exported
 
 
@@ -163,7 +164,10 @@ def ran_out(
     )
     renewed = spec.renew_time.isoformat() if spec.renew_time else ""
     return msgspec.structs.replace(
-        change, resource_version="", renewal=f"{renewed} {before.rewritten}".strip()
+        change,
+        resource_version="",
+        renewed_at=before.observed_at,
+        renewal=f"{renewed} {before.rewritten}".strip(),
     )
 
 

@@ -26,6 +26,7 @@ def to_row(change: Change) -> models.Change:
         inferred=change.inferred,
         inferred_since=change.inferred_since,
         gap_seconds=change.gap_seconds,
+        renewed_at=change.renewed_at,
         fields=" ".join(change.fields),
         identity=identity(change),
     )
@@ -50,5 +51,6 @@ def from_row(row: models.Change) -> Change:
         inferred=row.inferred,
         inferred_since=row.inferred_since,
         gap_seconds=row.gap_seconds,
+        renewed_at=row.renewed_at,
         fields=tuple(row.fields.split()),
     )
