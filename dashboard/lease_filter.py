@@ -1,21 +1,16 @@
-"""Which Leases a page or a program asks for, read from a URL; and the Leases that match, without
-sorting all of them.
-"""
+"""Which Leases a page or a program asks for, read from a URL; whether one Lease is among them."""
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from django.http import QueryDict
 
-from dashboard.presenters.kpis import Counts
-from dashboard.presenters.row import SEVERITY
+from leases.apiserver.selectors import SelectorError, parse_labels
+from leases.domain.holder import split_holder
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
@@ -23,8 +18,11 @@ from leases.tracking.tracked import Tracked
 PAGE_SIZE = 50
 LARGEST_PAGE = 1000
 WORST_FIRST = "state"
-NAMES = frozenset({"q", "namespace", "kind", "phase", "sort", "page", "limit", "format"})
+COLUMNS = (
+    WORST_FIRST, "namespace", "name", "kind", "holder", "held", "renewed", "changes", "transitions",
+)  # fmt: skip
 E = TypeVar("E", bound=StrEnum)
+Matcher = Callable[[Tracked], bool]
 
 
 class BadFilter(ValueError):
@@ -33,11 +31,14 @@ class BadFilter(ValueError):
 
 class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     """An empty field wants all. `text` is part of namespace/name or of the holder, in any case of
-    letters.
+    letters; `holder` a whole identity or the host in it; `labels` a label selector as Kubernetes
+    writes it.
     """
 
     text: str = ""
     namespace: str = ""
+    holder: str = ""
+    labels: str = ""
     kinds: tuple[Kind, ...] = ()
     phases: tuple[Phase, ...] = ()
     sort: str = WORST_FIRST
@@ -52,16 +53,10 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     def column(self) -> str:
         return self.sort.removeprefix("-")
 
-
-class Found(msgspec.Struct, frozen=True):
-    """One page of what matches, how many match, and how many there are per kind and phase before
-    these two.
-    """
-
-    page: list[Tracked]
-    number: int
-    total: int
-    tally: Counts
+    @property
+    def searches(self) -> bool:
+        """Whether each Lease must be looked at to know if it is wanted."""
+        return bool(self.text or self.holder or self.labels)
 
 
 def read_filter(query: QueryDict) -> LeaseFilter:
@@ -71,15 +66,19 @@ def read_filter(query: QueryDict) -> LeaseFilter:
         raise BadFilter(
             f"sort cannot be {sort!r}: use one of {', '.join(COLUMNS)}, with - in front to turn it."
         )
-    return LeaseFilter(
+    wanted = LeaseFilter(
         text=query.get("q", "").strip(),
         namespace=query.get("namespace", "").strip(),
+        holder=query.get("holder", "").strip(),
+        labels=query.get("labels", "").strip(),
         kinds=words(query, "kind", Kind),
         phases=words(query, "phase", Phase),
         sort=sort,
         page=number(query, "page", default=1, largest=10**9),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
+    _selects(wanted.labels)
+    return wanted
 
 
 def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
@@ -100,96 +99,70 @@ def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     return int(text)
 
 
-def find(leases: Sequence[Tracked], wanted: LeaseFilter, *, counts: Counts) -> Found:
-    """The page that is wanted (the last one, if there are fewer) of `leases`, which are in name
-    order.
-
-    `counts` are those of all `leases`, so that they need not be counted again.
-    """
-    some = _searched(leases, wanted)
-    tally = _tally(some) if wanted.text or wanted.namespace else counts
-    kinds, phases = frozenset(wanted.kinds or Kind), frozenset(wanted.phases or Phase)
-    if wanted.kinds or wanted.phases:
-        some = [lease for lease in some if lease.kind in kinds and lease.phase in phases]
-    total = len(some)
-    pages = max(1, -(-total // wanted.limit))
-    page = min(wanted.page, pages)
-    start = (page - 1) * wanted.limit
-    rows = _sorted(some, wanted, start + wanted.limit)[start : start + wanted.limit]
-    return Found(list(rows), page, total, tally)
+def searched(wanted: LeaseFilter) -> Matcher:
+    """Whether a Lease has the text, the holder and the labels that are wanted."""
+    tests: list[Matcher] = []
+    if wanted.holder:
+        tests.append(_held_by(wanted.holder))
+    if wanted.labels:
+        tests.append(_selects(wanted.labels))
+    if wanted.text:
+        tests.append(_contains(wanted.text.lower()))
+    return tests[0] if len(tests) == 1 else lambda lease: all(test(lease) for test in tests)
 
 
-def _tally(leases: Sequence[Tracked]) -> Counts:
-    tally: dict[Kind, dict[Phase, int]] = {}
-    for (kind, phase), many in Counter((lease.kind, lease.phase) for lease in leases).items():
-        tally.setdefault(kind, {})[phase] = many
-    return tally
+def wants(wanted: LeaseFilter) -> Matcher:
+    """Whether a Lease is one of those that are wanted."""
+    holds = searched(wanted)
+
+    def matches(lease: Tracked) -> bool:
+        return (
+            (not wanted.phases or lease.phase in wanted.phases)
+            and (not wanted.kinds or lease.kind in wanted.kinds)
+            and (not wanted.namespace or lease.lease.metadata.namespace == wanted.namespace)
+            and holds(lease)
+        )
+
+    return matches
 
 
-def namespaces(leases: Sequence[Tracked]) -> list[str]:
-    """All namespaces; jumps from one to the next, since the leases are in name order."""
-    found: list[str] = []
-    at = 0
-    while at < len(leases):
-        name = _namespace(leases[at])
-        found.append(name)
-        at = bisect_right(leases, name, lo=at, key=_namespace)
-    return found
+def _contains(text: str) -> Matcher:
+    """Kubernetes writes names in small letters; only holders need folding."""
+    namespace, slash, name = text.partition("/")
+
+    def matches(lease: Tracked) -> bool:
+        meta = lease.lease.metadata
+        if slash and meta.namespace.endswith(namespace) and meta.name.startswith(name):
+            return True
+        if text in meta.name or text in meta.namespace:
+            return True
+        holder = lease.lease.spec.holder_identity
+        return holder is not None and holder != meta.name and text in holder.lower()
+
+    return matches
 
 
-def _namespace(lease: Tracked) -> str:
-    return lease.lease.metadata.namespace
+def _held_by(holder: str) -> Matcher:
+    def matches(lease: Tracked) -> bool:
+        identity = lease.holder
+        if identity is None or holder not in identity:
+            return False
+        return identity == holder or split_holder(identity).host == holder
+
+    return matches
 
 
-def _searched(leases: Sequence[Tracked], wanted: LeaseFilter) -> Sequence[Tracked]:
-    """Those of the namespace that contain the text."""
-    if wanted.namespace:
-        first = bisect_left(leases, wanted.namespace, key=_namespace)
-        leases = leases[first : bisect_right(leases, wanted.namespace, lo=first, key=_namespace)]
-    if not wanted.text:
-        return leases
-    text = wanted.text.lower()
-    return [lease for lease in leases if any(text in part.lower() for part in _texts(lease))]
+def _selects(labels: str) -> Matcher:
+    try:
+        requirements = parse_labels(labels)
+    except SelectorError as error:
+        raise BadFilter(
+            f"labels cannot be {labels!r}: {error}. Write it as for kubectl: app=web,tier!=x."
+        ) from error
+    nothing: dict[str, str] = {}
 
+    def matches(lease: Tracked) -> bool:
+        found = lease.lease.metadata.labels or nothing
+        return all(holds(found) for holds in requirements)
 
-def _texts(lease: Tracked) -> Iterator[str]:
-    meta = lease.lease.metadata
-    yield f"{meta.namespace}/{meta.name}"
-    yield lease.holder or ""
-
-
-def _sorted(leases: Sequence[Tracked], wanted: LeaseFilter, limit: int) -> Sequence[Tracked]:
-    """The first `limit` in the order that is wanted. Equals stay in name order."""
-    if wanted.column == WORST_FIRST:  # phases are few: sort them, not the Leases
-        return _by_phase(leases, descending=wanted.descending)
-    if wanted.column == "namespace":  # the order they are in
-        return leases[::-1] if wanted.descending else leases
-    key = COLUMNS[wanted.column]
-    if wanted.descending:
-        return heapq.nlargest(limit, leases, key=key)
-    return heapq.nsmallest(limit, leases, key=key)
-
-
-def _by_phase(leases: Sequence[Tracked], *, descending: bool) -> list[Tracked]:
-    by_phase: dict[Phase, list[Tracked]] = {phase: [] for phase in Phase}
-    for lease in leases:
-        by_phase[lease.phase].append(lease)
-    order = sorted(Phase, key=SEVERITY.__getitem__, reverse=descending)
-    return [lease for phase in order for lease in by_phase[phase]]
-
-
-def _held_since(lease: Tracked) -> float:
-    """The shorter the smaller; nobody before all."""
-    return -lease.held_since.timestamp() if lease.held_since else float("-inf")
-
-
-COLUMNS: dict[str, Callable[[Tracked], Any]] = {
-    WORST_FIRST: lambda lease: SEVERITY[lease.phase],
-    "namespace": _namespace,
-    "name": lambda lease: lease.lease.metadata.name,
-    "kind": lambda lease: lease.kind.value,
-    "holder": lambda lease: lease.holder or "",
-    "held": _held_since,
-    "renewed": lambda lease: -lease.observed_at.timestamp(),
-    "transitions": lambda lease: lease.lease.spec.lease_transitions or 0,
-}
+    return matches

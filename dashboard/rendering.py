@@ -16,22 +16,24 @@ from dashboard.presenters.lease import lease_view
 from dashboard.presenters.row import row_view
 from dashboard.presenters.tile import wall_tile
 from leases.domain.change import Change
+from leases.history.activity import Activity
 from leases.tracking.tracked import Tracked
 
-Draw = Callable[[str, Tracked, datetime], str]
+Draw = Callable[[str, Tracked, datetime, Activity], str]
 
 
-def render_row(cluster: str, tracked: Tracked, now: datetime) -> str:
+def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A row of the Leases table."""
-    return _plain("leases/_row.html", {"row": row_view(cluster, tracked, now)})
+    row = row_view(cluster, tracked, now, hours=activity.of(tracked.key, now))
+    return _plain("leases/_row.html", {"row": row})
 
 
-def render_tile(_cluster: str, tracked: Tracked, now: datetime) -> str:
+def render_tile(_cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
     """A lane of the wall."""
     return _plain("wall/_tile.html", {"tile": wall_tile(tracked, now)})
 
 
-def render_lease(cluster: str, tracked: Tracked, now: datetime) -> str:
+def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
     """The head of a Lease's page."""
     return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
 

@@ -30,6 +30,7 @@ from leases.demo.run import run_demo
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
+from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
 from leases.history.retention import prune_batch
 from leases.kube.backoff import Backoff
@@ -144,9 +145,15 @@ class Runtime:
         if self.api is not None:
             await self.api.stop()
 
+    def activity(self, cluster: str) -> Activity:
+        """How much happened in one cluster in the last day."""
+        return self.publisher.channels[cluster].activity
+
     async def _forget(self) -> None:
         """Keep history as long as it was asked to be kept."""
         while True:
+            for channel in self.publisher.channels.values():
+                channel.activity.forget(utc_now())
             before = utc_now() - timedelta(days=self.options.retention_days)
             try:
                 while await self.recorder.in_thread(partial(prune_batch, before)):
@@ -166,6 +173,7 @@ class Runtime:
             )
         recent = await sync_to_async(queries.recent)(cluster.name, KEPT_CHANGES)
         self.publisher.fill(cluster.name, recent)
+        await sync_to_async(self.activity(cluster.name).read)(cluster.name, utc_now())
         tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
         if remembered is not None:
             tracker.resource_version = remembered.resource_version

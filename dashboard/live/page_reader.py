@@ -13,6 +13,7 @@ from dashboard import rendering
 from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
+from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
@@ -23,6 +24,7 @@ class ChannelView(Protocol):
     """The part of a publisher's channel that a page reads."""
 
     store: Store
+    activity: Activity
     seq: int
     first_seq: int
     events_per_second: float
@@ -37,17 +39,20 @@ class Drawings:
     LIMIT = 5000
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, str]] = {}
+        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, int, str]] = {}
 
-    def draw(self, cluster: str, part: str, tracked: Tracked, now: datetime) -> str:
+    def draw(
+        self, cluster: str, part: str, tracked: Tracked, now: datetime, activity: Activity
+    ) -> str:
         place = (cluster, part, tracked.key)
+        hour = now.hour  # a day's bars move on with the hour
         kept = self._kept.get(place)
-        if kept is not None and kept[0] is tracked:
-            return kept[1]
-        html = rendering.PARTS[part](cluster, tracked, now)
+        if kept is not None and kept[0] is tracked and kept[1] == hour:
+            return kept[2]
+        html = rendering.PARTS[part](cluster, tracked, now, activity)
         if len(self._kept) >= self.LIMIT:
             self._kept.clear()
-        self._kept[place] = (tracked, html)
+        self._kept[place] = (tracked, hour, html)
         return html
 
 
@@ -160,7 +165,9 @@ class PageReader:
                 if after is None:
                     gone.append(str(key))
                 elif before is None or not looks_alike(before, after):
-                    drawn = self._drawings.draw(store.cluster, part, after, now)
+                    drawn = self._drawings.draw(
+                        store.cluster, part, after, now, self._channel.activity
+                    )
                     html.setdefault(part, {})[str(key)] = drawn
                 else:
                     renewed[str(key)] = rendering.freshness(after)

@@ -17,6 +17,7 @@ from datetime import datetime
 from dashboard.live.messages import changes_message, flatten
 from dashboard.live.page_reader import PageReader
 from leases.domain.change import Change, ChangeType
+from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
@@ -50,6 +51,7 @@ class Channel:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.activity = Activity()
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
         self.seq = self.first_seq = int(time.time() * 1000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
@@ -61,6 +63,7 @@ class Channel:
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
         if update.changes:
+            self.activity.note(update.changes)
             self._tell(update)
         if update.redraw or update.removed or update.listed or update.connection:
             for page in self.pages:

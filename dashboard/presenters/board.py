@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.lease_filter import PAGE_SIZE, WORST_FIRST, Found, LeaseFilter
+from dashboard.lease_filter import PAGE_SIZE, WORST_FIRST, LeaseFilter
+from dashboard.lease_search import Found
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 
@@ -44,6 +45,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     namespace: str
+    holder: str
+    labels: str
     namespaces: Sequence[str]
     kinds: tuple[Chip, ...]
     phases: tuple[Chip, ...]
@@ -74,6 +77,7 @@ def query_of(wanted: LeaseFilter, **changes: Any) -> str:
     """The query string of a filter, without what is as it always is."""
     wanted = msgspec.structs.replace(wanted, **changes)
     pairs = [("q", wanted.text), ("namespace", wanted.namespace)]
+    pairs += [("holder", wanted.holder), ("labels", wanted.labels)]
     pairs += [("kind", kind.value) for kind in wanted.kinds]
     pairs += [("phase", phase.value) for phase in wanted.phases]
     pairs += [("sort", wanted.sort)] if wanted.sort != WORST_FIRST else []
@@ -94,6 +98,8 @@ def board(path: str, wanted: LeaseFilter, found: Found, namespaces: Sequence[str
     return Board(
         text=wanted.text,
         namespace=wanted.namespace,
+        holder=wanted.holder,
+        labels=wanted.labels,
         namespaces=namespaces,
         kinds=_kind_chips(wanted, found, url),
         phases=_phase_chips(wanted, found, url),
@@ -151,6 +157,7 @@ def _heads(wanted: LeaseFilter, url: Any) -> tuple[Head, ...]:
         head("holder", "Holder", "c-hold"),
         head("held", "Held for", "c-held num"),
         head("renewed", "Last renewed", "c-fresh"),
+        head("changes", "Changes, 24 h", "c-spark"),
         head("transitions", "Transitions", "c-n num"),
     )
 
@@ -168,12 +175,14 @@ def _clears(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
     ways = (
         ("text", wanted.text, ""),
         ("namespace", wanted.namespace, ""),
+        ("labels", wanted.labels, ""),
+        ("holder", wanted.holder, ""),
         ("phases", wanted.phases, ()),
         ("kinds", wanted.kinds, ()),
     )
-    words = {"text": "text", "namespace": "namespace", "phases": "state", "kinds": "kind"}
+    words = {"phases": "state", "kinds": "kind"}
     return tuple(
-        Chip(field, words[field], 0, url(**{field: empty}), False)
+        Chip(field, words.get(field, field), 0, url(**{field: empty}), False)
         for field, value, empty in ways
         if value
     )[:2]
@@ -188,6 +197,10 @@ def says(wanted: LeaseFilter) -> str:
         said.append(f"kind is {' or '.join(kind.value for kind in wanted.kinds)}")
     if wanted.namespace:
         said.append(f"namespace is {wanted.namespace}")
+    if wanted.holder:
+        said.append(f"holder is {wanted.holder}")
+    if wanted.labels:
+        said.append(f"labels match {wanted.labels}")
     if wanted.text:
         said.append(f"name or holder contains “{wanted.text}”")
     text = ", ".join(said)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 from django.urls import reverse
 
+from dashboard.charts.sparkline import Sparkline, sparkline
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.words import age, thousands, when
@@ -25,7 +27,9 @@ SEVERITY = {
 
 
 class RowView(msgspec.Struct, frozen=True, kw_only=True):
-    """`held_since` (epoch seconds) is the start of the present term, None while nobody holds."""
+    """`held_since` (epoch seconds) is the start of the present term, None while nobody holds;
+    `spark` are its changes of the last day, None where nobody asked for them.
+    """
 
     key: str
     namespace: str
@@ -41,6 +45,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     vacant_since: str
     fresh: Freshness | None
     transitions: str
+    spark: Sparkline | None = None
 
     @property
     def host(self) -> str:
@@ -51,8 +56,10 @@ def lease_url(cluster: str, namespace: str, name: str) -> str:
     return reverse("lease", args=[cluster, namespace, name])
 
 
-def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
-    """One Lease as of now."""
+def row_view(
+    cluster: str, tracked: Tracked, now: datetime, *, hours: Sequence[int] = ()
+) -> RowView:
+    """One Lease as of now; `hours` are its changes in each of the last 24."""
     meta, spec = tracked.lease.metadata, tracked.lease.spec
     held = None if tracked.phase is Phase.VACANT else tracked.held_since
     return RowView(
@@ -70,6 +77,7 @@ def row_view(cluster: str, tracked: Tracked, now: datetime) -> RowView:
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
         fresh=freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
+        spark=sparkline(hours) if hours else None,
     )
 
 

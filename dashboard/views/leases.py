@@ -9,13 +9,14 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from dashboard import runtime
 from dashboard.access import ClusterRequest, viewer_required
-from dashboard.lease_filter import BadFilter, Found, LeaseFilter, find, namespaces, read_filter
+from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
+from dashboard.lease_search import Found, find
 from dashboard.presenters.board import board, query_of
 from dashboard.presenters.items import lease_item
 from dashboard.presenters.row import row_view
 from dashboard.views import answers
-from leases.tracking.tracked import Tracked
 
 FORMATS = ("", "html", "json")
 
@@ -24,19 +25,22 @@ FORMATS = ("", "html", "json")
 @viewer_required
 def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The list, as a page, as the part of it that a filter changes, or as JSON."""
-    known = request.cluster.store.snapshot()
     try:
         answer_as = read_format(request)
         wanted = read_filter(request.GET)
     except BadFilter as error:
-        return _refuse(request, known, str(error))
-    found = find(known, wanted, counts=request.cluster.store.counts())
+        return _refuse(request, str(error))
+    now = timezone.now()
+    activity = runtime.get().activity(cluster)
+    store = request.cluster.store
+    found = find(store, wanted, busy=lambda key: activity.total(key, now))
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
-    now = timezone.now()
     context: dict[str, Any] = {
-        "board": board(request.path, wanted, found, namespaces(known)),
-        "rows": [row_view(cluster, lease, now) for lease in found.page],
+        "board": board(request.path, wanted, found, store.namespaces()),
+        "rows": [
+            row_view(cluster, lease, now, hours=activity.of(lease.key, now)) for lease in found.page
+        ],
     }
     query = query_of(wanted)
     return answers.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
@@ -52,14 +56,14 @@ def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> st
     return wanted
 
 
-def _refuse(request: ClusterRequest, known: Sequence[Tracked], error: str) -> HttpResponse:
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     """A filter that cannot be used: say which, and show the way back."""
     if request.GET.get("format") == "json":
         return answers.json({"error": error}, status=400)
     everything = LeaseFilter()
-    found = find(known, everything, counts=request.cluster.store.counts())
+    store = request.cluster.store
     context = {
-        "board": board(request.path, everything, found, namespaces(known)),
+        "board": board(request.path, everything, find(store, everything), store.namespaces()),
         "error": error,
     }
     return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,15 +12,17 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, wall_required
-from dashboard.lease_filter import BadFilter, LeaseFilter, find, read_filter
+from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
+from dashboard.lease_search import find
 from dashboard.presenters.board import says
 from dashboard.presenters.change import change_line
-from dashboard.presenters.kpis import Counts, by_phase, of_kind
+from dashboard.presenters.kpis import by_phase, of_kind
 from dashboard.presenters.row import SEVERITY
-from dashboard.presenters.tile import troubled, wall_tile
+from dashboard.presenters.tile import TROUBLE, troubled, wall_tile
 from dashboard.recent import recent_changes
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
 LANES = 300  # what a page of the live socket may show, less the side
@@ -49,15 +50,15 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         wanted = read_filter(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
-    lanes = _lanes(store.snapshot(), wanted, store.counts())
-    context |= _side(store.snapshot(), wanted, store.counts(), now)
+    lanes = _lanes(store, wanted)
+    context |= _side(store, wanted, now)
     context["tiles"] = [wall_tile(lease, now) for lease in lanes]
     context["summary"] = says(wanted)
     context["counts"] = [(phase.value, by_phase(store.counts(), phase)) for phase in COUNTED]
     return render(request, "wall/index.html", context)
 
 
-def _lanes(leases: Sequence[Tracked], wanted: LeaseFilter, counts: Counts) -> list[Tracked]:
+def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
     """Elections, or the kinds that the URL names: worst first."""
     wanted = LeaseFilter(
         text=wanted.text,
@@ -66,15 +67,15 @@ def _lanes(leases: Sequence[Tracked], wanted: LeaseFilter, counts: Counts) -> li
         phases=wanted.phases,
         limit=LANES,
     )
-    return find(leases, wanted, counts=counts).page
+    return find(store, wanted).page
 
 
-def _side(
-    leases: Sequence[Tracked], wanted: LeaseFilter, counts: Counts, now: datetime
-) -> dict[str, Any]:
+def _side(store: Store, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
     """What is in trouble and has no lane."""
     kinds = wanted.kinds or (Kind.ELECTION,)
-    bad = [lease for lease in leases if troubled(lease) and lease.kind not in kinds]
+    counts = store.counts()
+    others = [kind for kind in Kind if kind not in kinds]
+    bad = [lease for lease in store.select(others, TROUBLE) if troubled(lease)]
     worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
     numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]

@@ -1,6 +1,7 @@
 // Every page: theme, menus, the one clock, and the live socket where the page has one.
 import "leaseboard/theme";
 import "leaseboard/menus";
+import "leaseboard/keys";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";

@@ -36,7 +36,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     correct(frame.now);
     heardAt = frame.now;
     watch = frame.connection;
-    if (frame.html) placeAll(frame.html);
+    if (frame.html) placeAll(frame.html, !frame.shown);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
     if (frame.feed) addLines(frame.feed, frame.seq);

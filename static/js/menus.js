@@ -1,4 +1,4 @@
-// Menus close by themselves, "/" goes to the search, a row opens its Lease, and copies are made.
+// Menus close by themselves, a row opens its Lease, and copies are made.
 import { say } from "leaseboard/say";
 
 const openMenus = () => document.querySelectorAll("details.menu[open]");
@@ -23,19 +23,5 @@ document.addEventListener("click", (event) => {
   const row = target.closest("tr[data-href]");
   if (row && !target.closest("a, button, input, label") && !getSelection().toString()) {
     location.href = row.dataset.href;
-  }
-});
-
-document.addEventListener("keydown", (event) => {
-  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    document.querySelector("#q")?.focus();
-  }
-  if (event.key === "Escape") {
-    for (const menu of openMenus()) {
-      menu.open = false;
-      menu.querySelector("summary").focus();
-    }
   }
 });

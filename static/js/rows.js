@@ -17,16 +17,16 @@ export function shown() {
   return parts;
 }
 
-/** `html`: {part: {name: html}}. */
-export function placeAll(html) {
+/** `html`: {part: {name: html}}; `moved`: whether they look different from a moment ago. */
+export function placeAll(html, moved) {
   for (const [part, rows] of Object.entries(html)) {
     for (const [key, text] of Object.entries(rows)) {
-      for (const old of find(part, key)) replace(old, text, key);
+      for (const old of find(part, key)) replace(old, text, key, moved);
     }
   }
 }
 
-function replace(old, html, key) {
+function replace(old, html, key, moved) {
   const template = document.createElement("template");
   template.innerHTML = html;
   const fresh = template.content.firstElementChild;
@@ -34,6 +34,7 @@ function replace(old, html, key) {
   if (phase && phase !== phaseOf(old)) say(`${key} is ${phase}`);
   const focused = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
   fresh.hidden = old.hidden;
+  if (moved) fresh.classList.add("moved");
   old.replaceWith(fresh);
   scan(fresh);
   if (focused) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
+import msgspec
 import pytest
 from django.http import QueryDict
 
-from dashboard.lease_filter import BadFilter, find, namespaces, read_filter
+from dashboard.lease_filter import BadFilter, read_filter, wants
+from dashboard.lease_search import find
 from leases.domain.kind import Kind
+from leases.domain.lease import Lease
 from leases.domain.phase import Phase
-from tests.dashboard.leases import tracked
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
+from tests.dashboard.leases import NOW, tracked
+
+PROCESS = "cp-2_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
+BUSY = {"node": 5, "b": 7}
+
+
+def with_labels(one: Tracked, **labels: str) -> Tracked:
+    meta = msgspec.structs.replace(one.lease.metadata, labels=labels)
+    return msgspec.structs.replace(one, lease=Lease(meta, one.lease.spec))
+
 
 LEASES = sorted(
     [
-        tracked("a", namespace="apps", held=50, age=3, transitions=9),
-        tracked("b", namespace="apps", phase=Phase.LATE, held=10, age=9, holder="cp-2"),
+        with_labels(tracked("a", namespace="apps", held=50, age=3, transitions=9), app="web"),
+        tracked("b", namespace="apps", phase=Phase.LATE, held=10, age=9, holder=PROCESS),
         tracked("c", namespace="kube-system", phase=Phase.EXPIRED, held=99, age=60),
         tracked("d", namespace="kube-system", phase=Phase.VACANT, holder=None, kind=Kind.LOCK),
         tracked("node", namespace="kube-node-lease", kind=Kind.HEARTBEAT, holder="Node", age=1),
@@ -24,15 +36,10 @@ LEASES = sorted(
 )
 
 
-def counted():
-    tally = {}
-    for (kind, phase), number in Counter((x.kind, x.phase) for x in LEASES).items():
-        tally.setdefault(kind, {})[phase] = number
-    return tally
-
-
 def asked(query: str):
-    return find(LEASES, read_filter(QueryDict(query)), counts=counted())
+    store = Store("c")
+    store.restore(LEASES, NOW)
+    return find(store, read_filter(QueryDict(query)), busy=lambda key: BUSY.get(key.name, 0))
 
 
 def names(query: str) -> list[str]:
@@ -55,6 +62,15 @@ def test_without_a_filter_all_come_worst_first():
         ("q=kube-system/", ["c", "d"]),
         ("q=nobody", []),
         ("kind=lock&phase=held", []),
+        ("holder=cp-1", ["c", "a"]),
+        ("holder=cp", []),
+        ("holder=cp-2", ["b"]),
+        (f"holder={PROCESS}", ["b"]),
+        ("labels=app%3Dweb", ["a"]),
+        ("labels=app in (web, db),!tier", ["a"]),
+        ("labels=app!%3Dweb&namespace=apps", ["b"]),
+        ("labels=tier", []),
+        ("q=cp-1&kind=election&phase=held", ["a"]),
     ],
 )
 def test_filters_narrow_the_list(query, expected):
@@ -69,6 +85,7 @@ def test_filters_narrow_the_list(query, expected):
         ("kind", ["a", "b", "c", "node", "d"]),
         ("holder", ["d", "node", "a", "c", "b"]),
         ("held", ["d", "b", "a", "c", "node"]),
+        ("changes", ["b", "node", "a", "c", "d"]),
         ("renewed", ["node", "d", "a", "b", "c"]),
     ],
 )
@@ -93,9 +110,13 @@ def test_counts_are_of_what_the_text_and_the_namespace_leave():
     assert Phase.EXPIRED not in asked("namespace=apps&phase=held").tally[Kind.ELECTION]
 
 
-def test_namespaces_are_found_without_looking_at_every_lease():
-    assert namespaces(LEASES) == ["apps", "kube-node-lease", "kube-system"]
-    assert namespaces([]) == []
+@pytest.mark.parametrize(
+    "query",
+    ["", "phase=late", "kind=lock", "q=cp", "namespace=apps", "holder=cp-2", "labels=app%3Dweb"],
+)
+def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
+    wanted = wants(read_filter(QueryDict(query)))
+    assert {lease.key for lease in LEASES if wanted(lease)} == {x.key for x in asked(query).page}
 
 
 @pytest.mark.parametrize(
@@ -104,6 +125,7 @@ def test_namespaces_are_found_without_looking_at_every_lease():
         ("phase=heldd", "phase cannot be 'heldd': use one of held, late, expired"),
         ("kind=leader", "kind cannot be 'leader': use one of election, heartbeat"),
         ("sort=age", "sort cannot be 'age': use one of state, namespace"),
+        ("labels=a b", "labels cannot be 'a b': unable to parse requirement: "),
         ("page=0", "page cannot be '0': use a whole number from 1"),
         ("page=x", "page cannot be 'x'"),
         ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 1,000."),

@@ -14,6 +14,7 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.history.activity import Activity
 from leases.history.rows import to_row
 from tests.dashboard.conftest import KEY, a_lease, browser_of, fill, member
 
@@ -106,7 +107,7 @@ def test_a_cluster_that_nobody_watches_claims_nothing(board, operator):
 def test_the_list_draws_the_very_rows_that_the_socket_sends(store, operator):
     html = text_of(operator.get("/c/a/leases/"))
     drawn = re.search(rf'<tr role="row" id="row-{KEY}".*?</tr>', html, re.DOTALL)
-    sent = render_row("a", store.get(KEY), datetime.now(UTC))
+    sent = render_row("a", store.get(KEY), datetime.now(UTC), Activity())
 
     def without_ages(row: str) -> str:
         row = re.sub(r'width="[\d.]+"', "", row)

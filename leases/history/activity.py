@@ -1,0 +1,142 @@
+"""How much happened in each of the last 24 hours, of every Lease and of each kind: kept in memory,
+so that a page asks no database.
+
+It begins with what history remembers and goes on with what the tracker tells. A Lease that was
+there before we looked is no activity.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from leases import models
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.rows import from_row
+
+HOURS = 24
+HOUR = timedelta(hours=1)
+HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
+KEPT = 2000  # changes of holder kept whole, the newest
+MISSING = 200  # changes kept whole before which some were missed
+_MOST_READ = 500_000  # changes of a day that a start reads
+_SECONDS = 3600
+_SMALL, _WIDE = "L", "d"  # of one Lease, of which there may be 130,000; of a kind
+_LARGEST = 2**32 - 1
+
+
+class _Hours(msgspec.Struct, gc=False):
+    """Numbers per hour; `newest` is the last one's hour since 1970."""
+
+    newest: int
+    numbers: array[Any]
+
+    @classmethod
+    def none(cls, hour: int, code: str) -> _Hours:
+        return cls(hour, array(code, [0] * HOURS))
+
+    def add(self, hour: int, by: float) -> None:
+        if hour > self.newest:
+            self.numbers = self.until(hour)
+            self.newest = hour
+        place = HOURS - 1 - (self.newest - hour)
+        if place >= 0:
+            self.numbers[place] = min(self.numbers[place] + by, _LARGEST)
+
+    def until(self, hour: int) -> array[Any]:
+        passed = min(max(0, hour - self.newest), HOURS)
+        return self.numbers[passed:] + array(self.numbers.typecode, [0] * passed)
+
+
+class Activity:
+    """One cluster's last day. One writer, on the event loop; any thread may read."""
+
+    def __init__(self) -> None:
+        self._leases: dict[ObjectName, _Hours] = {}
+        self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
+        self._gaps: dict[Kind, _Hours] = {}
+        self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of no heartbeats; oldest first
+        self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
+
+    def note(self, changes: Iterable[Change]) -> None:
+        """Changes that just became known."""
+        for change in changes:
+            if change.inferred and change.change is ChangeType.CREATED:
+                continue
+            key = ObjectName(change.namespace, change.name)
+            self._count(key, change.kind, change.change, change.at, change.gap_seconds)
+            self._keep(change)
+
+    def _keep(self, change: Change) -> None:
+        if change.change in HOLDER_CHANGES and change.kind is not Kind.HEARTBEAT:
+            self.holder_changes.append(change)
+        if change.missed:
+            self.missed.append(change)
+
+    def _count(
+        self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
+    ) -> None:
+        hour = _hour(at)
+        if (hours := self._leases.get(key)) is None:
+            hours = self._leases[key] = _Hours.none(hour, _SMALL)
+        hours.add(hour, 1)
+        if (hours := self._changes.get((kind, change))) is None:
+            hours = self._changes[kind, change] = _Hours.none(hour, _WIDE)
+        hours.add(hour, 1)
+        if gap:
+            if (hours := self._gaps.get(kind)) is None:
+                hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
+            hours.add(hour, gap)
+
+    def of(self, key: ObjectName, now: datetime) -> list[int]:
+        """Changes of one Lease per hour, the running hour last."""
+        hours = self._leases.get(key)
+        return [0] * HOURS if hours is None else list(hours.until(_hour(now)))
+
+    def total(self, key: ObjectName, now: datetime) -> int:
+        """Changes of one Lease in these hours."""
+        hours = self._leases.get(key)
+        return 0 if hours is None else int(sum(hours.until(_hour(now))))
+
+    def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
+        """Changes of these types to all Leases of a kind per hour, the running hour last."""
+        rows = [
+            hours.until(_hour(now))
+            for change in changes
+            if (hours := self._changes.get((kind, change))) is not None
+        ]
+        return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
+
+    def gap_seconds(self, kind: Kind, now: datetime) -> float:
+        """Seconds without a holder that ended in these hours, summed over a kind's Leases."""
+        hours = self._gaps.get(kind)
+        return 0.0 if hours is None else sum(hours.until(_hour(now)))
+
+    def forget(self, now: datetime) -> None:
+        """Let go of the Leases whose last change is a day old."""
+        oldest = _hour(now) - HOURS
+        for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
+            del self._leases[key]
+
+    def read(self, cluster: str, now: datetime) -> None:
+        """Begin with what history remembers."""
+        day = models.Change.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
+        seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
+        few = ("namespace", "name", "kind", "change", "at", "gap_seconds")
+        for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MOST_READ]:
+            key = ObjectName(namespace, name)
+            self._count(key, Kind(kind), ChangeType(change), at, gap)
+        held = seen.filter(change__in=HOLDER_CHANGES).exclude(kind=Kind.HEARTBEAT.value)
+        self.holder_changes.extendleft(map(from_row, held[:KEPT]))
+        self.missed.extendleft(map(from_row, seen.filter(missed__gt=0)[:MISSING]))
+
+
+def _hour(moment: datetime) -> int:
+    return int(moment.timestamp()) // _SECONDS

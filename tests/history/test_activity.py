@@ -1,0 +1,76 @@
+"""What happened per hour, from history and from what is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from leases.domain.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.activity import HOLDER_CHANGES, Activity
+from leases.history.rows import to_row
+from tests.history.factory import a_change
+
+NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+KEY = ObjectName("kube-system", "scheduler")
+
+
+def change(*, hours: float = 0.0, **fields):
+    at = NOW - timedelta(hours=hours)
+    known = {"namespace": KEY.namespace, "name": KEY.name, "at": at, "gap_seconds": None}
+    return a_change(**{"change": ChangeType.TAKEN_OVER, "observed_at": at, **known, **fields})
+
+
+def noted(*changes):
+    activity = Activity()
+    activity.note(changes)
+    return activity
+
+
+def test_changes_are_counted_in_their_hour_in_whatever_order_they_come():
+    activity = noted(change(hours=2), change(), change(hours=2), change(hours=23), change(hours=24))
+    assert activity.of(KEY, NOW) == [1] + [0] * 20 + [2, 0, 1]
+    assert activity.total(KEY, NOW) == 4
+
+
+def test_hours_pass_without_a_change():
+    activity = noted(change())
+    assert activity.of(KEY, NOW + timedelta(hours=3))[-4:] == [1, 0, 0, 0]
+    assert activity.total(KEY, NOW + timedelta(hours=24)) == 0
+    activity.forget(NOW + timedelta(hours=24))
+    assert activity.of(KEY, NOW) == [0] * 24
+
+
+def test_what_was_there_before_we_looked_is_no_activity():
+    created = change(change=ChangeType.CREATED, inferred=True)
+    assert noted(created).total(KEY, NOW) == 0
+
+
+def test_kinds_are_counted_apart_and_gaps_summed():
+    node = change(kind=Kind.HEARTBEAT, change=ChangeType.RECOVERED, name="n", gap_seconds=9.0)
+    activity = noted(change(gap_seconds=2.5), change(change=ChangeType.ACQUIRED), node)
+    assert activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, NOW)[-1] == 2
+    assert activity.of_kind(Kind.LOCK, HOLDER_CHANGES, NOW) == [0] * 24
+    assert activity.gap_seconds(Kind.ELECTION, NOW) == 2.5
+    assert [one.change for one in activity.holder_changes] == ["taken_over", "acquired"]
+
+
+@pytest.mark.django_db
+def test_a_start_reads_what_history_remembers_of_the_day():
+    rows = [
+        change(missed=2),
+        change(hours=1, change=ChangeType.ACQUIRED),
+        change(hours=2, change=ChangeType.CREATED, inferred=True),
+        change(hours=30),
+        change(cluster="other"),
+    ]
+    for number, row in enumerate(rows):
+        to_row(msgspec.structs.replace(row, uid=str(number))).save()
+    activity = Activity()
+    activity.read(rows[0].cluster, NOW)
+    assert activity.of(KEY, NOW)[-3:] == [0, 1, 1]
+    assert [one.at for one in activity.holder_changes] == [rows[1].at, rows[0].at]
+    assert [one.missed for one in activity.missed] == [2]
