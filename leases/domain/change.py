@@ -7,7 +7,6 @@ tryAcquireOrRenew and release, and everybody else's miscounting).
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -16,7 +15,7 @@ import msgspec
 
 from leases.domain.configuration import reconfigured_fields
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, LeaseSpec
 from leases.domain.phase import Phase, runs_out_at
 from leases.domain.sighting import Sighting, renewal_moved, written_at
 
@@ -43,8 +42,6 @@ _COUNTED_ONCE = {
     ChangeType.REPLACED,
     ChangeType.RESTARTED,
 }
-# What a Lease has once in its life, whichever write told it.
-_ONCE = {ChangeType.CREATED, ChangeType.DELETED}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -68,7 +65,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
     renewed_at: datetime | None = None  # of `expired`: when the renewal was seen; not exported
-    renewal: str = ""  # of `expired`: the renewal that ran out, for its identity; not exported
+    renewal: str = ""  # what the Lease said then of its holding, for the identity; not exported
 
 
 class Known(Protocol):
@@ -98,16 +95,6 @@ class Known(Protocol):
 
     @property
     def skew_seconds(self) -> float | None: ...
-
-
-def identity(change: Change) -> str:
-    """What makes a change unique in its Lease's history, whoever writes it and however often."""
-    if change.change in _ONCE:
-        return f"{change.uid} {change.change}"
-    if change.change is ChangeType.EXPIRED:
-        renewal = f"{change.holder} {change.renewal}".encode()
-        return f"{change.uid} expired {hashlib.sha256(renewal).hexdigest()[:32]}"
-    return f"{change.uid} {change.change} {change.resource_version}"
 
 
 def appeared(
@@ -151,7 +138,6 @@ def ran_out(
     cluster: str, before: Known, *, at: datetime, now: datetime, unseen_since: datetime | None
 ) -> Change:
     """`expired` at `at`; `unseen_since` is set when it fell into a time in which we saw nothing."""
-    spec = before.lease.spec
     change = _told(
         ChangeType.EXPIRED,
         cluster,
@@ -162,12 +148,9 @@ def ran_out(
         holder=before.holder,
         previous=before.holder,
     )
-    renewed = spec.renew_time.isoformat() if spec.renew_time else ""
+    renewal = f"{change.renewal} {before.rewritten}" if before.rewritten else change.renewal
     return msgspec.structs.replace(
-        change,
-        resource_version="",
-        renewed_at=before.observed_at,
-        renewal=f"{renewed} {before.rewritten}".strip(),
+        change, resource_version="", renewed_at=before.observed_at, renewal=renewal
     )
 
 
@@ -280,4 +263,12 @@ def _told(
         inferred_since=seen.since if seen.inferred else None,
         gap_seconds=None if gap_since is None else max(0.0, (at - gap_since).total_seconds()),
         fields=fields,
+        renewal=_renewal(lease.spec),
     )
+
+
+def _renewal(spec: LeaseSpec) -> str:
+    """The fields that move observed_at: equal for all who saw this write or a later one that
+    renewed nothing."""
+    times = (time.isoformat() if time else "" for time in (spec.acquire_time, spec.renew_time))
+    return " ".join([*times, str(spec.lease_duration_seconds), spec.holder_identity or ""])

@@ -86,3 +86,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     def duration(self) -> timedelta | None:
         seconds = self.spec.lease_duration_seconds
         return None if seconds is None else timedelta(seconds=seconds)
+
+
+def number_of(version: str | None) -> int:
+    """A resourceVersion as a number that grows with the cluster's writes; 0 when it is none."""
+    return int(version) if version and version.isdecimal() else 0

@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 from django.db import connection
 
-from leases.domain.lease import ObjectName
+from leases.domain.lease import ObjectName, number_of
 from leases.models import LeaseRecord, WatchRecord
 
 # executemany costs a tenth of what bulk_create does, and renewals make many of these.
@@ -40,6 +40,12 @@ def load(cluster: str) -> Checkpoint | None:
     return Checkpoint(
         tuple(bytes(record) for record in records), watch.resource_version, watch.watched_until
     )
+
+
+def is_behind(cluster: str, resource_version: str | None) -> bool:
+    """Whether more of the cluster's watch has been written down than up to this version."""
+    watch = WatchRecord.objects.filter(cluster=cluster).first()
+    return watch is not None and number_of(resource_version) < number_of(watch.resource_version)
 
 
 def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:

@@ -21,11 +21,11 @@ from typing import TypeVar
 import msgspec
 from django.db import DatabaseError, connection, transaction
 
-from leases import models
 from leases.domain.change import Change
-from leases.domain.lease import ObjectName
+from leases.domain.lease import ObjectName, number_of
 from leases.history import checkpoint
-from leases.history.rows import to_row
+from leases.history.turns import take_turn
+from leases.history.writing import write_changes
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,7 @@ class _Batch(msgspec.Struct, frozen=True):
     states: tuple[tuple[ObjectName, bytes | None], ...]
     resource_version: str | None
     watched_until: datetime
+    went_back: bool  # the cluster was restored: its versions count on from an old one
 
 
 class Recorder:
@@ -63,6 +64,7 @@ class Recorder:
         self._changes: dict[str, list[Change]] = {}
         self._changed: dict[str, dict[ObjectName, None]] = {}
         self._renewed: dict[str, dict[ObjectName, None]] = {}
+        self._reached: dict[str, str | None] = {}
         self._wake = asyncio.Event()
         self._closing = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
@@ -74,6 +76,7 @@ class Recorder:
         self._changes[source.cluster] = []
         self._changed[source.cluster] = {}
         self._renewed[source.cluster] = {}
+        self._reached[source.cluster] = source.resource_version()
 
     def record(
         self,
@@ -142,7 +145,9 @@ class Recorder:
         if version is None and not changes and not keys:
             return None
         states = tuple((key, source.encode(key)) for key in keys)
-        return _Batch(cluster, changes, states, version, source.now())
+        went_back = number_of(version) < number_of(self._reached[cluster])
+        self._reached[cluster] = version
+        return _Batch(cluster, changes, states, version, source.now(), went_back)
 
     async def _write_surely(self, batch: _Batch) -> None:
         attempt = 0
@@ -167,9 +172,10 @@ def _write(batch: _Batch) -> None:
     """One transaction, in the recorder's thread. Changes already there are left as they are."""
     try:
         with transaction.atomic():
-            models.Change.objects.bulk_create(
-                [to_row(change) for change in batch.changes], ignore_conflicts=True, batch_size=500
-            )
+            take_turn(batch.cluster)
+            write_changes(batch.changes)
+            if not batch.went_back and checkpoint.is_behind(batch.cluster, batch.resource_version):
+                return  # another replica, further on, remembers all this and more
             checkpoint.save(batch.cluster, batch.states)
             if batch.resource_version is not None:
                 checkpoint.save_progress(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from leases import models
-from leases.domain.change import Change, ChangeType, identity
+from leases.domain.change import Change, ChangeType
+from leases.domain.identity import identity
 from leases.domain.kind import Kind
 
 

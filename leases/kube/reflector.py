@@ -13,9 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 
+from leases.domain.lease import number_of
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.watching import check_not_past, number_of, version_of
+from leases.kube.watching import check_not_past, version_of
 from leases.wire.events import (
     Bookmark,
     Connected,

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import aiohttp
 
+from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
 from leases.kube.session import Limits, Session
 from leases.wire.events import Bookmark, WatchEvent
@@ -97,11 +98,6 @@ def version_of(event: WatchEvent) -> str:
     if isinstance(event, Bookmark):
         return event.resource_version
     return event.lease.metadata.resource_version
-
-
-def number_of(version: str | None) -> int:
-    """A resourceVersion as a number that grows with the cluster's writes; 0 when it is none."""
-    return int(version) if version and version.isdecimal() else 0
 
 
 def check_not_past(newest: str, version: str) -> None:

@@ -43,6 +43,9 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
         assert get(server.printed("Wall"))[0] == 200
         assert server.interrupt() == 0
     assert "Traceback" not in server.text
+    kept = [path for path in server.data.iterdir() if path.is_file()]
+    assert kept
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.parametrize(

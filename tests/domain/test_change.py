@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from leases.domain.change import Change, ChangeType, appeared, compare, identity, ran_out, vanished
+from leases.domain.change import Change, ChangeType, appeared, compare, ran_out, vanished
+from leases.domain.identity import identity
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
@@ -65,6 +66,7 @@ def test_nobody_then_somebody_is_acquired_and_ends_the_gap() -> None:
         resource_version="7",
         transitions=1,
         gap_seconds=5,
+        renewal=f"{after(2).isoformat()} {after(2).isoformat()} 15 b",
     )
 
 
@@ -263,6 +265,21 @@ def test_everything_else_is_known_by_its_write() -> None:
     (two,) = changes(Known(lease=lease()), lease("b", version=7), 4)
     (other,) = changes(Known(lease=lease()), lease("b", version=8), 4)
     assert identity(one) == identity(two) != identity(other)
+
+
+def test_replicas_that_judge_a_write_by_different_clocks_mean_the_same_change() -> None:
+    taker = lease("b", renewed=15, acquired=15, version=7)
+    (in_time,) = changes(Known(lease=lease(), observed_at=after(0.1)), taker, 15.05)
+    out = Known(lease=lease(), observed_at=after(0), phase=Phase.EXPIRED)
+    (run_out,) = changes(out, taker, 15.01)
+    assert (in_time.change, run_out.change) == ("replaced", "taken_over")
+    assert identity(in_time) == identity(run_out)
+
+
+def test_a_version_that_comes_again_after_a_restore_is_another_write() -> None:
+    (one,) = changes(Known(lease=lease()), lease("b", renewed=3, version=7), 3)
+    (other,) = changes(Known(lease=lease()), lease("b", renewed=900, version=7), 900)
+    assert identity(one) != identity(other)
 
 
 def test_an_identity_fits_its_column_however_long_the_holder() -> None:

@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.change import Change, identity
+from leases.domain.change import Change
+from leases.domain.identity import identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from leases.domain.change import Change, ChangeType, identity
+from leases.domain.change import Change, ChangeType
+from leases.domain.identity import identity
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from leases.tracking.store import Store

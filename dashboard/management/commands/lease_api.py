@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sqlite3
 from argparse import ArgumentParser, ArgumentTypeError
@@ -44,6 +45,7 @@ class Command(BaseCommand):
     def handle(
         self, *, host: str, port: int, feature_gates: frozenset[str], **options: Any
     ) -> None:
+        os.umask(0o077)  # tokens, sessions and the signing key lie in the data directory
         try:
             data = load().data
         except ConfigError as error:

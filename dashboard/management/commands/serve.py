@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from argparse import ArgumentParser
@@ -26,6 +27,7 @@ from dashboard.feature_gates import HELP, parse_gates
 from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
+from leases.history.turns import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
 from leases.models import WallLink
@@ -65,6 +67,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+        os.umask(0o077)  # tokens, sessions and the signing key lie in the data directory
         config: Config = settings.LEASEBOARD
         clusters = config.clusters
         if options["cluster"]:
@@ -98,7 +101,8 @@ class Command(BaseCommand):
         """Database, static files and the first admin."""
         try:
             data.mkdir(parents=True, exist_ok=True, mode=0o700)
-            call_command("migrate", interactive=False, verbosity=0)
+            with turn("migrate"):
+                call_command("migrate", interactive=False, verbosity=0)
         except (DatabaseError, OSError) as error:
             raise CommandError(
                 f"The database cannot be prepared: {error}. "

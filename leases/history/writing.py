@@ -1,0 +1,103 @@
+"""Changes become rows: each once, however many replicas tell it and however well each saw it.
+
+What one replica saw itself stands above what another concluded from a list. Where a conclusion
+cannot be known by its identity, because the list shows a later write than the one that did it, it
+is known by its window: in it the same Lease came to the same holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q
+
+from leases import models
+from leases.domain.change import Change, ChangeType
+from leases.domain.identity import OF_THE_TERM
+from leases.history.rows import to_row
+
+_COLUMNS = [field for field in models.Change._meta.concrete_fields if not field.primary_key]  # noqa: SLF001
+_NAMES = ", ".join(str(field.column) for field in _COLUMNS)
+_SETS = ", ".join(f"{field.column} = excluded.{field.column}" for field in _COLUMNS)
+# executemany costs a fraction of bulk_create, which also cannot choose between two accounts. A
+# take-over stands above the same write seen as a replacement: only it goes with the `expired`
+# that one of the replicas told.
+_INSERT = f"""
+    INSERT INTO leases_change ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})
+    ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
+    WHERE leases_change.inferred AND NOT excluded.inferred
+    OR leases_change.inferred = excluded.inferred
+    AND leases_change.change = 'replaced' AND excluded.change = 'taken_over'
+"""  # noqa: S608 - column names of our own model
+_FORGET = """
+    DELETE FROM leases_change
+    WHERE cluster = %s AND namespace = %s AND name = %s AND uid = %s AND inferred
+    AND COALESCE(holder, '') = %s AND observed_at >= %s
+    AND (inferred_since IS NULL OR inferred_since < %s) AND change IN ({})
+"""
+_GROUPS = (tuple(OF_THE_TERM), (ChangeType.RECONFIGURED,))
+
+
+def write_changes(changes: Iterable[Change]) -> None:
+    """Write what is not there yet. Runs inside the caller's transaction, when it is its turn."""
+    seen: list[Change] = []
+    concluded: list[Change] = []
+    for change in changes:
+        by_window = change.inferred and _group(change)
+        (concluded if by_window else seen).append(change)
+    _insert(seen)
+    _forget_conclusions([change for change in seen if not change.inferred])
+    for change in concluded:
+        if not _is_told(change):
+            _insert([change])
+
+
+def _insert(changes: Sequence[Change]) -> None:
+    if not changes:
+        return
+    rows = [[_value(row, field) for field in _COLUMNS] for row in map(to_row, changes)]
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)
+
+
+def _value(row: models.Change, field: Any) -> Any:
+    return field.get_db_prep_save(getattr(row, field.attname), connection)
+
+
+def _group(change: Change) -> tuple[ChangeType, ...]:
+    """The changes of which one write does at most one; none for what its identity tells."""
+    return next((group for group in _GROUPS if change.change in group), ())
+
+
+def _is_told(concluded: Change) -> bool:
+    """Whether a row tells, from inside its window, what is concluded here."""
+    after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
+    return models.Change.objects.filter(
+        after,
+        at__lte=concluded.observed_at,
+        cluster=concluded.cluster,
+        namespace=concluded.namespace,
+        name=concluded.name,
+        uid=concluded.uid,
+        change__in=_group(concluded),
+        holder__isnull=concluded.holder is None,
+        **({} if concluded.holder is None else {"holder": concluded.holder}),
+    ).exists()
+
+
+def _forget_conclusions(seen: Iterable[Change]) -> None:
+    """Take back what another replica concluded of the changes that we saw."""
+    at = models.Change._meta.get_field("at")  # noqa: SLF001
+    for group in _GROUPS:
+        mine = [change for change in seen if change.change in group]
+        moments = [at.get_db_prep_save(change.at, connection) for change in mine]
+        windows = [
+            (change.cluster, change.namespace, change.name, change.uid, change.holder or "", when,
+             when, *group)
+            for change, when in zip(mine, moments, strict=True)
+        ]  # fmt: skip
+        if windows:
+            with connection.cursor() as cursor:
+                cursor.executemany(_FORGET.format(", ".join(["%s"] * len(group))), windows)

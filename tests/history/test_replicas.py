@@ -1,0 +1,114 @@
+"""Several replicas write one history: whatever they saw and in whatever order they tell it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from leases import models
+from leases.domain.change import Change, ChangeType
+from leases.history import checkpoint
+from leases.history.recorder import Recorder, Source
+from leases.history.rows import from_row
+from leases.history.writing import write_changes
+from tests.history.factory import T0, a_change
+from tests.history.test_recorder import KEY, in_thread, until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def at(seconds: float):
+    return T0 + timedelta(seconds=seconds)
+
+
+def concluded(since: float, until: float, **given: object) -> Change:
+    """A change that a list showed at `until`, of a time unseen since `since`."""
+    given = {"inferred": True, "inferred_since": at(since), "observed_at": at(until)} | given
+    return a_change(**({"at": at(until)} | given))
+
+
+def kept() -> list[Change]:
+    return [from_row(row) for row in models.Change.objects.order_by("at", "id")]
+
+
+@pytest.fixture(params=[1, -1], ids=["one first", "the other first"])
+def order(request) -> int:
+    """Which of two replicas writes first."""
+    return request.param
+
+
+def tell(order: int, *accounts: Change) -> list[Change]:
+    for change in accounts[::order]:
+        write_changes([change])
+    return kept()
+
+
+@pytest.mark.parametrize("word", [ChangeType.CREATED, ChangeType.DELETED, ChangeType.EXPIRED])
+def test_what_one_saw_stands_above_what_another_concluded(word, order):
+    one = a_change(3, change=word, resource_version="")
+    other = concluded(1, 9, change=word, resource_version="")
+    assert tell(order, one, other) == [one]
+
+
+def test_a_take_over_stands_above_a_replacement_that_another_clock_saw(order):
+    out = a_change(3)
+    in_time = a_change(3, change=ChangeType.REPLACED, at=at(2.999), gap_seconds=None)
+    assert tell(order, out, in_time) == [out]
+
+
+@pytest.mark.parametrize("holder", ["cp-1", None])
+def test_a_list_that_shows_a_later_renewal_tells_no_second_change(holder, order):
+    seen = a_change(3, holder=holder)
+    guess = concluded(1, 9, holder=holder, resource_version="888", missed=2)
+    assert tell(order, seen, guess) == [seen]
+
+
+def test_two_lists_that_show_different_renewals_tell_one_change(order):
+    told = tell(
+        order,
+        concluded(1, 9, resource_version="888"),
+        concluded(2, 9.5, at=at(8), resource_version="890"),
+    )
+    assert len(told) == 1
+
+
+def test_a_conclusion_that_nobody_accounts_for_is_kept(order):
+    before, after = a_change(1), a_change(10, resource_version="900")
+    guess = concluded(1, 9, resource_version="888")
+    assert tell(order, before, guess, after) == [before, guess, after]
+
+
+@pytest.mark.parametrize("other", [{"uid": "u-2"}, {"name": "other"}, {"holder": "cp-3"}])
+def test_an_account_of_something_else_is_none(other, order):
+    guess = concluded(1, 9, resource_version="888")
+    assert len(tell(order, a_change(3, **other), guess)) == 2
+
+
+def test_different_changes_of_one_write_are_kept(order):
+    told = tell(order, a_change(3), a_change(3, change=ChangeType.RECONFIGURED))
+    assert len(told) == 2
+
+
+async def test_the_replica_that_is_further_on_remembers_for_both():
+    versions = {"ahead": "9", "behind": "7"}
+    replicas = {name: Recorder() for name in versions}
+    for name, replica in replicas.items():
+        state = name.encode()
+        replica.add(Source("a", lambda _, s=state: s, lambda n=name: versions[n], lambda: T0))
+    tasks = {name: asyncio.create_task(replica.run()) for name, replica in replicas.items()}
+    replicas["ahead"].record(cluster="a", changed=(KEY,))
+    await until(lambda: models.LeaseRecord.objects.count() == 1)
+    replicas["behind"].record(cluster="a", changes=(a_change(),), changed=(KEY,))
+    await until(lambda: models.Change.objects.count() == 1)
+    remembered = checkpoint.Checkpoint((b"ahead",), "9", T0)
+    assert await in_thread(lambda: checkpoint.load("a")) == remembered
+    versions["behind"] = "10"
+    replicas["behind"].record(cluster="a", changed=(KEY,))
+    await until(lambda: checkpoint.load("a") == checkpoint.Checkpoint((b"behind",), "10", T0))
+    versions["ahead"] = "3"  # the cluster was restored from a backup, and this one noticed
+    replicas["ahead"].record(cluster="a", changed=(KEY,))
+    await until(lambda: checkpoint.load("a") == checkpoint.Checkpoint((b"ahead",), "3", T0))
+    for name, replica in replicas.items():
+        await replica.close(tasks[name])
