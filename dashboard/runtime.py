@@ -47,6 +47,7 @@ from leases.wire.status import Status, Unreachable
 logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
+QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
 
 
 def utc_now() -> datetime:
@@ -76,6 +77,7 @@ class WatchedCluster:
         self.source = spec.source
         self.store = Store(spec.name)
         self.client: LeaseClient | None = None
+        self.questions = asyncio.Semaphore(QUESTIONS)
 
     @property
     def embedded(self) -> bool:

@@ -12,6 +12,7 @@ from dashboard.presenters.words import age, rough
 from leases.domain.phase import Phase, late_after
 from leases.tracking.tracked import Tracked
 
+FINE = 99.95  # seconds; what is longer does not fit into the ring to a tenth
 RING = 188.5  # circumference of the ring, r = 30
 
 
@@ -59,6 +60,6 @@ def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
         left=round(left * 100, 1),
         tick=round(tick, 1) if tick is not None else None,
         ring_offset=round(RING * (1 - left), 1),
-        countdown=f"{-overdue:.1f}" if overdue < 0 else rough(overdue),
-        countdown_word="s left" if overdue < 0 else "overdue",
+        countdown=f"{-overdue:.1f}" if -FINE < overdue < 0 else rough(abs(overdue)),
+        countdown_word="overdue" if overdue >= 0 else "s left" if overdue > -FINE else "left",
     )

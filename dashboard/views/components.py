@@ -11,8 +11,9 @@ from dashboard import runtime
 from dashboard.access import check_view
 from dashboard.presenters.attention import attention
 from dashboard.presenters.change import change_line
+from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.holder import HUES, HolderView
-from dashboard.presenters.lease import lease_detail, lease_view
+from dashboard.presenters.lease import lease_view
 from dashboard.presenters.row import row_view
 from dashboard.presenters.samples import sample_changes, sample_lease, sample_leases
 from dashboard.presenters.tile import wall_tile

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, viewer_required
 from dashboard.presenters.change import change_line
+from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
-from dashboard.presenters.lease import lease_detail, lease_view
+from dashboard.presenters.lease import lease_view
 from dashboard.recent import changes_of
 from leases.domain.lease import ObjectName
 from leases.history.queries import HistoryFilter

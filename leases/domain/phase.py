@@ -33,6 +33,25 @@ class Phase(StrEnum):
     __hash__ = str.__hash__
 
 
+class Clause(msgspec.Struct, frozen=True, gc=False):
+    """A part of an explanation around one number of seconds, or none.
+
+    `counts`: the number is what has passed ("up") or is left ("down") of `offset` seconds since
+    observed_at, so that a clock can go on from it.
+    """
+
+    before: str
+    seconds: float | None = None
+    after: str = ""
+    counts: str = ""
+    offset: float = 0.0
+
+    @property
+    def text(self) -> str:
+        number = "" if self.seconds is None else f"{self.seconds:.1f} s"
+        return f"{self.before}{number}{self.after}"
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A phase with its numbers in one sentence, and what the wall clock says of renewTime.
 
@@ -41,8 +60,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     phase: Phase
-    text: str
+    clauses: tuple[Clause, ...]
     wall_clock_expired: bool | None
+
+    @property
+    def text(self) -> str:
+        return "; ".join(clause.text for clause in self.clauses)
 
 
 def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
@@ -157,36 +180,41 @@ def explain(
         now=now,
         named=named,
     )
-    parts = _parts(lease, phase, observed_at, cadence_seconds, renewals_seen, now)
+    clauses = _clauses(lease, phase, observed_at, cadence_seconds, renewals_seen, now)
     return Explanation(
-        phase=phase, text="; ".join(parts), wall_clock_expired=wall_clock_expired(lease, now)
+        phase=phase, clauses=tuple(clauses), wall_clock_expired=wall_clock_expired(lease, now)
     )
 
 
-def _parts(
+def _clauses(
     lease: Lease,
     phase: Phase,
     observed_at: datetime,
     cadence_seconds: float | None,
     renewals_seen: int,
     now: datetime,
-) -> list[str]:
+) -> list[Clause]:
     if phase is Phase.VACANT:
-        return ["nobody holds it"]
+        return [Clause("nobody holds it")]
     spec = lease.spec
     age = (now - observed_at).total_seconds()
-    parts = [f"renewed {age:.1f} s ago" if spec.renew_time else "never renewed"]
+    never = Clause("never renewed")
+    told = [Clause("renewed ", age, " ago", "up") if spec.renew_time else never]
     if phase is Phase.LATE:
-        if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
-            parts.append(f"due every {cadence_seconds:.1f} s")
-        else:
-            parts.append(f"late after {late_after(spec.lease_duration_seconds, None, 0):.1f} s")
-    runs_out = runs_out_at(lease, observed_at)
-    if runs_out is None:
-        missing = "leaseDurationSeconds" if spec.lease_duration_seconds is None else "renewTime"
-        return [*parts, f"without {missing} it cannot run out"]
-    parts.append(f"lasts {spec.lease_duration_seconds} s")
-    left = (runs_out - now).total_seconds()
+        told.append(_due(lease, cadence_seconds, renewals_seen))
+    duration = spec.lease_duration_seconds
+    if duration is None or runs_out_at(lease, observed_at) is None:
+        missing = "leaseDurationSeconds" if duration is None else "renewTime"
+        return [*told, Clause(f"without {missing} it cannot run out")]
+    told.append(Clause(f"lasts {duration} s"))
+    left = duration - age
     if phase is Phase.EXPIRED:
-        return [*parts, f"others may take it since {-left:.1f} s"]
-    return [*parts, f"others may take it in {left:.1f} s"]
+        return [*told, Clause("others may take it since ", -left, "", "up", duration)]
+    return [*told, Clause("others may take it in ", left, "", "down", duration)]
+
+
+def _due(lease: Lease, cadence_seconds: float | None, renewals_seen: int) -> Clause:
+    """When a late one should have been renewed."""
+    if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
+        return Clause("due every ", cadence_seconds)
+    return Clause("late after ", late_after(lease.spec.lease_duration_seconds, None, 0))

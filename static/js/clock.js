@@ -2,6 +2,7 @@
 //   [data-fresh]  data-observed (epoch s) data-duration (s)   the bar and the age of the last renewal
 //   [data-ring]   the same                                    the countdown
 //   [data-since] [data-until]  epoch s                        "4 h 12 m"
+//   [data-passed] [data-left]  s since, or until, so many after data-observed
 // It never decides in which state a Lease is: the server does. While nothing is heard it stands still.
 const CIRCUMFERENCE = 188.5; // r = 30
 const meta = document.querySelector('meta[name="server-time"]');
@@ -38,10 +39,12 @@ export function age(seconds) {
 const rough = (seconds) => age(seconds).split(" ").slice(0, 2).join(" ");
 
 function paint(el) {
-  const { since, until, observed, duration } = el.dataset;
+  const { since, until, observed, duration, passed, left } = el.dataset;
   const t = shownNow();
   if (since !== undefined) el.textContent = age(t - since);
   else if (until !== undefined) el.textContent = age(until - t);
+  else if (passed !== undefined) el.textContent = age(t - observed - passed);
+  else if (left !== undefined) el.textContent = age(Number(observed) + Number(left) - t);
   else if ("fresh" in el.dataset) paintBar(el, t - observed, Number(duration));
   else paintRing(el, t - observed, Number(duration));
 }
@@ -56,8 +59,9 @@ function paintRing(el, elapsed, duration) {
   const left = duration - Math.max(0, elapsed);
   const share = Math.max(0, left / duration);
   el.querySelector(".rv").setAttribute("stroke-dashoffset", (CIRCUMFERENCE * (1 - share)).toFixed(1));
-  el.querySelector("b").textContent = left > 0 ? left.toFixed(1) : rough(-left);
-  el.querySelector("small").textContent = left > 0 ? "s left" : "overdue";
+  const fine = left > 0 && left < 99.95; // what is longer does not fit to a tenth
+  el.querySelector("b").textContent = fine ? left.toFixed(1) : rough(Math.abs(left));
+  el.querySelector("small").textContent = left <= 0 ? "overdue" : fine ? "s left" : "left";
 }
 
 // Only what is on screen is painted.
@@ -68,7 +72,7 @@ const observer = new IntersectionObserver((entries) => {
     seen[isIntersecting ? "add" : "delete"](target);
   }
 });
-const AGING = "[data-fresh], [data-ring], [data-since], [data-until]";
+const AGING = "[data-fresh], [data-ring], [data-since], [data-until], [data-passed], [data-left]";
 
 /** Take up what ages inside `root`, and `root` itself. */
 export function scan(root = document) {
