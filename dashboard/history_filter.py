@@ -8,7 +8,7 @@ from dashboard.lease_filter import BadFilter, words
 from dashboard.moment_text import read_moment
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
-from leases.history.queries import HistoryFilter
+from leases.history.streams import HistoryFilter
 
 _TRUTH = {"": None, "true": True, "false": False}
 _LONGEST_NAME = 1024

@@ -11,7 +11,7 @@ import msgspec
 from dashboard.moment_text import write_moment
 from dashboard.presenters.change import WORDS
 from leases.domain.kind import Kind
-from leases.history.queries import HistoryFilter
+from leases.history.streams import HistoryFilter
 
 
 class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,8 @@ from dashboard.presenters.history_board import history_board, history_query
 from dashboard.views import answers
 from dashboard.views.leases import read_format
 from leases.history import export, queries
-from leases.history.queries import BadCursor, HistoryFilter
+from leases.history.queries import BadCursor
+from leases.history.streams import HistoryFilter
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
@@ -37,16 +38,17 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         found = queries.find(cluster, wanted, before=before, limit=limit)
     except (BadFilter, BadCursor) as error:
         return _refuse(request, str(error))
-    changes, older, total = found
     now = timezone.now()
     if answer_as == "json":
-        query = history_query(wanted, format="json", limit=str(limit), before=older or "")
-        url = request.build_absolute_uri(f"{request.path}?{query}") if older else None
-        items = [export.as_item(change) for change in changes]
-        return answers.items(items, total=total, next_url=url, now=now)
+        query = history_query(wanted, format="json", limit=str(limit), before=found.older or "")
+        url = request.build_absolute_uri(f"{request.path}?{query}") if found.older else None
+        items = [export.as_item(change) for change in found.changes]
+        return answers.items(items, total=found.total, next_url=url, now=now)
     context: dict[str, Any] = {
-        "board": history_board(request.path, wanted, total=total, older=older, before=before),
-        "lines": [change_line(change, now) for change in changes],
+        "board": history_board(
+            request.path, wanted, total=found.total, older=found.older, before=before
+        ),
+        "lines": [change_line(change, now) for change in found.changes],
     }
     query = history_query(wanted, **({"before": before} if before else {}))
     return answers.page(request, "history/index.html", "history/_rows.html", context, query=query)

@@ -17,7 +17,7 @@ from dashboard.presenters.history_board import history_query
 from dashboard.presenters.lease import lease_view
 from dashboard.recent import changes_of
 from leases.domain.lease import ObjectName
-from leases.history.queries import HistoryFilter
+from leases.history.streams import HistoryFilter
 
 CHANGES = 50
 

@@ -19,7 +19,7 @@ from dashboard.recent import recent_changes
 from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.history import queries
-from leases.history.queries import HistoryFilter
+from leases.history.streams import HistoryFilter
 from leases.tracking.tracked import Tracked
 
 ELECTIONS = 15
@@ -59,8 +59,8 @@ def _day(cluster: str, now: datetime) -> tuple[list[Change], int]:
     wanted = HistoryFilter(
         change=(*HOLDER_CHANGES, "recovered"), kind=(Kind.ELECTION.value,), since=now - DAY
     )
-    changes, _, total = queries.find(cluster, wanted, limit=DAY_LIMIT)
-    return changes, total
+    found = queries.find(cluster, wanted, limit=DAY_LIMIT)
+    return found.changes, found.total
 
 
 def _quiet(counts: Counts, elections: list[Tracked]) -> str:

@@ -7,13 +7,14 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from heapq import merge
 from typing import Any
 
 import msgspec
 
 from leases.domain.change import Change
-from leases.history.queries import HistoryFilter, matching
-from leases.history.rows import from_row
+from leases.history.queries import known_clusters, oldest_first
+from leases.history.streams import HistoryFilter
 
 FIELDS = (
     "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
@@ -25,7 +26,7 @@ CHUNK = 2000
 
 def format_moment(moment: datetime) -> str:
     """RFC 3339 in UTC with microseconds, as every export has it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def as_item(change: Change) -> dict[str, Any]:
@@ -37,13 +38,11 @@ def as_item(change: Change) -> dict[str, Any]:
     return item
 
 
-def changes(
-    cluster: str | None, wanted: HistoryFilter, *, newest_first: bool = False
-) -> Iterator[Change]:
-    """Matching changes, oldest first unless told otherwise, a chunk in memory at a time."""
-    order = ("-at", "-id") if newest_first else ("at", "id")
-    rows = matching(cluster, wanted).order_by(*order)
-    return map(from_row, rows.iterator(chunk_size=CHUNK))
+def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
+    """Matching changes, oldest first, a chunk of each cluster in memory at a time."""
+    clusters = [cluster] if cluster is not None else known_clusters()
+    found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
+    return found[0] if len(found) == 1 else merge(*found, key=_at)
 
 
 def ndjson(found: Iterable[Change]) -> Iterator[str]:
@@ -71,3 +70,7 @@ def _drain(buffer: io.StringIO) -> str:
     buffer.seek(0)
     buffer.truncate()
     return text
+
+
+def _at(change: Change) -> datetime:
+    return change.at

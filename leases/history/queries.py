@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 import msgspec
-from django.db.models import Q, QuerySet
 
 from leases import models
 from leases.domain.change import Change
 from leases.history.rows import from_row
+from leases.history.select import Row, to_change
+from leases.history.streams import (
+    BUDGET,
+    FEW,
+    HistoryFilter,
+    Position,
+    Stream,
+    Taken,
+    clusters_told,
+    count,
+    position,
+    streams,
+    take,
+)
 
 
 class BadCursor(ValueError):
     """A page cursor that this server did not make."""
 
 
-class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which changes are wanted; an empty field wants them all. Times: since <= at < until."""
+class Page(msgspec.Struct, frozen=True):
+    """Changes, newest first; one search looks at a bounded number of rows, so that a page of a rare
+    match may be short, or even empty, with an `older` one behind it.
+    """
 
-    change: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    namespace: str | None = None
-    lease: str | None = None
-    holder: str | None = None
-    inferred: bool | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    changes: list[Change]
+    older: str | None  # cursor of the next page
+    total: int  # that match in all; at least so many if not `exact`
+    exact: bool
 
 
 def recent(cluster: str, limit: int) -> list[Change]:
@@ -44,50 +55,81 @@ def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change
     return [from_row(row) for row in rows.order_by("-at", "-id")[:limit]]
 
 
-def find(
-    cluster: str | None, wanted: HistoryFilter, *, before: str | None = None, limit: int
-) -> tuple[list[Change], str | None, int]:
-    """One page of changes, the cursor of the next older page or None, and how many match in all.
-
-    Raises BadCursor for a `before` that is not a cursor of an earlier answer.
-    """
-    rows = matching(cluster, wanted)
-    total = rows.count()
-    if before:
-        at, number = _read_cursor(before)
-        rows = rows.filter(Q(at__lt=at) | Q(at=at, id__lt=number))
-    page = list(rows.order_by("-at", "-id")[: limit + 1])
-    more = len(page) > limit
-    page = page[:limit]
-    cursor = _write_cursor(page[-1]) if more else None
-    return [from_row(row) for row in page], cursor, total
+def find(cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int) -> Page:
+    """One page of changes. Raises BadCursor for a `before` that is no cursor of an earlier page."""
+    sources = streams(cluster, wanted)
+    after = _read_cursor(before) if before else None
+    rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
+    total, exact = _total(sources)
+    older = _write_cursor(more) if more else None
+    return Page([to_change(row) for row in rows], older, total, exact)
 
 
-def matching(cluster: str | None, wanted: HistoryFilter) -> QuerySet[models.Change]:
-    """The rows that match, unordered. No cluster means all of them."""
-    exact: dict[str, Any] = {
-        "cluster": cluster,
-        "change__in": wanted.change or None,
-        "kind__in": wanted.kind or None,
-        "namespace": wanted.namespace,
-        "name": wanted.lease,
-        "inferred": wanted.inferred,
-        "at__gte": wanted.since,
-        "at__lt": wanted.until,
-    }
-    rows = models.Change.objects.filter(
-        **{field: value for field, value in exact.items() if value is not None}
-    )
-    if wanted.holder is not None:
-        rows = rows.filter(Q(holder=wanted.holder) | Q(previous_holder=wanted.holder))
-    return rows
+def known_clusters() -> list[str]:
+    """Every cluster that history knows anything of, by name."""
+    watched = models.WatchRecord.objects.values_list("cluster", flat=True)
+    return sorted({*watched, *clusters_told()})
 
 
-def _write_cursor(row: models.Change) -> str:
-    return base64.urlsafe_b64encode(f"{row.at.isoformat()}|{row.pk}".encode()).decode().rstrip("=")
+def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator[Change]:
+    """Every change that matches, a chunk in memory at a time and no transaction in between."""
+    sources = streams(cluster, wanted)
+    after: Position | None = None
+    while True:
+        rows, after = _merged(sources, after=after, newest_first=False, limit=chunk)
+        yield from map(to_change, rows)
+        if after is None:
+            return
 
 
-def _read_cursor(cursor: str) -> tuple[datetime, int]:
+def _merged(
+    sources: list[Stream], *, after: Position | None, newest_first: bool, limit: int
+) -> tuple[list[Row], Position | None]:
+    """The next rows of all streams in one order, and where to go on; None at the end."""
+    budget = max(limit, BUDGET // max(1, len(sources)))
+    taken = [
+        take(source, after=after, newest_first=newest_first, limit=limit + 1, budget=budget)
+        for source in sources
+    ]
+    rows = sorted((row for part in taken for row in part.rows), key=position, reverse=newest_first)
+    horizon = _horizon(taken, newest_first=newest_first)
+    if horizon is not None:
+        rows = [row for row in rows if _within(position(row), horizon, newest_first)]
+    if len(rows) > limit:
+        return rows[:limit], position(rows[limit - 1])
+    return rows, horizon
+
+
+def _horizon(taken: list[Taken], *, newest_first: bool) -> Position | None:
+    """Up to where all streams have been looked through; None: to the end."""
+    looked = [part.looked_to for part in taken if part.looked_to is not None]
+    if not looked:
+        return None
+    return max(looked) if newest_first else min(looked)
+
+
+def _within(place: Position, horizon: Position, newest_first: bool) -> bool:
+    return place >= horizon if newest_first else place <= horizon
+
+
+def _total(sources: list[Stream]) -> tuple[int, bool]:
+    """How many match, counted up to FEW; a filter that no index answers is counted among so many
+    of the newest."""
+    total = 0
+    for source in sources:
+        found, all_seen = count(source, FEW)
+        total += found
+        if not all_seen or total > FEW:
+            return total, False
+    return total, True
+
+
+def _write_cursor(reached: Position) -> str:
+    text = f"{reached[0].isoformat()}|{reached[1]}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> Position:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         at, _, number = text.partition("|")

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from dashboard.history_filter import read_history_filter
 from dashboard.lease_filter import BadFilter
 from dashboard.presenters.history_board import history_query
-from leases.history.queries import HistoryFilter
+from leases.history.streams import HistoryFilter
 
 
 def asked(query: str) -> HistoryFilter:

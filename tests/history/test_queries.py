@@ -11,11 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from leases import models
-from leases.domain.change import ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.history import export, queries
-from leases.history.queries import BadCursor, HistoryFilter
+from leases.history.queries import BadCursor, Page
 from leases.history.rows import to_row
+from leases.history.streams import HistoryFilter
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db
@@ -35,9 +36,10 @@ def test_pages_tile_the_history_without_gap_or_overlap():
     keep(*same_time)
     seen, before = [], None
     while True:
-        page, before, total = queries.find("a", HistoryFilter(), before=before, limit=3)
-        seen += page
-        assert total == 7
+        page = queries.find("a", HistoryFilter(), before=before, limit=3)
+        seen += page.changes
+        before = page.older
+        assert (page.total, page.exact) == (7, True)
         if before is None:
             break
     assert sorted(c.uid for c in seen) == sorted(c.uid for c in same_time)
@@ -73,9 +75,82 @@ def test_each_filter_finds_its_own(wanted, found):
         a_change(7, previous_holder="cp-9"),
         a_change(8, inferred=True),
     )
-    page, _, total = queries.find("a", wanted, limit=50)
-    assert sorted(change.transitions for change in page) == found
-    assert total == len(found)
+    page = queries.find("a", wanted, limit=50)
+    assert sorted(change.transitions for change in page.changes) == found
+    assert (page.total, page.exact, page.older) == (len(found), True, None)
+
+
+def pages(wanted: HistoryFilter, limit: int) -> list[Page]:
+    found = [queries.find("a", wanted, limit=limit)]
+    while found[-1].older:
+        found.append(queries.find("a", wanted, before=found[-1].older, limit=limit))
+    return found
+
+
+def test_a_rare_match_is_searched_for_in_bounded_steps(monkeypatch):
+    monkeypatch.setattr(queries, "BUDGET", 4)
+    keep(*(a_change(n, missed=n) for n in range(20)), a_change(30, inferred=True))
+    keep(a_change(-1, inferred=True))
+    wanted = HistoryFilter(change=("taken_over", "expired"), inferred=True)
+    found = pages(wanted, 2)
+    assert [change.at for page in found for change in page.changes] == [
+        T0 + timedelta(seconds=30),
+        T0 + timedelta(seconds=-1),
+    ]
+    assert any(not page.changes for page in found)
+
+
+def test_filters_that_no_index_has_together_leave_nothing_out(monkeypatch):
+    monkeypatch.setattr(queries, "BUDGET", 6)
+    words, kinds = ("created", "expired", "deleted"), ("heartbeat", "election")
+    keep(
+        *(
+            a_change(
+                n,
+                change=ChangeType(words[n % 3]),
+                kind=Kind(kinds[n % 2]),
+                uid=f"u-{n}",
+                holder=f"h-{n % 5}",
+                previous_holder=f"h-{n % 4}",
+                namespace=f"ns-{n % 2}",
+                name=f"l-{n % 7}",
+                inferred=n % 3 == 0,
+            )
+            for n in range(120)
+        )
+    )
+    every = [change for page in pages(HistoryFilter(), 50) for change in page.changes]
+    assert len(every) == 120
+    for wanted in (
+        HistoryFilter(change=("created", "deleted"), kind=("heartbeat",)),
+        HistoryFilter(change=("created", "expired"), inferred=False),
+        HistoryFilter(holder="h-3", kind=("election",), inferred=True),
+        HistoryFilter(lease="l-3", change=("deleted",)),
+        HistoryFilter(namespace="ns-1", holder="h-1"),
+        HistoryFilter(namespace="ns-1", lease="l-5"),
+        HistoryFilter(kind=("election",), since=T0 + timedelta(seconds=40)),
+    ):
+        found = [change for page in pages(wanted, 3) for change in page.changes]
+        assert found == [change for change in every if matches(change, wanted)], wanted
+
+
+def matches(change: Change, wanted: HistoryFilter) -> bool:
+    return (
+        (not wanted.change or change.change in wanted.change)
+        and (not wanted.kind or change.kind in wanted.kind)
+        and wanted.namespace in (None, change.namespace)
+        and wanted.lease in (None, change.name)
+        and wanted.holder in (None, change.holder, change.previous_holder)
+        and wanted.inferred in (None, change.inferred)
+        and (wanted.since is None or wanted.since <= change.at)
+    )
+
+
+def test_a_total_beyond_what_is_counted_says_so(monkeypatch):
+    monkeypatch.setattr(queries, "FEW", 5)
+    keep(*(a_change(n) for n in range(8)))
+    page = queries.find("a", HistoryFilter(), limit=2)
+    assert (page.total, page.exact) == (5, False)
 
 
 def test_export_prints_the_contracts_names_oldest_first(capsys):
@@ -95,9 +170,26 @@ def test_csv_has_a_header_and_one_line_a_change(capsys):
     assert (row["fields"], row["holder"], row["inferred"]) == ("labels strategy", "", "false")
 
 
+def test_export_merges_clusters_in_the_order_of_time(capsys):
+    keep(a_change(1), a_change(3), a_change(2, cluster="b"), a_change(4, cluster="b"))
+    call_command("export_history")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["cluster"] for line in lines] == ["a", "b", "a", "b"]
+
+
+def test_export_goes_on_from_chunk_to_chunk(capsys, monkeypatch):
+    monkeypatch.setattr(export, "CHUNK", 2)
+    keep(*(a_change(n, uid=f"u-{n}", at=T0 + timedelta(seconds=n // 3)) for n in range(7)))
+    call_command("export_history")
+    uids = [json.loads(line)["uid"] for line in capsys.readouterr().out.splitlines()]
+    assert uids == [f"u-{n}" for n in range(7)]
+
+
 def test_export_names_what_is_wrong():
-    keep(a_change())
     with pytest.raises(CommandError, match="No history of a cluster called 'z'. Known: none yet"):
+        call_command("export_history", "--cluster", "z")
+    keep(a_change())
+    with pytest.raises(CommandError, match="No history of a cluster called 'z'. Known: a"):
         call_command("export_history", "--cluster", "z")
     with pytest.raises(CommandError, match="--since 'noon' is not a time"):
         call_command("export_history", "--since", "noon")

@@ -10,9 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
-from leases.history import export
-from leases.history.queries import HistoryFilter
-from leases.models import Change, WatchRecord
+from leases.history import export, queries
+from leases.history.streams import HistoryFilter
 
 
 class Command(BaseCommand):
@@ -47,9 +46,7 @@ def _moment(text: str | None) -> Any:
 
 
 def _check_cluster(cluster: str | None) -> None:
-    if cluster is None or Change.objects.filter(cluster=cluster).exists():
-        return
-    known = sorted(WatchRecord.objects.values_list("cluster", flat=True))
-    if cluster not in known:
+    known = queries.known_clusters()
+    if cluster is not None and cluster not in known:
         listed = ", ".join(known) or "none yet"
         raise CommandError(f"No history of a cluster called {cluster!r}. Known: {listed}.")
