@@ -1,0 +1,142 @@
+"""The lives of many Leases over a range, for a page that draws them: bounded, however busy they
+were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+import msgspec
+
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.terms import Life, fold
+from leases.history.select import COLUMNS, by_index, select, to_change
+from leases.history.states import told_at, told_before
+
+CHANGES = 4000  # that one answer tells; each lane has its share, and FEWEST at least
+FEWEST = 40
+PIECES = 1200  # in which the busier lanes of one answer are told; each has its share of them
+MOST_PIECES, FEWEST_PIECES = 120, 24
+_END_GAPS = (
+    ChangeType.ACQUIRED,
+    ChangeType.TAKEN_OVER,
+    ChangeType.REPLACED,
+    ChangeType.RESTARTED,
+    ChangeType.RECOVERED,
+)
+
+
+class Band(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a busy lane, of which only its last change is told."""
+
+    since: datetime
+    until: datetime
+    changes: int
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease over a range. Its life begins with the term or gap that went on at the start."""
+
+    key: ObjectName
+    life: Life
+    changes: int  # in the range
+    bands: tuple[Band, ...] = ()  # where `life` leaves changes out, oldest first
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """How much happened to one Lease in a range."""
+
+    handovers: int  # how often a holder came
+    leaderless: float  # seconds of the gaps that ended in the range
+
+
+def lanes(
+    cluster: str, keys: Collection[ObjectName], *, since: datetime, until: datetime
+) -> list[Lane]:
+    """One lane for each of `keys` that was there in the range, in their order."""
+    before = told_before(cluster, keys, since)
+    numbers = {key: _number(cluster, key, since, until) for key in keys}
+    full = max(FEWEST, CHANGES // max(1, len(keys)))
+    busy = sum(number > full for number in numbers.values())
+    pieces = min(MOST_PIECES, max(FEWEST_PIECES, PIECES // max(1, busy)))
+    found = []
+    for key, number in numbers.items():
+        if key not in before and not number:
+            continue
+        told: list[Change] = []
+        bands: tuple[Band, ...] = ()
+        if number > full:
+            told, bands = _in_bands(cluster, key, since, until, pieces)
+        elif number:
+            told = _changes(cluster, key, since, until)
+        life = fold([*before.get(key, ()), *told])
+        found.append(Lane(key=key, life=life, changes=number, bands=bands))
+    return found
+
+
+def tallies(
+    cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
+) -> dict[ObjectName, Tally]:
+    """The Leases of these kinds that came to a holder in the range, to order lanes by."""
+    found: dict[ObjectName, Tally] = {}
+    sql = (
+        f"SELECT namespace, name, COUNT(*), SUM(gap_seconds) "  # noqa: S608
+        f"FROM {by_index('change_by_kind')} WHERE cluster = %s AND kind = %s AND change = %s "
+        f"AND at >= %s AND at < %s GROUP BY namespace, name"
+    )
+    for kind in kinds:
+        for change in _END_GAPS:
+            rows = select(sql, [cluster, kind.value, change.value, since, until])
+            for namespace, name, number, seconds in rows:
+                key = ObjectName(namespace, name)
+                known = found.get(key, _NOTHING)
+                found[key] = Tally(
+                    handovers=known.handovers + number * (change is not ChangeType.RECOVERED),
+                    leaderless=known.leaderless + (seconds or 0.0),
+                )
+    return found
+
+
+_NOTHING = Tally(handovers=0, leaderless=0.0)
+
+
+_INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"
+
+
+def _number(cluster: str, key: ObjectName, since: datetime, until: datetime) -> int:
+    sql = f"SELECT COUNT(*) FROM {by_index('change_by_lease')} WHERE {_INSIDE}"  # noqa: S608
+    number: int = select(sql, [cluster, key.namespace, key.name, since, until])[0][0]
+    return number
+
+
+def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) -> list[Change]:
+    sql = (
+        f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
+        f"WHERE {_INSIDE} ORDER BY at, id"
+    )
+    rows = select(sql, [cluster, key.namespace, key.name, since, until])
+    return [to_change(row) for row in rows]
+
+
+def _in_bands(
+    cluster: str, key: ObjectName, since: datetime, until: datetime, pieces: int
+) -> tuple[list[Change], tuple[Band, ...]]:
+    """A busy lane in pieces: how it stood at the end of each, and how much happened in it."""
+    edges = [since + (until - since) * number / pieces for number in range(pieces + 1)]
+    told = told_at(cluster, [(key, edge) for edge in edges[1:]])
+    once = {(change.at, change.change, change.uid): change for part in told for change in part}
+    bands = []
+    for start, end in pairwise(edges):
+        number = _number(cluster, key, start, end)
+        if number:
+            bands.append(Band(since=start, until=end, changes=number))
+    inside = sorted((change for change in once.values() if change.at > since), key=_at)
+    return inside, tuple(bands)
+
+
+def _at(change: Change) -> datetime:
+    return change.at

@@ -1,0 +1,145 @@
+"""How Leases stood at an instant, and their lanes over a range."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from leases import models
+from leases.domain.as_of import Stood, as_of
+from leases.domain.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.terms import fold
+from leases.history import lanes as lanes_module
+from leases.history.lanes import Tally, lanes, tallies
+from leases.history.rows import to_row
+from leases.history.states import gone_since, states_at
+from tests.history.factory import T0, a_change
+
+pytestmark = pytest.mark.django_db
+
+SCHEDULER = ObjectName("kube-system", "scheduler")
+WORKER = ObjectName("jobs", "worker")
+GONE = ObjectName("jobs", "gone")
+NAMES = (SCHEDULER, WORKER, GONE)
+
+
+def keep(*changes):
+    models.Change.objects.bulk_create([to_row(change) for change in changes])
+
+
+def told(key, seconds, word, holder, **given):
+    change = ChangeType(word)
+    names = {"holder": holder, "previous_holder": None}
+    if change in (ChangeType.RELEASED, ChangeType.DELETED):
+        names = {"holder": None, "previous_holder": holder}
+    return a_change(
+        seconds, namespace=key.namespace, name=key.name, change=change, **(names | given)
+    )
+
+
+STORY = (
+    told(SCHEDULER, 0, "created", "a"),
+    told(SCHEDULER, 10, "expired", "a"),
+    told(SCHEDULER, 12, "recovered", "a"),
+    told(SCHEDULER, 14, "reconfigured", "a"),
+    told(SCHEDULER, 20, "expired", "a"),
+    told(SCHEDULER, 25, "taken_over", "b", gap_seconds=5.0),
+    told(WORKER, 5, "created", None),
+    told(WORKER, 8, "acquired", "w"),
+    told(WORKER, 30, "released", "w"),
+    told(GONE, 1, "created", "g"),
+    told(GONE, 15, "deleted", "g"),
+)
+
+
+def at(seconds):
+    return T0 + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-1, {}),
+        (1, {SCHEDULER: ("held", "a", 0), GONE: ("held", "g", 1)}),
+        (11, {SCHEDULER: ("expired", "a", 10), WORKER: ("held", "w", 8), GONE: ("held", "g", 1)}),
+        (14, {SCHEDULER: ("held", "a", 0), WORKER: ("held", "w", 8), GONE: ("held", "g", 1)}),
+        (15, {SCHEDULER: ("held", "a", 0), WORKER: ("held", "w", 8)}),
+        (40, {SCHEDULER: ("held", "b", 25), WORKER: ("vacant", None, 30)}),
+    ],
+)
+def test_states_at_an_instant(seconds, expected):
+    keep(*STORY)
+    found = {
+        state.key: (state.standing.phase, state.standing.holder, state.standing.since)
+        for state in states_at("a", NAMES, at(seconds))
+    }
+    assert found == {
+        key: (Stood(phase), holder, at(since)) for key, (phase, holder, since) in expected.items()
+    }
+
+
+def test_states_agree_with_a_fold_of_everything():
+    keep(*STORY)
+    for key in NAMES:
+        mine = [c for c in STORY if (c.namespace, c.name) == (key.namespace, key.name)]
+        for tenth in range(-5, 400):
+            instant = at(tenth / 10)
+            whole = as_of(fold(mine), instant)
+            (state,) = states_at("a", [key], instant) or [None]
+            assert (state is not None) == whole.exists
+            if state is not None:
+                found = state.standing
+                assert (found.phase, found.holder, found.since) == (
+                    whole.phase,
+                    whole.holder,
+                    whole.since,
+                )
+
+
+def test_names_deleted_after_an_instant_were_there_then():
+    keep(*STORY, told(WORKER, 50, "deleted", None, kind=Kind.LOCK))
+    assert gone_since("a", at(2)) == {GONE, WORKER}
+    assert gone_since("a", at(2), [Kind.ELECTION]) == {GONE}
+    assert gone_since("a", at(15), [Kind.ELECTION]) == set()
+
+
+def test_a_lane_begins_with_the_term_that_went_on_at_the_start():
+    keep(*STORY)
+    first, second = lanes("a", [SCHEDULER, WORKER], since=at(13), until=at(60))
+    assert (first.changes, second.changes) == (3, 1)
+    assert [(t.holder, t.since, t.until) for t in first.life.terms] == [
+        ("a", at(0), at(20)),
+        ("b", at(25), None),
+    ]
+    assert [mark.change for mark in first.life.marks] == [ChangeType.RECONFIGURED]
+    assert [(t.holder, t.since, t.until) for t in second.life.terms] == [("w", at(8), at(30))]
+
+
+def test_a_lane_of_what_was_not_there_yet_is_left_out():
+    keep(*STORY)
+    assert lanes("a", [WORKER], since=at(-50), until=at(4)) == []
+
+
+def test_a_busy_lane_is_told_in_bands_that_say_how_many(monkeypatch):
+    monkeypatch.setattr(lanes_module, "FEWEST", 10)
+    monkeypatch.setattr(lanes_module, "CHANGES", 10)
+    holders = [f"h-{n}" for n in range(300)]
+    keep(*(told(SCHEDULER, n, "replaced", holder) for n, holder in enumerate(holders)))
+    (lane,) = lanes("a", [SCHEDULER], since=at(-1), until=at(299))
+    assert lane.changes == 300
+    assert sum(band.changes for band in lane.bands) == 300
+    assert len(lane.life.terms) <= 2 * lanes_module.MOST_PIECES
+    for band in lane.bands:
+        last = int((band.until - T0).total_seconds())
+        assert as_of(lane.life, band.until).holder == holders[last]
+
+
+def test_tallies_count_what_came_to_a_holder_and_how_long_nobody_held():
+    keep(*STORY)
+    found = tallies("a", [Kind.ELECTION], since=at(0), until=at(60))
+    assert found[SCHEDULER] == Tally(handovers=1, leaderless=5.0 + 1.5)
+    assert found[WORKER].handovers == 1
+    assert GONE not in found
