@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 import yaml
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import DatabaseError
 
@@ -166,16 +165,17 @@ class Runtime:
 
     async def _prepare(self, cluster: WatchedCluster) -> Tracker:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
-        store = cluster.store
-        remembered = await sync_to_async(checkpoint.load)(cluster.name)
+        store, in_thread = cluster.store, self.recorder.in_thread
+        remembered = await in_thread(partial(checkpoint.load, cluster.name))
         if remembered is not None:
             decode = msgspec.json.Decoder(Tracked).decode
             store.restore(
                 [decode(record) for record in remembered.records], remembered.watched_until
             )
-        recent = await sync_to_async(queries.recent)(cluster.name, KEPT_CHANGES)
+        recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
         self.publisher.fill(cluster.name, recent)
-        await sync_to_async(self.activity(cluster.name).read)(cluster.name, utc_now())
+        activity = self.activity(cluster.name)
+        await in_thread(partial(activity.read, cluster.name, utc_now()))
         tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
         if remembered is not None:
             tracker.resource_version = remembered.resource_version

@@ -63,6 +63,14 @@ class LeaseApi:
             leaseTransitions=transitions,
         )
 
+    def label(self, name: str, **labels: str) -> None:
+        self.send(
+            "PATCH",
+            f"{leases()}/{name}",
+            {"metadata": {"labels": labels}},
+            "application/merge-patch+json",
+        )
+
     def delete(self, name: str) -> None:
         self.send("DELETE", f"{leases()}/{name}")
 

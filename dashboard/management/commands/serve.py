@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -127,6 +127,7 @@ class Command(BaseCommand):
         lines.append("Stop         Ctrl-C")
         self.stdout.write("\n".join(lines))
         self.stdout.flush()
+        connection.close()  # what serves from here on has connections of its own
 
     def _serve(self, pages: socket.socket) -> None:
         config = uvicorn.Config(
