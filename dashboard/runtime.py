@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,9 @@ from dashboard.live.publisher import KEPT_CHANGES, Publisher
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
 from leases.domain.connection import ConnectionState
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.history import checkpoint, queries
 from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
@@ -37,6 +40,7 @@ from leases.kube.client import LeaseClient
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
 from leases.kube.source import SourceKind
+from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 from leases.tracking.tracker import Tracker
@@ -46,6 +50,9 @@ from leases.wire.status import Status, Unreachable
 logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
+LOOK_SECONDS = 2.0
+REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
+FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
 QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
 
 
@@ -77,6 +84,14 @@ class WatchedCluster:
         self.store = Store(spec.name)
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
+        self.renewals = RenewalLog()
+
+    def look_at_renewals(self, now: datetime) -> None:
+        """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
+        asked = (self.store.get(key) for key in self.renewals.asked)
+        followed = self.store.select(FOLLOWED, tuple(Phase))
+        self.renewals.look(chain(followed, filter(None, asked)))
+        self.renewals.forget(now - REMEMBERED)
 
     @property
     def embedded(self) -> bool:
@@ -129,6 +144,7 @@ class Runtime:
         self._writing = asyncio.create_task(self.recorder.run())
         self._tasks.append(asyncio.create_task(self.publisher.run()))
         self._tasks.append(asyncio.create_task(self._forget()))
+        self._tasks.append(asyncio.create_task(self._look()))
         if self.options.demo and self.api is not None:
             token = _token_in(self.api.kubeconfig)
             self._tasks.append(asyncio.create_task(run_demo(url=self.api.url, token=token)))
@@ -149,6 +165,12 @@ class Runtime:
     def activity(self, cluster: str) -> Activity:
         """How much happened in one cluster in the last day."""
         return self.publisher.channels[cluster].activity
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for cluster in self.clusters.values():
+                cluster.look_at_renewals(utc_now())
 
     async def _forget(self) -> None:
         """Keep history as long as it was asked to be kept."""

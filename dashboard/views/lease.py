@@ -15,6 +15,7 @@ from dashboard.presenters.change import change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
 from dashboard.presenters.lease import lease_view
+from dashboard.presenters.renewals import renewals_view
 from dashboard.recent import changes_of
 from leases.domain.lease import ObjectName
 from leases.history.streams import HistoryFilter
@@ -47,4 +48,5 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
     else:
         context["lease"] = lease_view(cluster, tracked, now)
         context["detail"] = lease_detail(tracked, now)
+        context["renewals"] = renewals_view(tracked, request.cluster.renewals.of(tracked), now)
     return render(request, "leases/detail.html", context)

@@ -1,0 +1,127 @@
+"""How far apart the renewals of some Leases were lately: the longest interval of each few seconds.
+
+Not told event by event, which would cost something for every renewal of the cluster, but looked at
+now and then: a Lease keeps its last intervals itself.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from leases.domain.lease import ObjectName
+from leases.tracking.tracked import Tracked
+
+SLOT = 10.0  # seconds
+SLOTS = 360  # an hour
+MOST = 5000  # Leases followed: 1.5 kB each
+MOST_ASKED = 200
+_NONE = math.nan
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The longest interval, in seconds, that ended within the slot that begins at `since`."""
+
+    since: datetime
+    seconds: float
+
+
+class RenewalLog:
+    """The intervals of the Leases it is shown. One writer; any thread may read."""
+
+    def __init__(self) -> None:
+        self._rings: dict[ObjectName, _Ring] = {}
+        self._asked: dict[ObjectName, None] = {}
+
+    @property
+    def asked(self) -> list[ObjectName]:
+        """The Leases somebody asked for lately: they are worth being shown."""
+        return list(self._asked)
+
+    def look(self, leases: Iterable[Tracked]) -> None:
+        """Take in what was renewed since the last look; of more Leases than `MOST` the first."""
+        for tracked in leases:
+            key = tracked.key
+            ring = self._rings.get(key)
+            if ring is None:
+                if len(self._rings) >= MOST or not tracked.renewals_seen:
+                    continue
+                ring = self._rings[key] = _Ring()
+            if ring.seen != tracked.renewals_seen:
+                ring.take(tracked)
+
+    def forget(self, before: datetime) -> None:
+        """Drop the Leases that were not renewed since then."""
+        oldest = int(before.timestamp() // SLOT)
+        for key in [key for key, ring in self._rings.items() if ring.newest < oldest]:
+            del self._rings[key]
+
+    def of(self, tracked: Tracked) -> tuple[Interval, ...]:
+        """What is known of one Lease, oldest first; slots without a renewal are left out.
+
+        Of one that was not followed, what it remembers itself; it is asked for from now on.
+        """
+        key = tracked.key
+        self._asked.pop(key, None)
+        self._asked[key] = None
+        if len(self._asked) > MOST_ASKED:
+            self._asked.pop(next(iter(self._asked)), None)
+        ring = self._rings.get(key)
+        if ring is None:
+            ring = _Ring()
+            ring.take(tracked)
+        return ring.intervals()
+
+
+class _Ring:
+    """One Lease's hour: a slot's place is its number modulo the size."""
+
+    __slots__ = ("_longest", "newest", "seen")
+
+    def __init__(self) -> None:
+        self._longest = array("f", [_NONE]) * SLOTS
+        self.newest = 0  # number of the newest slot
+        self.seen = 0  # renewals
+
+    def take(self, tracked: Tracked) -> None:
+        """The renewals that are new, as far back as the Lease remembers them."""
+        new = tracked.renewals_seen - self.seen
+        self.seen = tracked.renewals_seen
+        intervals = tracked.intervals
+        if new < 0 or new > len(intervals):
+            new = len(intervals)
+        ended = tracked.observed_at.timestamp()
+        found = []
+        for seconds in reversed(intervals[len(intervals) - new :]):
+            found.append((int(ended // SLOT), seconds))
+            ended -= seconds
+        for slot, seconds in reversed(found):
+            self._put(slot, seconds)
+
+    def _put(self, slot: int, seconds: float) -> None:
+        if slot > self.newest:
+            self._clear(max(self.newest + 1, slot - SLOTS + 1), slot)
+            self.newest = slot
+        elif slot <= self.newest - SLOTS:
+            return
+        place = slot % SLOTS
+        known = self._longest[place]
+        self._longest[place] = seconds if math.isnan(known) else max(known, seconds)
+
+    def _clear(self, first: int, last: int) -> None:
+        for slot in range(first, last + 1):
+            self._longest[slot % SLOTS] = _NONE
+
+    def intervals(self) -> tuple[Interval, ...]:
+        oldest = max(0, self.newest - SLOTS + 1)
+        slots = ((slot, self._longest[slot % SLOTS]) for slot in range(oldest, self.newest + 1))
+        epoch = datetime.fromtimestamp(0, UTC)
+        return tuple(
+            Interval(epoch + timedelta(seconds=slot * SLOT), seconds)
+            for slot, seconds in slots
+            if not math.isnan(seconds)
+        )
