@@ -18,6 +18,7 @@ from django_htmx.middleware import HtmxDetails
 from dashboard import runtime
 from dashboard.roles import EDIT, VIEW
 from dashboard.wall_links import PARAMETER, opens_wall
+from dashboard.watched import WatchedCluster
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
@@ -27,7 +28,7 @@ class ClusterRequest(HttpRequest):
     """A request about one cluster, once access has been granted."""
 
     htmx: HtmxDetails
-    cluster: runtime.WatchedCluster
+    cluster: WatchedCluster
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
@@ -42,7 +43,7 @@ def may_edit(user: User) -> bool:
     return user.has_perm(EDIT)  # type: ignore[union-attr]
 
 
-def find_cluster(name: str) -> runtime.WatchedCluster:
+def find_cluster(name: str) -> WatchedCluster:
     """The cluster of this name, or 404 naming those that are watched."""
     clusters = runtime.get().clusters
     if name not in clusters:

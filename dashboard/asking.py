@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dashboard.runtime import WatchedCluster
+from dashboard.watched import WatchedCluster
 from leases.domain.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.candidates import candidates_of

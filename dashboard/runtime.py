@@ -13,7 +13,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -25,35 +24,27 @@ from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
 from leases.domain.connection import ConnectionState
-from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.phase import Phase
 from leases.history import checkpoint, queries
 from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
 from leases.history.retention import prune_batch
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
-from leases.kube.source import SourceKind
-from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 from leases.tracking.tracker import Tracker
 from leases.wire.events import Disconnected
-from leases.wire.status import Status, Unreachable
 
 logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
-REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
-FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
-QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
 
 
 def utc_now() -> datetime:
@@ -73,46 +64,6 @@ class Options:
     demo: bool = False
     feature_gates: frozenset[str] = frozenset()
     retention_days: int = 90
-
-
-class WatchedCluster:
-    """One cluster: what we know of it, and how to ask and write to it."""
-
-    def __init__(self, spec: ClusterSpec) -> None:
-        self.name = spec.name
-        self.source = spec.source
-        self.store = Store(spec.name)
-        self.client: LeaseClient | None = None
-        self.questions = asyncio.Semaphore(QUESTIONS)
-        self.renewals = RenewalLog()
-
-    def look_at_renewals(self, now: datetime) -> None:
-        """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
-        asked = (self.store.get(key) for key in self.renewals.asked)
-        followed = self.store.select(FOLLOWED, tuple(Phase))
-        self.renewals.look(chain(followed, filter(None, asked)))
-        self.renewals.forget(now - REMEMBERED)
-
-    @property
-    def embedded(self) -> bool:
-        return self.source.kind is SourceKind.EMBEDDED
-
-    @property
-    def lease_count(self) -> int:
-        return sum(sum(phases.values()) for phases in self.store.counts().values())
-
-    @property
-    def writer(self) -> LeaseClient:
-        """The client to write with. Raises Unreachable while there is none."""
-        if self.client is None:
-            detail = self.store.connection.detail
-            raise Unreachable(Status(message=f"{self.name} is not connected. {detail}".strip()))
-        return self.client
-
-    @property
-    def synced(self) -> bool:
-        """Whether a complete list has been read since the start."""
-        return self.store.synced
 
 
 class Runtime:

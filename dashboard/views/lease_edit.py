@@ -18,6 +18,7 @@ from dashboard import runtime
 from dashboard.access import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
 from dashboard.presenters.row import row_view
+from dashboard.watched import WatchedCluster
 from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, Preview, TermMoved, edit_lease, preview
@@ -62,9 +63,7 @@ def _check_access(request: HttpRequest) -> HttpResponseBase | None:
 class EditPage:
     """One request of the edit form."""
 
-    def __init__(
-        self, request: HttpRequest, cluster: runtime.WatchedCluster, key: ObjectName
-    ) -> None:
+    def __init__(self, request: HttpRequest, cluster: WatchedCluster, key: ObjectName) -> None:
         tracked = cluster.store.get(key)
         if tracked is None:
             raise Http404(f"There is no Lease {key} in {cluster.name}. It may have been deleted.")

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard import runtime
+from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.edit import term_of
 from leases.domain.lease import ObjectName
@@ -52,7 +52,7 @@ async def admin(transactional_db):
     return client
 
 
-async def typed(cluster: runtime.WatchedCluster, **given: str) -> dict[str, str]:
+async def typed(cluster: WatchedCluster, **given: str) -> dict[str, str]:
     lease = await cluster.client.get(KEY)
     return {
         "holder_identity": "cp-1",

@@ -1,0 +1,60 @@
+"""One cluster that is watched: what we know of it, and how to ask and write to it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from itertools import chain
+
+from dashboard.clusters import ClusterSpec
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.kube.client import LeaseClient
+from leases.kube.source import SourceKind
+from leases.tracking.renewals import RenewalLog
+from leases.tracking.store import Store
+from leases.wire.status import Status, Unreachable
+
+REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
+FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
+QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
+
+
+class WatchedCluster:
+    """One cluster: what we know of it, and how to ask and write to it."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.name = spec.name
+        self.source = spec.source
+        self.store = Store(spec.name)
+        self.client: LeaseClient | None = None
+        self.questions = asyncio.Semaphore(QUESTIONS)
+        self.renewals = RenewalLog()
+
+    def look_at_renewals(self, now: datetime) -> None:
+        """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
+        asked = (self.store.get(key) for key in self.renewals.asked)
+        followed = self.store.select(FOLLOWED, tuple(Phase))
+        self.renewals.look(chain(followed, filter(None, asked)))
+        self.renewals.forget(now - REMEMBERED)
+
+    @property
+    def embedded(self) -> bool:
+        return self.source.kind is SourceKind.EMBEDDED
+
+    @property
+    def lease_count(self) -> int:
+        return sum(sum(phases.values()) for phases in self.store.counts().values())
+
+    @property
+    def writer(self) -> LeaseClient:
+        """The client to write with. Raises Unreachable while there is none."""
+        if self.client is None:
+            detail = self.store.connection.detail
+            raise Unreachable(Status(message=f"{self.name} is not connected. {detail}".strip()))
+        return self.client
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete list has been read since the start."""
+        return self.store.synced
