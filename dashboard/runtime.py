@@ -168,6 +168,8 @@ class Runtime:
         return tracker
 
     def _record(self, update: Update) -> None:
+        if update.connection is not None:
+            self.recorder.watches.tell(update.cluster, update.connection)
         self.recorder.record(
             cluster=update.cluster,
             changes=update.changes,

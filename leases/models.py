@@ -87,13 +87,11 @@ class WatchRecord(models.Model):
 class WatchSpan(models.Model):
     """One unbroken time in which one process watched one cluster. Nobody watched between them."""
 
-    STOPPED, LOST = "stopped", "lost"
-
     cluster = models.CharField(max_length=32)
     process = models.CharField(max_length=32)
     since = models.DateTimeField()
     until = models.DateTimeField()  # moves on while the watch lasts
-    ended = models.CharField(max_length=16, default="")  # empty: it lasts, or was cut short
+    ended = models.CharField(max_length=16, default="")  # leases.domain.watching.Ended
     detail = models.TextField(default="")  # why it ended, as the page said it
 
     class Meta:

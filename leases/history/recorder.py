@@ -23,8 +23,10 @@ from django.db import DatabaseError, connection, transaction
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
-from leases.history import checkpoint
+from leases.domain.watching import Watched
+from leases.history import checkpoint, watches
 from leases.history.turns import take_turn
+from leases.history.watches import WatchLog
 from leases.history.writing import write_changes
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,8 @@ class _Batch(msgspec.Struct, frozen=True):
     states: tuple[tuple[ObjectName, bytes | None], ...]
     resource_version: str | None
     watched_until: datetime
+    process: str
+    spans: tuple[Watched, ...]
     went_back: bool  # the cluster was restored: its versions count on from an old one
 
 
@@ -68,6 +72,7 @@ class Recorder:
         self._wake = asyncio.Event()
         self._closing = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
+        self.watches = WatchLog()
         self.problem: str | None = None
 
     def add(self, source: Source) -> None:
@@ -147,7 +152,12 @@ class Recorder:
         states = tuple((key, source.encode(key)) for key in keys)
         went_back = number_of(version) < number_of(self._reached[cluster])
         self._reached[cluster] = version
-        return _Batch(cluster, changes, states, version, source.now(), went_back)
+        until = source.now()
+        if self._closing:
+            self.watches.stop(cluster, until)
+        spans = self.watches.take(cluster, until)
+        process = self.watches.process
+        return _Batch(cluster, changes, states, version, until, process, spans, went_back)
 
     async def _write_surely(self, batch: _Batch) -> None:
         attempt = 0
@@ -174,6 +184,7 @@ def _write(batch: _Batch) -> None:
         with transaction.atomic():
             take_turn(batch.cluster)
             write_changes(batch.changes)
+            watches.save(batch.cluster, batch.process, batch.spans)
             if not batch.went_back and checkpoint.is_behind(batch.cluster, batch.resource_version):
                 return  # another replica, further on, remembers all this and more
             checkpoint.save(batch.cluster, batch.states)

@@ -1,0 +1,64 @@
+"""When a cluster was watched, and the times between, of which nothing can be claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+BRIEF = timedelta(seconds=2)  # a pause no longer than this leaves nothing in doubt
+
+
+class Ended(StrEnum):
+    """How a time of watching ended."""
+
+    CUT = ""  # it lasts, or its process was killed
+    STOPPED = "stopped"  # we were told to stop
+    LOST = "lost"  # the connection was
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One unbroken time in which one process watched a cluster."""
+
+    since: datetime
+    until: datetime  # as far as is known; moves on while it lasts
+    ended: Ended = Ended.CUT
+    detail: str = ""  # why, in a sentence
+
+
+class Unwatched(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A time in which nobody watched; `ended` is how the watching before it did."""
+
+    since: datetime
+    until: datetime
+    ended: Ended | None  # None: it had not been watched before
+    detail: str = ""
+
+
+def unwatched(
+    spans: Iterable[Watched], *, since: datetime, until: datetime
+) -> tuple[Unwatched, ...]:
+    """What of a range no span covers, oldest first; pauses too brief to matter are left out.
+
+    The spans are in the order of their beginning; those of several processes may overlap.
+    """
+    found: list[Unwatched] = []
+    reached, last = since, None
+    for span in spans:
+        if span.since > until:
+            break
+        if span.since - reached > BRIEF:
+            found.append(_between(reached, span.since, last))
+        if last is None or span.until > last.until:
+            last = span
+        reached = max(reached, span.until)
+    if until - reached > BRIEF:
+        found.append(_between(reached, until, last))
+    return tuple(found)
+
+
+def _between(since: datetime, until: datetime, last: Watched | None) -> Unwatched:
+    ended = None if last is None else last.ended
+    return Unwatched(since=since, until=until, ended=ended, detail=last.detail if last else "")

@@ -1,0 +1,92 @@
+"""When each cluster was watched: told by the connection, written with the changes, so that a time
+in which nobody looked is never taken for one in which nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import msgspec
+from django.db import connection
+
+from leases import models
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.watching import Ended, Unwatched, Watched, unwatched
+
+LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut
+
+_UPSERT = (
+    "INSERT INTO leases_watchspan (cluster, process, since, until, ended, detail) "
+    "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (cluster, process, since) DO UPDATE SET "
+    "until = excluded.until, ended = excluded.ended, detail = excluded.detail"
+)
+
+
+class WatchLog:
+    """The spans of one process's watches that are still to be written. Lives on the event loop."""
+
+    def __init__(self) -> None:
+        self.process = uuid4().hex
+        self._open: dict[str, Watched] = {}
+        self._closed: dict[str, list[Watched]] = {}
+
+    def tell(self, cluster: str, now: Connection) -> None:
+        """The watch of a cluster stands so now."""
+        if now.state is ConnectionState.LIVE:
+            if cluster not in self._open:
+                self._open[cluster] = Watched(since=now.since, until=now.since)
+        else:
+            self._close(cluster, now.heard_at or now.since, Ended.LOST, now.detail)
+
+    def stop(self, cluster: str, at: datetime) -> None:
+        """We stop watching."""
+        self._close(cluster, at, Ended.STOPPED, "")
+
+    def take(self, cluster: str, until: datetime) -> tuple[Watched, ...]:
+        """What is to be written: spans that ended since, and the open one as of `until`."""
+        spans = self._closed.pop(cluster, [])
+        if cluster in self._open:
+            spans.append(_until(self._open[cluster], until))
+        return tuple(spans)
+
+    def _close(self, cluster: str, at: datetime, ended: Ended, detail: str) -> None:
+        span = self._open.pop(cluster, None)
+        if span is not None:
+            closed = msgspec.structs.replace(_until(span, at), ended=ended, detail=detail)
+            self._closed.setdefault(cluster, []).append(closed)
+
+
+def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:
+    """Remember these spans. Runs inside the caller's transaction."""
+    adapt = connection.ops.adapt_datetimefield_value
+    rows = [
+        (cluster, process, adapt(span.since), adapt(span.until), span.ended.value, span.detail)
+        for span in spans
+    ]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(_UPSERT, rows)
+
+
+def unwatched_times(
+    cluster: str, *, since: datetime, until: datetime, now: datetime
+) -> tuple[Unwatched, ...]:
+    """When, in a range, nobody watched the cluster, oldest first."""
+    rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
+    before = rows.filter(until__lte=since).order_by("-until").first()
+    inside = rows.filter(until__gt=since).order_by("since")
+    spans = [_watched(row, now) for row in (*([before] if before else []), *inside)]
+    return unwatched(spans, since=since, until=min(until, now))
+
+
+def _watched(row: models.WatchSpan, now: datetime) -> Watched:
+    ended = Ended(row.ended)
+    lasts = ended is Ended.CUT and row.until > now - LASTS
+    until = max(row.until, now) if lasts else row.until
+    return Watched(since=row.since, until=until, ended=ended, detail=row.detail)
+
+
+def _until(span: Watched, at: datetime) -> Watched:
+    return msgspec.structs.replace(span, until=max(span.since, at))
