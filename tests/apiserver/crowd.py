@@ -1,0 +1,99 @@
+"""Many watches at once over plain sockets, cheap enough that one process can hold a thousand."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from tests.apiserver.clients import LEASES
+from tests.apiserver.streams import LIMIT, request
+
+_VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
+# What an event ends with and nothing inside of one does: compact JSON has no line breaks.
+_END = b"}\n"
+
+
+class Watching(asyncio.Protocol):
+    """One watch: the resourceVersion of every event that arrived, in order."""
+
+    def __init__(self, ask: bytes) -> None:
+        self.versions: list[int] = []
+        self.answered = asyncio.Event()
+        self.ended = False
+        self._ask = ask
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self._ask)
+
+    def data_received(self, data: bytes) -> None:
+        self.answered.set()
+        whole, mark, rest = (self._rest + data).rpartition(_END)
+        self._rest = rest
+        self.versions += map(int, _VERSION.findall(whole + mark))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended = True
+
+
+class Crowd:
+    """`count` watches of one path, each from now on."""
+
+    def __init__(self, url: str, count: int, path: str = LEASES) -> None:
+        self._where = urlsplit(url)
+        self._ask = request("GET", path, watch="1", resourceVersion="0")
+        self.watches = [Watching(self._ask) for _ in range(count)]
+        self._transports: list[asyncio.BaseTransport] = []
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        for watch in self.watches:
+            transport, _ = await loop.create_connection(
+                lambda watch=watch: watch,  # type: ignore[misc]
+                self._where.hostname,
+                self._where.port,
+            )
+            self._transports.append(transport)
+        for watch in self.watches:
+            await asyncio.wait_for(watch.answered.wait(), LIMIT)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for transport in self._transports:
+            transport.close()
+        await self.until(lambda: all(watch.ended for watch in self.watches))
+
+    async def told(self, version: int, *, within: float = LIMIT) -> None:
+        """Wait until every watch has come to this resourceVersion."""
+        await self.until(
+            lambda: all(watch.versions[-1:] >= [version] for watch in self.watches), within=within
+        )
+
+    async def until(self, true: Callable[[], bool], *, within: float = LIMIT) -> None:
+        async with asyncio.timeout(within):
+            while not true():
+                await asyncio.sleep(0.01)
+
+    @property
+    def delivered(self) -> int:
+        return sum(len(watch.versions) for watch in self.watches)
+
+
+def resident_mib(pid: int) -> float:
+    """Memory that a process holds, in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError(f"process {pid} is gone")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time that a process has spent."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
