@@ -104,7 +104,8 @@ def dumps_pretty(value: Any) -> bytes:
 
 
 def _escape(data: bytes) -> bytes:
-    if _UNSAFE.search(data):
+    # Four quick looks instead of one slow one: hardly any data needs escapes.
+    if b"<" in data or b">" in data or b"&" in data or b"\xe2\x80" in data:
         return _UNSAFE.sub(lambda found: _ESCAPED[found[0]], data)
     return data
 

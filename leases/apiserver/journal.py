@@ -1,6 +1,4 @@
-"""The durable copy: one SQLite file, one writer thread, one fsync for all writes that wait (group
-commit).
-"""
+"""The durable copy: one SQLite file, one thread that writes, one transaction and fsync a batch."""
 
 from __future__ import annotations
 
@@ -26,8 +24,12 @@ CREATE TABLE IF NOT EXISTS tokens (
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO meta VALUES ('revision', 0), ('tokens', 0);
 """
-_UPSERT = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)"
+_UPSERT = "INSERT OR REPLACE INTO objects VALUES "
+_UPSERT_ROW = "(?, ?, ?, ?, ?)"
+# Parameters are bounded (32,766 in a usual SQLite), and each number of rows is prepared once.
+_UPSERT_AT_ONCE = 100
 _DELETE = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
+# Of the last removal: nothing else bears witness to its revision.
 _REVISION = "UPDATE meta SET value = ? WHERE key = 'revision'"
 
 
@@ -57,7 +59,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 class Journal:
-    """Writes rows in the order given; `done` is called in the writer thread after the commit."""
+    """Commits batches in the order given; `done` is called in the writer thread afterwards."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,12 +74,13 @@ class Journal:
             "SELECT value FROM meta WHERE key = 'revision'"
         ).fetchone()
         rows = [Row(*found) for found in self._database.execute("SELECT * FROM objects")]
+        revision = max([revision, *(row.revision for row in rows)])
         self._thread = threading.Thread(target=self._run, name="lease-api-journal", daemon=True)
         self._thread.start()
         return revision, rows
 
     def submit(self, rows: list[Row], done: Done) -> None:
-        """Queue rows that belong together: durable when `done` is called without an error."""
+        """Queue rows that are to be durable together: they are when `done` hears of no error."""
         self._waiting.put((rows, done))
 
     def close(self) -> None:
@@ -88,45 +91,48 @@ class Journal:
             self._thread = None
 
     def _run(self) -> None:
-        going = True
-        while going:
-            batch = [self._waiting.get()]
-            while True:
-                try:
-                    batch.append(self._waiting.get_nowait())
-                except queue.Empty:
-                    break
-            work = [item for item in batch if item is not None]
-            going = len(work) == len(batch)
-            if work:
-                self._commit(work)
+        while (work := self._waiting.get()) is not None:
+            rows, done = work
+            error: Exception | None = None
+            try:
+                self._write(rows)
+            except Exception as failed:
+                error = failed  # told to who waits; the next batch may fare better
+            done(error)
         if self._database is not None:
             self._database.close()
 
-    def _commit(self, work: list[tuple[list[Row], Done]]) -> None:
-        error: Exception | None = None
-        try:
-            self._write([row for rows, _ in work for row in rows])
-        except sqlite3.Error as failed:
-            error = failed
-        for _, done in work:
-            done(error)
-
     def _write(self, rows: list[Row]) -> None:
+        """One transaction. Mostly one statement, for the thread waits for the interpreter's lock
+        after each.
+        """
         database = self._database
-        if database is None or not rows:
+        if database is None:
+            return
+        stored = [row for row in rows if row.body is not None]
+        gone = [row for row in rows if row.body is None]
+        if not gone and len(stored) <= _UPSERT_AT_ONCE:
+            _upsert(database, stored)
             return
         database.execute("BEGIN IMMEDIATE")
         try:
-            for row in rows:
-                key = (row.resource, row.namespace, row.name)
-                if row.body is None:
-                    database.execute(_DELETE, key)
-                else:
-                    database.execute(_UPSERT, (*key, row.revision, row.body))
-            database.execute(_REVISION, (rows[-1].revision,))
+            for start in range(0, len(stored), _UPSERT_AT_ONCE):
+                _upsert(database, stored[start : start + _UPSERT_AT_ONCE])
+            for row in gone:
+                database.execute(_DELETE, (row.resource, row.namespace, row.name))
+            if gone:
+                database.execute(_REVISION, (gone[-1].revision,))
             database.execute("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
             if database.in_transaction:
                 database.execute("ROLLBACK")
             raise
+
+
+def _upsert(database: sqlite3.Connection, rows: list[Row]) -> None:
+    values = [
+        value
+        for row in rows
+        for value in (row.resource, row.namespace, row.name, row.revision, row.body)
+    ]
+    database.execute(_UPSERT + ", ".join([_UPSERT_ROW] * len(rows)), values)

@@ -193,11 +193,11 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         wrong.append(not_supported("fieldValidation", go_quote(validation), known))
     if wrong:
         raise invalid_options(kind, wrong)
-    manager = given or _manager_of(request.header(b"user-agent"))
+    manager = given or manager_of(request.header(b"user-agent"))
     return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
 
 
-def _manager_of(agent: str) -> str:
+def manager_of(agent: str) -> str:
     """The User-Agent up to the first slash, cut to 128 bytes of printable text."""
     return agent.encode("latin-1").decode("utf-8", "replace").split("/")[0][:MAX_MANAGER_BYTES]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -46,14 +48,20 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 def now_text() -> str:
     """The present, to the second, as metav1.Time."""
-    return format_time(datetime.now(UTC))
+    return _second_text(int(time.time()))
+
+
+@lru_cache(maxsize=2)
+def _second_text(second: int) -> str:
+    return format_time(datetime.fromtimestamp(second, UTC))
 
 
 def with_revision(obj: dict[str, Any], revision: int) -> dict[str, Any]:
     """The object with this resourceVersion, in the place where Go writes it."""
-    metadata = dict(obj["metadata"])
-    metadata["resourceVersion"] = str(revision)
-    return obj | {"metadata": ordered_metadata(metadata)}
+    metadata = obj["metadata"] | {"resourceVersion": str(revision)}
+    if "resourceVersion" not in obj["metadata"]:
+        metadata = ordered_metadata(metadata)
+    return obj | {"metadata": metadata}
 
 
 _METADATA_ORDER = (

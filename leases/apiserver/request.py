@@ -46,6 +46,10 @@ class Params:
     def __contains__(self, name: str) -> bool:
         return name in self._all
 
+    def only(self, name: str) -> bool:
+        """Whether nothing but this is given."""
+        return self._all.keys() <= {name}
+
     def get(self, name: str) -> str | None:
         found = self._all.get(name)
         return found[0] if found else None
@@ -90,6 +94,7 @@ class Request:
         }
         self.user = User("", "")
         self.warnings: list[str] = []
+        self._body: bytes | None = None
 
     def header(self, name: bytes) -> str:
         return self._headers.get(name, "")
@@ -108,6 +113,11 @@ class Request:
 
     async def body(self) -> bytes:
         """The body. Raises 413 over the limit, once the client has sent (most of) it."""
+        if self._body is None:
+            self._body = await self._receive_body()
+        return self._body
+
+    async def _receive_body(self) -> bytes:
         parts: list[bytes] = []
         size, more = 0, True
         while more and size < _DRAIN_LIMIT:
@@ -130,7 +140,9 @@ class Request:
             (b"cache-control", b"no-cache, private"),
             (b"content-type", content_type.encode("latin-1")),
         ]
-        return found + [(b"warning", value) for value in warning_headers(self.warnings)]
+        if self.warnings:
+            found += [(b"warning", value) for value in warning_headers(self.warnings)]
+        return found
 
     async def answer(
         self, status: int, body: bytes, content_type: str, more: Headers | None = None

@@ -15,6 +15,7 @@ from leases.apiserver.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.listening import Server, certificate_for, listen, tls_context
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
+from leases.apiserver.renewing import Renewals
 from leases.apiserver.resources import served
 from leases.apiserver.storage import Store
 from leases.apiserver.watchers import Hub
@@ -103,7 +104,7 @@ class LeaseApiServer:
         namespaces.resume()
         writer = Writer(store, namespaces, self._gates)
         handlers = Handlers(store, Watches(store, hub), namespaces, writer, Patcher(writer))
-        return App(resources, self._tokens, handlers)
+        return App(resources, self._tokens, Renewals(store, self._tokens), handlers)
 
     def _write_kubeconfig(self, certificate: bytes) -> None:
         """With the token of the last run while that is good: who holds a copy can go on."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from leases.apiserver.commits import Commits, Key, Write
 from leases.apiserver.errors import internal
 from leases.apiserver.journal import FILE_NAME, Journal, Row
 from leases.apiserver.records import Event, Version, version_of, with_revision
@@ -23,8 +24,6 @@ WINDOW_EVENTS = 20_000
 WINDOW_BYTES = 256 * 1024 * 1024
 # etcd refuses requests over 1.5 MiB.
 OBJECT_LIMIT = 1536 * 1024 - 512
-
-Key = tuple[str, str, str]  # resource, namespace, name
 
 
 class Plan:
@@ -50,12 +49,13 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self._journal = Journal(directory / FILE_NAME)
+        self._commits = Commits(self._journal, self._settle)
         self._objects: dict[Key, Version] = {}
         self._order: dict[str, list[str]] = {}
         self._window: deque[Event] = deque()
         self._window_bytes = 0
         self._assigned = 0
-        self._pending: dict[Key, asyncio.Future[Version | None]] = {}
+        self._pending: dict[Key, list[asyncio.Future[None]]] = {}
         self._advanced = asyncio.Event()
         self.revision = 0
         self.floor = 0
@@ -74,6 +74,7 @@ class Store:
         self.revision = self.floor = self._assigned = max(revision, 1)
 
     async def close(self) -> None:
+        self._commits.flush()
         await asyncio.to_thread(self._journal.close)
 
     def forget_past(self) -> None:
@@ -153,50 +154,51 @@ class Store:
         nothing, None after a removal.
         """
         key = (resource, namespace, name)
-        while (before := self._pending.get(key)) is not None:
-            await asyncio.wait([before])
+        while (waiting := self._pending.get(key)) is not None:
+            turn = asyncio.get_running_loop().create_future()
+            waiting.append(turn)
+            await turn
         existing = self._objects.get(key)
         plan = attempt(existing)
         if plan.obj is None and not plan.remove:
             return existing
-        return await self._commit(key, existing, plan)
+        return await self._commit(key, existing, plan.obj)
 
-    async def _commit(self, key: Key, existing: Version | None, plan: Plan) -> Version | None:
+    async def _commit(
+        self, key: Key, existing: Version | None, obj: dict[str, Any] | None
+    ) -> Version | None:
         revision = self._assigned + 1
-        version = None if plan.obj is None else version_of(plan.obj, revision)
+        version = None if obj is None else version_of(obj, revision)
         if version is not None and len(version.body) > OBJECT_LIMIT:
             raise internal("etcdserver: request is too large")
         self._assigned = revision
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Version | None] = loop.create_future()
-        self._pending[key] = future
-        event = _event(key[0], revision, existing, version)
+        answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
+        self._pending[key] = []
+        self._commits.add(Write(key, _event(key[0], revision, existing, version), answer))
+        return await answer
 
-        def committed(error: Exception | None) -> None:
-            loop.call_soon_threadsafe(self._settle, key, event, future, error)
-
-        self._journal.submit([Row(*key, revision, version.body if version else None)], committed)
-        return await asyncio.shield(future)
-
-    def _settle(
-        self,
-        key: Key,
-        event: Event,
-        future: asyncio.Future[Version | None],
-        error: Exception | None,
-    ) -> None:
-        self._pending.pop(key, None)
+    def _settle(self, writes: list[Write], error: Exception | None) -> None:
+        """The writes are durable, or are none: who waits is told, then who watches."""
+        for write in writes:
+            if error is None:
+                self._place(write.key, write.event.current)
+                self._remember(write.event)
+                self.revision = write.event.revision
+            for turn in self._pending.pop(write.key):
+                if not turn.done():
+                    turn.set_result(None)
+            if write.answer.done():
+                continue  # the one who asked is gone
+            if error is None:
+                write.answer.set_result(write.event.current)
+            else:
+                write.answer.set_exception(internal(f"the write could not be stored: {error}"))
         if error is not None:
-            future.set_exception(internal(f"the write could not be stored: {error}"))
-            future.exception()  # the one who asked may be gone
             return
-        self._place(key, event.current)
-        self._remember(event)
-        self.revision = event.revision
         self._advanced.set()
         self._advanced.clear()
-        future.set_result(event.current)
-        self.publish(event)
+        for write in writes:
+            self.publish(write.event)
 
     def _place(self, key: Key, version: Version | None) -> None:
         order = self._order.setdefault(key[0], [])

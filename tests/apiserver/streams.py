@@ -68,16 +68,21 @@ def request(
 
 async def call(url: str, method: str, path: str, body: Any = None, **more: str) -> dict[str, Any]:
     """One request on a connection of its own; the decoded answer."""
+    _, _, found = await exchange(url, request(method, path, body, **more))
+    return found  # type: ignore[no-any-return]
+
+
+async def exchange(url: str, asked: bytes, *, decode: bool = True) -> tuple[int, bytes, Any]:
+    """One request on a connection of its own: status, head and decoded body."""
     where = urlsplit(url)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    writer.write(request(method, path, body, **more))
+    writer.write(asked)
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), LIMIT)
     fields = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:] if line)
     answer = await reader.readexactly(int(fields[b"content-length"]))
     writer.close()
     await writer.wait_closed()
-    found: dict[str, Any] = json.loads(answer)
-    return found
+    return int(head.split()[1]), head, json.loads(answer) if decode else answer
 
 
 async def open_and_never_read(url: str, path: str = LEASES) -> socket.socket:
