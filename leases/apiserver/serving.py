@@ -13,6 +13,7 @@ from leases.apiserver.auth import Tokens
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.listening import Server, certificate_for, listen, tls_context
+from leases.apiserver.lock import Lock
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
 from leases.apiserver.renewing import Renewals
@@ -46,6 +47,7 @@ class LeaseApiServer:
         self._host = host
         self._port = port
         self._gates = feature_gates
+        self._lock = Lock(data)
         self._store: Store | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
@@ -69,20 +71,22 @@ class LeaseApiServer:
     async def start(self) -> None:
         """Bind the port, load the objects, serve.
 
-        Raises OSError when the port is taken or the data directory cannot be written, and
-        sqlite3.Error.
+        Raises InUse when another process serves the data, OSError when the port is taken or the
+        data directory cannot be written, and sqlite3.Error.
         """
-        listener = listen(self._host, self._port)
+        self._lock.take()
+        listener = None
         try:
+            listener = listen(self._host, self._port)
             self._port = listener.getsockname()[1]
-            self._data.mkdir(parents=True, exist_ok=True)
             now = datetime.now(UTC)
             certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
             app = await self._build()
             self._write_kubeconfig(certificate)
         except BaseException:
-            listener.close()
-            await self._close_store()
+            if listener is not None:
+                listener.close()
+            await self._close()
             raise
         await self._serve(app, listener)
 
@@ -130,9 +134,9 @@ class LeaseApiServer:
             self._server.should_exit = True
             await self._serving
             self._server = self._serving = None
-        await self._close_store()
+        await self._close()
 
-    async def _close_store(self) -> None:
+    async def _close(self) -> None:
         if self._namespaces is not None:
             await self._namespaces.close()
             self._namespaces = None
@@ -142,3 +146,4 @@ class LeaseApiServer:
         if self._tokens is not None:
             self._tokens.close()
             self._tokens = None
+        self._lock.release()

@@ -4,86 +4,76 @@ process.
 
 from __future__ import annotations
 
-import os
-import threading
+import secrets
+import time
 from pathlib import Path
 from typing import Any
 
 from tests.apiserver.clients import LEASES, Client, Process, lease
-from tests.processes import wait_for
+from tests.apiserver.killing import Account, Books, Watcher, Writer
+from tests.processes import manage
 
-ROUNDS = int(os.environ.get("LEASE_API_KILL_ROUNDS", "4"))
-WRITERS = 4
-
-
-class Writer(threading.Thread):
-    """Renews one Lease until the server is gone; remembers what was acknowledged."""
-
-    def __init__(self, url: str, name: str, versions: set[int]) -> None:
-        super().__init__(daemon=True)
-        self.client = Client(url)
-        self.lease = name
-        self.versions = versions
-        self.acknowledged = 0
-        self.count = 0
-
-    def run(self) -> None:
-        path = f"{LEASES}/{self.lease}"
-        found = self.client.call("GET", path)
-        self.count = found.json["spec"]["leaseTransitions"] if found.status == 200 else 0
-        try:
-            if found.status != 200:
-                found = self.client.call("POST", LEASES, lease(self.lease, leaseTransitions=0))
-            while True:
-                body = found.json
-                body["spec"]["leaseTransitions"] = self.count + 1
-                found = self.client.call("PUT", path, body)
-                assert found.status == 200, found.text
-                version = int(found.json["metadata"]["resourceVersion"])
-                assert version not in self.versions
-                self.versions.add(version)
-                self.count += 1
-                self.acknowledged = version
-        except (OSError, EOFError, ValueError, AttributeError):
-            self.client.close()
-        except Exception as error:
-            if type(error).__module__ != "http.client":
-                raise
-            self.client.close()
+ROUNDS = 50
+WRITERS = 8
+# Milliseconds of life that a round has at most once everybody writes.
+LIFE_MS = 150
 
 
 def test_acknowledged_writes_survive_kill_nine(tmp_path: Path) -> None:
     api = Process(tmp_path / "data")
-    versions: set[int] = set()
-    known: dict[str, tuple[int, int]] = {}
+    books = Books()
+    accounts = [Account(f"lease-{number}") for number in range(WRITERS)]
+    seen = 0
+    resumed = []
     for _ in range(ROUNDS):
         with api:
-            check(api.url, known)
-            writers = [Writer(api.url, f"lease-{index}", versions) for index in range(WRITERS)]
+            check(api.url, accounts, books)
+            watcher = Watcher(api.url, seen or current(api.url), books)
+            watcher.start()
+            writers = [Writer(api.url, account, books) for account in accounts]
             for writer in writers:
                 writer.start()
-            wait_for(lambda: all(writer.acknowledged for writer in writers), what="writes")  # noqa: B023
+            time.sleep(secrets.randbelow(LIFE_MS) / 1000)
             api.kill()
-            for writer in writers:
-                writer.join(timeout=30)
-                assert not writer.is_alive()
-                known[writer.lease] = (writer.count, writer.acknowledged)
+            for party in (watcher, *writers):
+                party.finish()
+        told = {version for writer in writers for version in writer.versions}
+        if not watcher.gone:
+            missed = {version for version in told if version <= watcher.last} - {*watcher.seen}
+            assert not missed
+            assert watcher.seen == sorted(watcher.seen)
+            resumed.append(watcher.seen[:1] > [watcher.since])
+        seen = 0 if watcher.gone else watcher.last
     with api:
-        check(api.url, known)
-        client = Client(api.url)
-        made = client.call("POST", LEASES, lease("after"))
-        client.close()
-    assert int(made.json["metadata"]["resourceVersion"]) > max(versions)
+        check(api.url, accounts, books)
+    assert any(resumed)
+    assert sum(account.writes for account in accounts) > ROUNDS * WRITERS
 
 
-def check(url: str, known: dict[str, tuple[int, int]]) -> None:
-    """Each Lease is at least where its last acknowledged write left it."""
+def check(url: str, accounts: list[Account], books: Books) -> None:
+    """After a start: what was acknowledged is there, and versions go on from the last one told."""
     client = Client(url)
-    for name, (count, version) in known.items():
-        found = client.call("GET", f"{LEASES}/{name}").json
-        assert found["spec"]["leaseTransitions"] in (count, count + 1)
-        assert int(found["metadata"]["resourceVersion"]) >= version
+    for account in accounts:
+        account.check(client)
     client.close()
+    assert current(url) >= books.last
+
+
+def current(url: str) -> int:
+    """The resourceVersion of a list."""
+    client = Client(url)
+    found = int(client.call("GET", LEASES).json["metadata"]["resourceVersion"])
+    client.close()
+    return found
+
+
+def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    with Process(tmp_path / "data") as api:
+        second = manage(api.data, "lease_api", "--port", "0")
+        assert second.returncode == 1
+        assert "Another process serves" in second.stderr
+        assert len(second.stderr.strip().splitlines()) == 1
+        assert current(api.url) > 0
 
 
 def test_objects_outlive_a_clean_stop(tmp_path: Path) -> None:

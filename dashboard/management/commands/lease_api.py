@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.config import ConfigError, load
 from dashboard.feature_gates import HELP, parse_gates
+from leases.apiserver.lock import InUse
 from leases.apiserver.serving import LeaseApiServer
 
 
@@ -56,6 +57,8 @@ class Command(BaseCommand):
     async def _serve(self, server: LeaseApiServer, host: str, port: int) -> None:
         try:
             await server.start()
+        except InUse as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise CommandError(

@@ -27,6 +27,7 @@ from dashboard.feature_gates import HELP, parse_gates
 from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
+from leases.apiserver.lock import InUse, Lock
 from leases.history.turns import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
@@ -82,6 +83,8 @@ class Command(BaseCommand):
         if embedded:
             _bind(host, api_port, "--api-port").close()
         self._prepare(config.data)
+        if embedded:
+            _check_unused(config.data)
         runtime.configure(
             runtime.Options(
                 clusters=clusters,
@@ -156,6 +159,16 @@ def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: Path | None) -
             asyncio.run(connect(spec.source, kubeconfig=kubeconfig))
         except ValueError as error:
             raise CommandError(f"Cluster {spec.name}: {str(error).rstrip('.')}.") from error
+
+
+def _check_unused(data: Path) -> None:
+    """Nobody else may serve the embedded API of this directory."""
+    lock = Lock(data)
+    try:
+        lock.take()
+    except InUse as error:
+        raise CommandError(str(error)) from error
+    lock.release()
 
 
 def _bind(host: str, port: int, option: str) -> socket.socket:
