@@ -11,7 +11,8 @@ from leases.history import queries
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The number that the feed has reached, and the changes up to it, newest first."""
     seq, told = runtime.get().publisher.recent(cluster)
-    return seq, _merged(told, queries.recent(cluster, limit))[:limit]
+    written = queries.recent(cluster, limit) if len(told) < limit else []
+    return seq, _merged(told, written)[:limit]
 
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:

@@ -21,10 +21,14 @@ Counts = dict[str, int]
 
 
 class Show(msgspec.Struct, frozen=True):
-    """What a page shows, as it says itself: names per part, and the last feed entry it has."""
+    """What a page shows, as it says itself: names per part, the last feed entry it has, groups of
+    shared regions, and the query of its list, if it has one.
+    """
 
     show: dict[str, list[str]] = {}
     feed: int | None = None
+    groups: list[str] = []
+    query: str | None = None
 
 
 class BadMessage(ValueError):
@@ -60,6 +64,15 @@ def flatten(counts: dict[Kind, dict[Phase, int]]) -> Counts:
             flat[phase.value] += number
     flat["total"] = sum(flat.values())
     flat["elections"] = sum(counts.get(Kind.ELECTION, {}).values())
+    return flat
+
+
+def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
+    """The same, and each kind by itself: `election`, `election.held`."""
+    flat = flatten(counts)
+    for kind, phases in counts.items():
+        flat[kind.value] = sum(phases.values())
+        flat |= {f"{kind.value}.{phase.value}": number for phase, number in phases.items()}
     return flat
 
 

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import msgspec
 
 from dashboard import rendering
-from dashboard.live.messages import Counts, Show, connection_item, flatten, read_name
+from dashboard.live.elsewhere import Elsewhere
+from dashboard.live.messages import Counts, Show, connection_item, read_name
+from dashboard.live.shared import GROUPS, SharedRegions
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
@@ -25,12 +27,14 @@ class ChannelView(Protocol):
 
     store: Store
     activity: Activity
+    shared: SharedRegions
     seq: int
     first_seq: int
     events_per_second: float
 
     @property
     def recent(self) -> deque[tuple[int, Change]]: ...
+    def counts(self) -> Counts: ...
 
 
 class Drawings:
@@ -85,8 +89,9 @@ class PageReader:
         self._unsent: set[tuple[str, ObjectName]] = set()
         self._feed: int | None = None
         self._refetch = False
-        self._elsewhere: set[ObjectName] = set()
-        self._told_elsewhere = 0
+        self._elsewhere = Elsewhere(None)
+        self._regions: dict[str, int] = {}
+        self.groups: frozenset[str] = frozenset()
         self._counts: Counts = {}
         self._spoke_at: datetime | None = None
         self._urgent = True
@@ -108,8 +113,9 @@ class PageReader:
             self._refetch = True  # the page is from before a restart of ours
             wanted = msgspec.structs.replace(wanted, feed=self._channel.seq)
         self._feed = wanted.feed
-        self._elsewhere.clear()
-        self._told_elsewhere = 0
+        self._elsewhere = Elsewhere(wanted.query)
+        self.groups = frozenset(GROUPS).intersection(wanted.groups)
+        self._counts = {}
         self._urgent = True
         self.wake.set()
 
@@ -118,9 +124,7 @@ class PageReader:
 
         The rest, counts among it, comes with the publisher's next tick.
         """
-        rows = self._sent.get("row")
-        if rows is not None:
-            self._elsewhere.update(key for key in update.redraw if key not in rows)
+        self._elsewhere.notice(update, self._channel.store, self._sent.get("row", {}))
         if update.listed:
             self._refetch = True
         if self._shows(update):
@@ -174,20 +178,31 @@ class PageReader:
         self._unsent.clear()
         frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
         frame |= self._asides(now)
-        return {name: value for name, value in frame.items() if value}
+        return {name: value for name, value in frame.items() if value or name == "elsewhere"}
 
     def _asides(self, now: datetime) -> dict[str, Any]:
         """Counts, feed and hints, each where it is new."""
-        aside: dict[str, Any] = {"feed": self._new_lines(now)}
-        if len(self._elsewhere) != self._told_elsewhere:
-            aside["elsewhere"] = self._told_elsewhere = len(self._elsewhere)
-        counts = flatten(self._channel.store.counts())
-        if counts != self._counts:
-            aside["counts"] = self._counts = counts
+        aside: dict[str, Any] = {"feed": self._new_lines(now), "regions": self._new_regions()}
+        news = self._elsewhere.news()
+        if news is not None:
+            aside["elsewhere"] = news
+        counts = self._channel.counts()
+        if counts is not self._counts:
+            aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}
+            self._counts = counts
         if self._refetch:
             aside["refetch"] = True
             self._refetch = False
         return aside
+
+    def _new_regions(self) -> dict[str, str]:
+        fresh: dict[str, str] = {}
+        for group in self.groups:
+            for key, drawn in self._channel.shared.drawn.get(group, {}).items():
+                if self._regions.get(key) != drawn.number:
+                    self._regions[key] = drawn.number
+                    fresh[key] = drawn.html
+        return fresh
 
     def _new_lines(self, now: datetime) -> list[str]:
         if self._feed is None:

@@ -12,10 +12,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
-from dashboard.live.messages import changes_message, flatten
+from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
+from dashboard.live.shared import SharedRegions
 from leases.domain.change import Change, ChangeType
 from leases.history.activity import Activity
 from leases.tracking.store import Store
@@ -52,6 +53,8 @@ class Channel:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.activity = Activity()
+        self.shared = SharedRegions()
+        self._counted: tuple[int, Counts] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
         self.seq = self.first_seq = int(time.time() * 1000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
@@ -66,6 +69,7 @@ class Channel:
             self.activity.note(update.changes)
             self._tell(update)
         if update.redraw or update.removed or update.listed or update.connection:
+            self.shared.moved()
             for page in self.pages:
                 page.notice(update)
 
@@ -75,10 +79,24 @@ class Channel:
         self.seq += 1 if told else 2
         self.recent.extend((self.seq, change) for change in told if not _first_sight(change))
         if self.feeds:
-            counts = flatten(self.store.counts())
-            frame = changes_message(seq=self.seq, now=update.now, changes=told, counts=counts)
+            frame = changes_message(
+                seq=self.seq, now=update.now, changes=told, counts=flatten(self.store.counts())
+            )
             for feed in self.feeds:
                 feed.put(frame)
+
+    def counts(self) -> Counts:
+        """The counts of the pages, made once however many they are."""
+        if self._counted[0] != self.store.seq:
+            self._counted = (self.store.seq, flatten_all(self.store.counts()))
+        return self._counted[1]
+
+    def tick(self, now: datetime) -> None:
+        """Wake the pages, and draw what they share."""
+        wanted = {group for page in self.pages for group in page.groups}
+        self.shared.tick(self, wanted, now)
+        for page in self.pages:
+            page.wake.set()
 
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: where the numbers stand."""
@@ -109,13 +127,20 @@ class Publisher:
 
     async def run(self) -> None:
         """Wake the pages, for freshness and as a sign of life."""
+        try:
+            await self._tick()
+        finally:
+            for channel in self.channels.values():
+                await channel.shared.stop()
+
+    async def _tick(self) -> None:
         ticks = 0
         while True:
             await asyncio.sleep(TICK)
             ticks += 1
+            now = datetime.now(UTC)
             for channel in self.channels.values():
-                for page in channel.pages:
-                    page.wake.set()
+                channel.tick(now)
                 if ticks % int(RATE_WINDOW / TICK) == 0:
                     channel.events_per_second = channel.events / RATE_WINDOW
                     channel.events = 0

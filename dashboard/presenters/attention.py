@@ -19,12 +19,13 @@ from dashboard.presenters.words import age, counted, listed, seconds, when
 from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.history.activity import HOLDER_CHANGES
 from leases.tracking.tracked import Tracked
 
 FLAPPING_CHANGES = 5
 FLAPPING_WINDOW = timedelta(minutes=30)
+VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
 MANY = 4  # elections in one state from which they become one line
-HOLDER_CHANGES = ("acquired", "taken_over", "replaced")
 
 
 class Attention(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,21 +49,33 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attention(
-    cluster: str, tracked: Iterable[Tracked], changes: Sequence[Change], now: datetime
+    cluster: str,
+    tracked: Iterable[Tracked],
+    *,
+    now: datetime,
+    holder_changes: Sequence[Change] = (),
+    missed: Sequence[Change] = (),
 ) -> list[Attention]:
-    """Lines for every Lease in trouble, and for what the last changes show."""
+    """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     for lease in tracked:
-        if troubled(lease):
+        if _needs_attention(lease, now):
             groups[lease.phase, lease.kind].append(lease)
-    lines = [_flapping(cluster, found, now) for found in _flappers(changes, now)]
-    lines += _missed(cluster, changes, now)
+    lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
+    lines += _missed(cluster, missed, now)
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
             lines.append(_many(cluster, phase, kind, found, now))
         else:
             lines += [_one(cluster, lease, now) for lease in found]
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _needs_attention(lease: Tracked, now: datetime) -> bool:
+    """A hand-over leaves an election vacant for a moment; that is in order."""
+    if lease.phase is Phase.VACANT and now - lease.phase_since < VACANT_TOO_LONG:
+        return False
+    return troubled(lease)
 
 
 def _rank(phase: Phase, kind: Kind) -> float:
@@ -92,7 +105,7 @@ def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
 def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
     holder = holder_view(lease.holder)
     if lease.phase is Phase.VACANT or holder is None:
-        return (Part("Nobody holds it."),)
+        return (Part("Nobody has acquired it since."),)
     if lease.phase is Phase.LATE:
         usual = lease.cadence_seconds
         every = f", usually every {seconds(usual)}" if usual else ""
@@ -129,13 +142,13 @@ def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
     """The changes of each Lease whose holder changed often in the last half hour."""
     by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
-        if change.change.value in HOLDER_CHANGES and now - change.at <= FLAPPING_WINDOW:
+        if change.change in HOLDER_CHANGES and now - change.at <= FLAPPING_WINDOW:
             by_lease[change.namespace, change.name].append(change)
     return [found for found in by_lease.values() if len(found) >= FLAPPING_CHANGES]
 
 
 def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
-    newest, first = found[0], min(change.at for change in found)
+    newest, first = found[-1], min(change.at for change in found)
     holders = {change.holder for change in found}
     gap = sum(change.gap_seconds or 0.0 for change in found)
     without = f"; {age(gap)} without a holder" if gap else ""
@@ -175,6 +188,6 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
             word="Missed changes.",
             why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
-            moment=f"last at {when(found[0].at, now)}",
+            moment=f"last at {when(found[-1].at, now)}",
         )
     ]

@@ -17,13 +17,16 @@ from leases.domain.phase import Phase
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """A choice of a filter, as a link that makes it or takes it back."""
+    """A choice of a filter, as a link that makes it or takes it back; `live` names the number of a
+    live frame that replaces its count, or "".
+    """
 
     value: str
     label: str
     count: int
     url: str
     on: bool
+    live: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -121,9 +124,18 @@ def _kind_chips(wanted: LeaseFilter, found: Found, url: Any) -> tuple[Chip, ...]
     """One of them is on: a kind, or all."""
     phases = wanted.phases or tuple(Phase)
     counts = {k: sum(found.tally.get(k, {}).get(p, 0) for p in phases) for k in Kind}
-    every = Chip("", "All", sum(counts.values()), url(kinds=()), not wanted.kinds)
+    of = [phase.value for phase in wanted.phases]
+    whole = _counted_live(wanted, of or ["total"])
+    every = Chip("", "All", sum(counts.values()), url(kinds=()), not wanted.kinds, whole)
     chips = (
-        Chip(k.value, KIND_LABELS[k], n, url(kinds=(k,)), k in wanted.kinds)
+        Chip(
+            k.value,
+            KIND_LABELS[k],
+            n,
+            url(kinds=(k,)),
+            k in wanted.kinds,
+            _counted_live(wanted, [f"{k.value}.{phase}" for phase in of] or [k.value]),
+        )
         for k, n in counts.items()
         if n or k in wanted.kinds
     )
@@ -139,8 +151,15 @@ def _phase_chips(wanted: LeaseFilter, found: Found, url: Any) -> tuple[Chip, ...
         others = tuple(p for p in wanted.phases if p is not phase)
         target = url(phases=others if on else (*others, phase))
         number = sum(found.tally.get(kind, {}).get(phase, 0) for kind in kinds)
-        chips.append(Chip(phase.value, phase.value.capitalize(), number, target, on))
+        live = _counted_live(wanted, [f"{k.value}.{phase.value}" for k in wanted.kinds] or [phase])
+        chips.append(Chip(phase.value, phase.value.capitalize(), number, target, on, live))
     return tuple(chips)
+
+
+def _counted_live(wanted: LeaseFilter, names: Sequence[str]) -> str:
+    """The one number that this is, if it counts the whole cluster's Leases."""
+    whole = not (wanted.namespace or wanted.searches)
+    return str(names[0]) if whole and len(names) == 1 else ""
 
 
 def _heads(wanted: LeaseFilter, url: Any) -> tuple[Head, ...]:

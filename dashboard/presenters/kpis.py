@@ -10,9 +10,9 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.presenters.words import age, counted, thousands
-from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.history.activity import HOLDER_CHANGES, Activity
 from leases.tracking.tracked import Tracked
 
 Counts = Mapping[Kind, Mapping[Phase, int]]
@@ -42,13 +42,10 @@ class Kpi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True):
-    """The last 24 h of all elections: changes of holder, seconds without one, and whether that is
-    all.
-    """
+    """The last 24 h of all elections: changes of holder, and seconds without one."""
 
     changes: int
     gap_seconds: float
-    complete: bool
 
 
 def of_kind(number: int, kind: Kind) -> str:
@@ -59,16 +56,14 @@ def by_phase(counts: Counts, phase: Phase) -> int:
     return sum(phases.get(phase, 0) for phases in counts.values())
 
 
-def last_day(
-    changes: Sequence[Change], *, total: int, elections: Sequence[Tracked], now: datetime
-) -> Day:
-    """Sum up a day from its newest changes and from the gaps that are open now."""
+def last_day(activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
+    """Sum up a day from what happened and from the gaps that are open now."""
     start = now - DAY
-    closed = sum(min(c.gap_seconds or 0.0, (c.at - start).total_seconds()) for c in changes)
+    changes = sum(activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now))
     still_open = sum(
         (now - max(t.gap_since, start)).total_seconds() for t in elections if t.gap_since
     )
-    return Day(total, closed + still_open, total <= len(changes))
+    return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open)
 
 
 def kpis(cluster: str, counts: Counts, day: Day) -> tuple[Kpi, ...]:
@@ -85,7 +80,7 @@ def kpis(cluster: str, counts: Counts, day: Day) -> tuple[Kpi, ...]:
         count="total",
     )
     phases = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT)
-    holder_changes = "&".join(f"change={word}" for word in ("acquired", "taken_over", "replaced"))
+    holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
     return (
         first,
         *(_phase(leases, counts, phase, total) for phase in phases),
@@ -98,7 +93,7 @@ def kpis(cluster: str, counts: Counts, day: Day) -> tuple[Kpi, ...]:
         Kpi(
             label="Without holder, 24 h",
             value=_units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),),
-            detail="elections, summed" if day.complete else "elections, newest changes only",
+            detail="elections, summed",
             url=f"{history}?kind=election&change=expired&change=released",
         ),
     )

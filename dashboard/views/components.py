@@ -46,7 +46,9 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "rows": [row_view(cluster, lease, now) for lease in leases],
         "heads": [lease_view(cluster, lease, now) for lease in leases],
         "tiles": [wall_tile(lease, now) for lease in leases],
-        "attention": attention(cluster, leases, changes, now),
+        "attention": attention(
+            cluster, leases, now=now, holder_changes=changes, missed=changes[-1:]
+        ),
         "lines": [change_line(change, now) for change in changes],
         "groups": lease_detail(sample_lease(Phase.HELD, now), now).groups,
         "yaml": yaml_lines(leases[0].lease),

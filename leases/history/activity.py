@@ -62,7 +62,7 @@ class Activity:
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
         self._gaps: dict[Kind, _Hours] = {}
-        self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of no heartbeats; oldest first
+        self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of elections; oldest first
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
 
     def note(self, changes: Iterable[Change]) -> None:
@@ -75,7 +75,7 @@ class Activity:
             self._keep(change)
 
     def _keep(self, change: Change) -> None:
-        if change.change in HOLDER_CHANGES and change.kind is not Kind.HEARTBEAT:
+        if change.change in HOLDER_CHANGES and change.kind is Kind.ELECTION:
             self.holder_changes.append(change)
         if change.missed:
             self.missed.append(change)
@@ -91,9 +91,18 @@ class Activity:
             hours = self._changes[kind, change] = _Hours.none(hour, _WIDE)
         hours.add(hour, 1)
         if gap:
-            if (hours := self._gaps.get(kind)) is None:
-                hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
-            hours.add(hour, gap)
+            self._add_gap(kind, at.timestamp(), gap)
+
+    def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
+        """To every hour what of it was in the gap."""
+        hour = int(until) // _SECONDS
+        if (hours := self._gaps.get(kind)) is None:
+            hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
+        since = max(until - seconds, (hour - HOURS) * _SECONDS)
+        while until > since:
+            start = max(since, hour * _SECONDS)
+            hours.add(hour, until - start)
+            hour, until = hour - 1, start
 
     def of(self, key: ObjectName, now: datetime) -> list[int]:
         """Changes of one Lease per hour, the running hour last."""
@@ -115,7 +124,7 @@ class Activity:
         return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
 
     def gap_seconds(self, kind: Kind, now: datetime) -> float:
-        """Seconds without a holder that ended in these hours, summed over a kind's Leases."""
+        """Seconds of these hours in gaps that have ended, summed over a kind's Leases."""
         hours = self._gaps.get(kind)
         return 0.0 if hours is None else sum(hours.until(_hour(now)))
 
@@ -133,7 +142,7 @@ class Activity:
         for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MOST_READ]:
             key = ObjectName(namespace, name)
             self._count(key, Kind(kind), ChangeType(change), at, gap)
-        held = seen.filter(change__in=HOLDER_CHANGES).exclude(kind=Kind.HEARTBEAT.value)
+        held = seen.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)
         self.holder_changes.extendleft(map(from_row, held[:KEPT]))
         self.missed.extendleft(map(from_row, seen.filter(missed__gt=0)[:MISSING]))
 

@@ -1,7 +1,7 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
 import { correct, now } from "leaseboard/clock";
 import { addLines, lastSeen } from "leaseboard/feed";
-import { refetch } from "leaseboard/regions";
+import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { connect } from "leaseboard/socket";
 
@@ -29,7 +29,9 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   }
 
   function show() {
-    socket.send({ show: shown(), feed: lastSeen() });
+    const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
+    const query = document.querySelector("[data-elsewhere]") ? location.search : null;
+    socket.send({ show: shown(), feed: lastSeen(), groups, query });
   }
 
   function apply(frame) {
@@ -41,7 +43,8 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.gone) dropAll(frame.gone);
     if (frame.feed) addLines(frame.feed, frame.seq);
     if (frame.counts) count(frame.counts);
-    if (frame.elsewhere) offer(frame.elsewhere);
+    if (frame.regions) placeShared(frame.regions);
+    if ("elsewhere" in frame) offer(frame.elsewhere);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
     if (frame.counts || (frame.html?.row && !frame.shown)) refetch("counts");
@@ -63,6 +66,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   return { show };
 }
 
+const MOST = 1000; // see dashboard/live/elsewhere.py
 const STATES = { unknown: "refused" };
 const WHY = {
   refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
@@ -79,7 +83,8 @@ function count(counts) {
 function offer(number) {
   const bar = document.querySelector("[data-elsewhere]");
   if (!bar) return;
-  const many = `${number.toLocaleString("en")} Lease${number === 1 ? "" : "s"}`;
-  bar.textContent = `${many} changed outside this page · Show`;
-  bar.hidden = false;
+  if (number && !document.querySelector("[data-key]")) bar.click(); // nothing there that could move
+  const many = number >= MOST ? `${MOST.toLocaleString("en")} or more` : number;
+  bar.textContent = `${many} new problem${number === 1 ? "" : "s"} outside this page · Show`;
+  bar.hidden = number === 0;
 }

@@ -1,5 +1,6 @@
-// Parts of a page that the server draws as a whole: fetched again when what they are made of moved.
-//   <section id="attention" data-region="counts">   the attribute names what moves it
+// Parts of a page that the server draws as a whole.
+//   <section id="why" data-region="renewed">   one page's own: fetched again when what it names moved
+//   <main data-groups="overview ages">         the same for everyone: the socket brings them by id
 import { scan } from "leaseboard/clock";
 
 const SPACING = 2500; // ms between two fetches
@@ -19,6 +20,29 @@ export function refetch(cause) {
     timer = setTimeout(fetchPage, Math.max(50, last + SPACING - performance.now()));
   }
 }
+
+const kept = new Map(); // what came while its place was in use
+
+/** `regions`: {id: html} as the socket brought them. */
+export function placeShared(regions) {
+  for (const [id, html] of Object.entries(regions)) kept.set(id, html);
+  placeKept();
+}
+
+function placeKept() {
+  const rows = [];
+  for (const [id, html] of kept) {
+    const place = document.getElementById(id);
+    if (inUse(place)) continue;
+    kept.delete(id);
+    if (!place) continue;
+    place.innerHTML = html;
+    scan(place);
+    if (place.querySelector("[data-key]")) rows.push(place);
+  }
+  if (rows.length) drawn();
+}
+setInterval(placeKept, 1000);
 
 async function fetchPage() {
   timer = null;

@@ -12,7 +12,9 @@ from tests.dashboard.leases import NOW, tracked
 
 
 def lines(*leases, changes=()):
-    return attention("prod", leases, list(changes), NOW)
+    oldest_first = sorted(changes, key=lambda change: change.at)
+    missed = [change for change in oldest_first if change.missed]
+    return attention("prod", leases, now=NOW, holder_changes=oldest_first, missed=missed)
 
 
 def passed(seconds_ago: float, **more) -> Change:
@@ -37,14 +39,16 @@ def test_healthy_leases_need_none():
 
 def test_a_free_lock_is_in_order_and_an_election_without_a_holder_is_not():
     free = tracked("lock", holder=None, phase=Phase.VACANT, kind=Kind.LOCK)
-    orphan = tracked("operator", holder=None, phase=Phase.VACANT)
-    assert [line.label for line in lines(free, orphan)] == ["operator"]
+    orphan = tracked("operator", holder=None, phase=Phase.VACANT, age=31)
+    handed_over = tracked("other", holder=None, phase=Phase.VACANT, age=29)
+    (line,) = lines(free, orphan, handed_over)
+    assert (line.label, line.amount) == ("operator", "31 s")
 
 
 def test_the_worst_comes_first():
     found = lines(
         tracked("late", phase=Phase.LATE, age=9),
-        tracked("vacant", holder=None, phase=Phase.VACANT),
+        tracked("vacant", holder=None, phase=Phase.VACANT, age=60),
         tracked("expired", phase=Phase.EXPIRED, age=100),
     )
     assert [line.label for line in found] == ["expired", "vacant", "late"]

@@ -8,6 +8,7 @@ from dashboard.presenters.kpis import kpis, last_day
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.history.activity import Activity
 from tests.dashboard.leases import NOW, tracked
 
 COUNTS = {
@@ -18,7 +19,7 @@ COUNTS = {
 
 
 def figures(counts=COUNTS):
-    day = last_day([], total=0, elections=[], now=NOW)
+    day = last_day(Activity(), [], NOW)
     return {kpi.label: kpi for kpi in kpis("prod", counts, day)}
 
 
@@ -46,13 +47,12 @@ def test_trouble_is_bad_and_a_free_lock_is_not():
 
 
 def test_the_time_without_a_holder_is_summed_and_cut_to_the_day():
-    def ended(hours_ago: float, gap: float) -> Change:
-        return Change(
-            cluster="prod", namespace="a", name="b", uid="u", kind=Kind.ELECTION,
-            change=ChangeType.TAKEN_OVER, at=NOW - timedelta(hours=hours_ago), observed_at=NOW,
-            gap_seconds=gap,
-        )  # fmt: skip
-
     still_open = tracked(phase=Phase.EXPIRED, age=75, gap_since=NOW - timedelta(seconds=60))
-    day = last_day([ended(1, 12.0), ended(23, 7200.0)], total=2, elections=[still_open], now=NOW)
-    assert (day.changes, day.gap_seconds, day.complete) == (2, 12.0 + 3600.0 + 60.0, True)
+    activity = Activity()
+    taken_over = Change(
+        cluster="prod", namespace="a", name="b", uid="u", kind=Kind.ELECTION,
+        change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, gap_seconds=12.0,
+    )  # fmt: skip
+    activity.note([taken_over])
+    day = last_day(activity, [still_open], NOW)
+    assert (day.changes, day.gap_seconds) == (1, 72.0)

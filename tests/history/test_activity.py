@@ -58,6 +58,12 @@ def test_kinds_are_counted_apart_and_gaps_summed():
     assert [one.change for one in activity.holder_changes] == ["taken_over", "acquired"]
 
 
+def test_a_long_gap_counts_in_the_hours_it_lay_in():
+    activity = noted(change(gap_seconds=2 * 3600.0), change(hours=23, gap_seconds=7200.0))
+    assert activity.gap_seconds(Kind.ELECTION, NOW) == 2 * 3600 + 1800
+    assert activity.gap_seconds(Kind.ELECTION, NOW + timedelta(hours=22)) == 5400
+
+
 @pytest.mark.django_db
 def test_a_start_reads_what_history_remembers_of_the_day():
     rows = [

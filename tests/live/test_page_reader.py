@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -127,11 +128,52 @@ def test_a_page_that_missed_more_than_is_kept_is_told_to_fetch_again(page, chann
     assert page.frame(NOW)["refetch"] is True
 
 
-def test_changes_of_leases_not_shown_are_counted(page, channel):
-    page.show(Show({"row": [str(KEY)]}))
+def test_trouble_that_the_page_has_no_row_for_is_counted_until_it_is_over(page, channel):
+    page.show(Show({"row": [str(KEY)]}, query="?kind=election"))
     page.frame(NOW)
     write(channel, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    assert "elsewhere" not in (page.frame(NOW) or {})
+    channel.publish(channel.store.turn(NOW + timedelta(seconds=18)))
     assert page.frame(NOW)["elsewhere"] == 1
+    write(channel, seconds=19, version="3", key=OTHER, holder_identity="cp-2")
+    assert page.frame(NOW)["elsewhere"] == 0
+
+
+@pytest.mark.parametrize(("query", "told"), [("?q=other", 1), ("?q=scheduler", None), (None, None)])
+def test_on_a_page_without_rows_what_its_filter_wants_is_news(page, channel, query, told):
+    page.show(Show({}, query=query))
+    page.frame(NOW)
+    write(channel, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    assert page.frame(NOW + timedelta(seconds=2)).get("elsewhere") == told
+
+
+async def test_what_all_pages_share_is_drawn_once_and_sent_where_it_is_new(channel):
+    pages = [PageReader(channel, Drawings()) for _ in range(3)]
+    for one in pages:
+        channel.pages.add(one)
+        one.show(Show({}, groups=["overview", "nonsense"]))
+        assert "regions" not in one.frame(NOW)
+    first = await shared(channel, pages)
+    assert set(first[0]) == {"kpis", "attention", "elections", "hours"}
+    assert first[0] == first[1] == first[2]
+    assert all("regions" not in (one.frame(NOW) or {}) for one in pages)
+    write(channel, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    channel.shared.spacing = 0
+    again = await shared(channel, pages)
+    assert set(again[0]) == {"kpis", "hours"}  # who holds is told by the rows themselves
+    channel.pages.clear()
+    channel.tick(NOW)
+    assert channel.shared.drawn == {}
+    await channel.shared.stop()
+
+
+async def shared(channel, pages):
+    """What the pages are sent by the next drawing."""
+    before = channel.shared.drawings
+    channel.tick(NOW)
+    while channel.shared.drawings == before:
+        await asyncio.sleep(0.01)
+    return [one.frame(NOW)["regions"] for one in pages]
 
 
 @pytest.mark.parametrize(

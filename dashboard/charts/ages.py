@@ -1,0 +1,113 @@
+"""How old the last renewals are: one narrow bar for each span of ages. Widths are percent, heights
+pixels on a logarithmic scale, so that three late ones are seen beside 130,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from leases.domain.phase import Phase
+
+SPANS = 60  # bars
+WHOLE = 1.5  # the axis ends at so many durations
+TOP, FLOOR = 18.0, 94.0
+LEAST = 5.0  # pixels of a single one
+SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
+USUAL_DURATION = 40.0  # seconds: the kubelet's, where no heartbeat says how long it lasts
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """The Leases of one span of ages, in the colour of the phase that most of them have."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    phase: str
+    title: str
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A number under the axis; `anchor` is the class that places it."""
+
+    x: float
+    text: str
+    anchor: str
+
+
+class AgesChart(msgspec.Struct, frozen=True):
+    """`limit` is where the usual duration ends, and `beyond` what is left of the width, in
+    percent.
+    """
+
+    bars: tuple[Bar, ...]
+    labels: tuple[Label, ...]
+    counts: tuple[tuple[str, int], ...]
+    limit: float
+    beyond: float
+    finding: str
+
+
+Ages = Mapping[tuple[int, Phase], int]
+
+
+def spans(ages: Iterable[tuple[float, Phase]], duration: float) -> Counter[tuple[int, Phase]]:
+    """How many are in each span and phase, of ages in seconds."""
+    per_second = SPANS / (WHOLE * duration)
+    last = SPANS - 1
+    return Counter([(min(last, int(age * per_second)), phase) for age, phase in ages])
+
+
+def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
+    """`found` as `spans` counts them; `of` names what was counted."""
+    step = 100 / SPANS
+    by_span: dict[int, dict[Phase, int]] = {}
+    for (span, phase), number in sorted(found.items()):
+        by_span.setdefault(span, {})[phase] = number
+    most = max((sum(phases.values()) for phases in by_span.values()), default=1)
+    bars = []
+    for span, phases in by_span.items():
+        number = sum(phases.values())
+        height = LEAST + (FLOOR - TOP - 4 - LEAST) * math.log(number) / math.log(max(most, 2))
+        bars.append(
+            Bar(
+                x=round(span * step + 0.15, 2),
+                width=round(step - 0.3, 2),
+                y=round(FLOOR - height, 1),
+                height=round(height, 1),
+                phase=max(phases, key=lambda phase: phases[phase]).value,
+                title=_title(span, phases, duration),
+            )
+        )
+    counts = tuple(
+        (phase.value, sum(n for (_, p), n in found.items() if p is phase)) for phase in SHOWN
+    )
+    said = ", ".join(f"{number:,} {word}" for word, number in counts)
+    total = sum(found.values())
+    finding = f"Age of the last renewal of {total:,} {of}: {said}"
+    limit = round(100 / WHOLE, 2)
+    return AgesChart(tuple(bars), _labels(duration), counts, limit, 100 - limit, finding)
+
+
+def _title(span: int, phases: Mapping[Phase, int], duration: float) -> str:
+    width = WHOLE * duration / SPANS
+    until = f"{(span + 1) * width:g} s" if span < SPANS - 1 else "more"
+    said = ", ".join(f"{number:,} {phase.value}" for phase, number in phases.items())
+    return f"{span * width:g} s to {until}: {said}"
+
+
+def _labels(duration: float) -> tuple[Label, ...]:
+    """Quarters of the duration, and the open end."""
+    quarters = range(1, 5)
+    return (
+        Label(0, "0 s", ""),
+        *(
+            Label(round(quarter * 25 / WHOLE, 2), f"{duration * quarter / 4:g} s", "mid")
+            for quarter in quarters
+        ),
+        Label(100, f"{WHOLE * duration:g} s and more", "end-anchor"),
+    )

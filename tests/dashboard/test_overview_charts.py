@@ -1,0 +1,51 @@
+"""Pictures from numbers: hours of a day, ages of renewals."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from dashboard.charts.ages import ages_chart, spans
+from dashboard.charts.hours import hours_chart
+from leases.domain.phase import Phase
+
+NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+
+
+def test_the_running_hour_stands_last_and_the_highest_reaches_the_top():
+    chart = hours_chart([0] * 21 + [4, 0, 2], NOW, what="Changes of holder")
+    assert [bar.hour for bar in chart.bars[-3:]] == ["10:00", "11:00", "12:00"]
+    assert [(bar.y, bar.height) for bar in chart.bars[-3:]] == [(16, 96), (111, 1), (64, 48)]
+    assert [bar.number for bar in chart.bars if bar.highest] == [4]
+    assert chart.finding == ("Changes of holder per hour over 24 h: 6 in total, highest 4 at 10:00")
+    assert [line.number for line in chart.grid] == ["0", "2", "4"]
+    assert chart.bars[-1].hit + chart.bars[-1].hit_width <= 100.01
+
+
+def test_a_day_without_changes_says_so():
+    chart = hours_chart([0] * 24, NOW, what="Changes of holder")
+    assert chart.finding == "Changes of holder per hour over 24 h: 0 in total"
+    assert not any(bar.highest for bar in chart.bars)
+
+
+def test_ages_stand_in_their_span_and_the_old_ones_together():
+    held, late, dead = Phase.HELD, Phase.LATE, Phase.EXPIRED
+    ages = [(0.2, held), (0.9, held), (25.0, late), (61.0, dead), (9000.0, dead)]
+    chart = ages_chart(spans(ages, 40), 40, of="heartbeats")
+    assert [(bar.phase, bar.title) for bar in chart.bars] == [
+        ("held", "0 s to 1 s: 2 held"),
+        ("late", "25 s to 26 s: 1 late"),
+        ("expired", "59 s to more: 2 expired"),
+    ]
+    assert chart.counts == (("held", 2), ("late", 1), ("expired", 2))
+    assert chart.finding == "Age of the last renewal of 5 heartbeats: 2 held, 1 late, 2 expired"
+    assert chart.limit == 66.67
+
+
+def test_one_late_among_130000_is_still_seen():
+    ages = {(3, Phase.HELD): 130_000, (30, Phase.LATE): 1}
+    large, small = ages_chart(ages, 40, of="heartbeats").bars
+    assert (large.height, small.height) == (72.0, 5.0)
+
+
+def test_no_heartbeat_is_an_empty_picture():
+    assert ages_chart({}, 40, of="heartbeats").bars == ()
