@@ -46,6 +46,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     holder: str | None  # who held before
     ended_by: ChangeType | None  # None: goes on
     inferred: bool = False  # its beginning was
+    renewed_at: datetime | None = None  # after an expiry: the renewal that ran out
     vacant_since: datetime | None = None  # when no holder was named any more; None: one still was
 
 
@@ -236,6 +237,7 @@ class _Folding:
             holder=holder,
             ended_by=None,
             inferred=change.inferred,
+            renewed_at=change.renewed_at,
             vacant_since=vacant_since,
         )
 

@@ -1,0 +1,142 @@
+"""What the changes of any sequence of Leases add up to, beside a naive replay of the Leases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given, settings
+
+from leases.domain.as_of import Stood, as_of, leaderless
+from leases.domain.change import Change
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.sighting import renewal_moved
+from leases.domain.terms import Generation, Life, fold
+from leases.tracking.store import Store
+from leases.wire.events import Deleted
+from tests.domain.build import after
+from tests.tracking.test_store_properties import Event, histories, tell
+
+FOR_EVER = datetime.max.replace(tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
+# From then on: who is named, and when it runs out; None: there is no Lease.
+Known = tuple[str | None, datetime | None] | None
+
+
+def replay(events: list[Event]) -> tuple[dict[str, list[Change]], dict[str, dict[datetime, Known]]]:
+    """Per name all changes, and what was there from each instant on, by the events alone."""
+    store = Store("c")
+    told: dict[str, list[Change]] = {}
+    there: dict[str, dict[datetime, Known]] = {}
+    written: dict[str, tuple[Lease, datetime]] = {}
+    for event, seconds in events:
+        lease, now = event.lease, after(seconds)
+        name = lease.metadata.name
+        for change in tell(store, [(event, seconds)]):
+            told.setdefault(change.name, []).append(change)
+        if isinstance(event, Deleted):
+            written.pop(name, None)
+            there.setdefault(name, {})[now] = None
+            continue
+        before = written.get(name)
+        renewed = before is None or renewal_moved(before[0], lease)
+        observed = now if before is None or renewed else before[1]
+        written[name] = (lease, observed)
+        row = store.get(ObjectName("default", name))
+        assert row is not None
+        duration = lease.spec.lease_duration_seconds
+        timed = row.holder and duration is not None and lease.spec.renew_time is not None
+        ends = observed + timedelta(seconds=duration or 0) if timed else None
+        there.setdefault(name, {})[now] = (row.holder, ends)
+    return told, there
+
+
+def naive(there: dict[datetime, Known], at: datetime) -> tuple[Stood, str | None]:
+    known = [state for since, state in there.items() if since <= at]
+    state = known[-1] if known else None
+    if state is None:
+        return Stood.DELETED, None
+    holder, ends = state
+    if holder is None:
+        return Stood.VACANT, None
+    return (Stood.EXPIRED if ends is not None and ends <= at else Stood.HELD), holder
+
+
+def instants(there: dict[datetime, Known]) -> list[datetime]:
+    ends = [state[1] for state in there.values() if state and state[1]]
+    last = max(there)
+    edges = {*there, *(end for end in ends if end < last)}
+    return sorted({edge + shift for edge in edges for shift in (-MOMENT, timedelta(), MOMENT)})
+
+
+def spans(life: Life, generation: Generation) -> list[tuple[datetime, datetime]]:
+    """What lies in a generation, in order; those without length first."""
+    since, until = generation.since, generation.until or FOR_EVER
+    inside = [
+        (span.since, span.until or FOR_EVER)
+        for span in (*life.terms, *life.gaps)
+        if since <= span.since and (span.until or FOR_EVER) <= until
+    ]
+    return sorted(inside)
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_terms_and_gaps_tile_the_life(events: list[Event]) -> None:
+    for changes in replay(events)[0].values():
+        life = fold(changes)
+        for earlier, later in pairwise(life.generations):
+            assert earlier.until is not None
+            assert earlier.until <= later.since
+        for generation in life.generations:
+            reached = generation.since
+            for since, until in spans(life, generation):
+                assert since == reached
+                reached = until
+            assert reached == (generation.until or FOR_EVER)
+        count = sum(len(spans(life, generation)) for generation in life.generations)
+        assert count >= len(life.terms) + len(life.gaps)
+        for term in life.terms:
+            edges = [edge for gap in term.gaps for edge in (gap.since, gap.until)]
+            assert edges == sorted(edges)
+            assert all(term.since <= edge for edge in edges)
+            assert term.until is None or all(edge <= term.until for edge in edges)
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_as_of_agrees_with_a_naive_replay(events: list[Event]) -> None:
+    told, there = replay(events)
+    for name, states in there.items():
+        life = fold(told.get(name, ()))
+        for at in instants(states):
+            stood = as_of(life, at)
+            expected = naive(states, at)
+            assert (stood.phase, stood.holder) == expected, (name, at)
+            assert stood.exists == (expected[0] is not Stood.DELETED)
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Event]) -> None:
+    told, there = replay(events)
+    for name, states in there.items():
+        life = fold(told.get(name, ()))
+        edges = [at for at in instants(states) if min(states) <= at <= max(states)]
+        alone = sum(
+            (end - start).total_seconds()
+            for start, end in pairwise(edges)
+            if naive(states, start)[0] in (Stood.EXPIRED, Stood.VACANT)
+        )
+        assert abs(leaderless(life, min(states), max(states)) - alone) < 1e-6
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_what_comes_later_does_not_change_how_it_stood(events: list[Event]) -> None:
+    for changes in replay(events)[0].values():
+        whole = fold(changes)
+        for cut, (last, following) in enumerate(pairwise(changes), start=1):
+            if last.at < following.at:
+                then, now = as_of(fold(changes[:cut]), last.at), as_of(whole, last.at)
+                assert (then.phase, then.holder, then.since) == (now.phase, now.holder, now.since)
