@@ -42,6 +42,12 @@ def _days(value: str) -> int:
     return int(value)
 
 
+def _count(value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError("write a whole number, 0 or more")
+    return int(value)
+
+
 def _hosts(value: str) -> tuple[str, ...]:
     return tuple(host.strip() for host in value.split(",") if host.strip())
 
@@ -91,6 +97,12 @@ class Config:
     )
     https: bool = _setting(
         _flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
+    )
+    metrics_elections: int = _setting(
+        _count, 2000, "elections of each cluster told one by one in /metrics"
+    )
+    metrics_token: str = _setting(
+        _text, "", "bearer token that /metrics asks for; unset: none, as /healthz"
     )
     retention_days: int = _setting(_days, 90, "how long changes are kept")
 

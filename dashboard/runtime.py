@@ -150,6 +150,7 @@ class Runtime:
         activity = self.activity(cluster.name)
         await in_thread(partial(activity.read, cluster.name, utc_now()))
         tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
+        cluster.tally = tracker.tally
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
 

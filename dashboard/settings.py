@@ -127,8 +127,8 @@ SECURE_SSL_REDIRECT = LEASEBOARD.https
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if LEASEBOARD.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = LEASEBOARD.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if LEASEBOARD.https else None
-# A probe speaks plain HTTP to the pod, whatever stands in front of it.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+# Probes and Prometheus speak plain HTTP to the pod, whatever stands in front of it.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 
 LOGGING = {
     "version": 1,

@@ -16,6 +16,7 @@ from dashboard.views import (
     lease_asked,
     lease_edit,
     leases,
+    metrics,
     overview,
     sign_in,
     wall,
@@ -51,4 +52,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
 ]

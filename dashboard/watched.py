@@ -13,6 +13,7 @@ from leases.kube.client import LeaseClient
 from leases.kube.source import SourceKind
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
+from leases.tracking.tally import Tally
 from leases.wire.status import Status, Unreachable
 
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
@@ -27,6 +28,7 @@ class WatchedCluster:
         self.name = spec.name
         self.source = spec.source
         self.store = Store(spec.name)
+        self.tally = Tally()
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()

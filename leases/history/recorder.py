@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -74,6 +75,8 @@ class Recorder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
         self.problem: str | None = None
+        self.writes = 0  # transactions since the start
+        self.write_seconds = 0.0
 
     def add(self, source: Source) -> None:
         """Watch over one more cluster's changes."""
@@ -162,6 +165,7 @@ class Recorder:
     async def _write_surely(self, batch: _Batch) -> None:
         attempt = 0
         while True:
+            began = time.monotonic()
             try:
                 await self.in_thread(partial(_write, batch))
             except DatabaseError as error:
@@ -175,6 +179,8 @@ class Recorder:
                 await asyncio.sleep(delay)
             else:
                 self.problem = None
+                self.writes += 1
+                self.write_seconds += time.monotonic() - began
                 return
 
 

@@ -18,6 +18,7 @@ import msgspec
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
+from leases.tracking.tally import Tally
 from leases.tracking.tracked import Sink, Update
 from leases.wire.events import (
     Applied,
@@ -45,6 +46,7 @@ class Tracker:
 
     def __init__(self, store: Store, sinks: Sequence[Sink], clock: Callable[[], datetime]) -> None:
         self.resource_version: str | None = None
+        self.tally = Tally()
         self._store = store
         self._sinks = sinks
         self._clock = clock
@@ -81,17 +83,20 @@ class Tracker:
         match event:
             case Applied() | Deleted():
                 self._heard_at = now
+                self.tally.events += 1
                 self._deliver(self._store.apply(event, now))
                 if self._catching_up:
                     self._wait_for_the_past(event.lease.key, now)
                 self.resource_version = event.lease.metadata.resource_version
             case Bookmark():
                 self._heard_at = now
+                self.tally.bookmarks += 1
                 self.resource_version = event.resource_version
             case Replayed():
                 self._deliver(self._store.apply(event.event, now, inferred=True))
                 self.resource_version = event.event.lease.metadata.resource_version
             case Listed():
+                self.tally.lists[event.reason] += 1
                 if self._heard_at is not None:
                     self._store.lost(self._heard_at)
                 self._heard_at = now
@@ -100,6 +105,7 @@ class Tracker:
             case Connected():
                 self._connected(now)
             case Disconnected():
+                self.tally.breaks += 1
                 self._disconnected(event, now)
         self._wait_for_deadline(now)
 
@@ -184,6 +190,7 @@ class Tracker:
             self._flushing = asyncio.get_running_loop().call_later(COALESCE, self.flush)
 
     def _tell(self, update: Update) -> None:
+        self.tally.tell(update)
         for sink in self._sinks:
             try:
                 sink(update)

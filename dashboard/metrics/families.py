@@ -1,0 +1,151 @@
+"""The families of which there are few series: the process, its history and each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from dashboard.metrics.elections import exposition, left_out
+from dashboard.runtime import Runtime
+from dashboard.watched import WatchedCluster
+from leases.domain.connection import ConnectionState
+
+
+def metrics(runtime: Runtime, *, elections: int, now: datetime) -> str:
+    """The whole page; at most so many elections of each cluster are told one by one."""
+    registry = CollectorRegistry()
+    registry.register(_Families(runtime, elections))
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    few = generate_latest(registry).decode()
+    return few + exposition(runtime.clusters.values(), elections, now)
+
+
+class _Families(Collector):
+    """Reads what runs at the moment of asking."""
+
+    def __init__(self, runtime: Runtime, elections: int) -> None:
+        self._runtime = runtime
+        self._elections = elections
+
+    def collect(self) -> Iterable[Metric]:
+        clusters = list(self._runtime.clusters.values())
+        yield _leases(clusters)
+        yield from _counted(clusters)
+        yield from _watch(clusters)
+        yield self._live_clients()
+        yield from self._history()
+        yield _gauge(
+            "elections_left_out",
+            "Elections not told one by one: more than LEASEBOARD_METRICS_ELECTIONS.",
+            ((cluster.name, left_out(cluster, self._elections)) for cluster in clusters),
+        )
+
+    def _live_clients(self) -> Metric:
+        family = GaugeMetricFamily(
+            "leaseboard_live_clients", "Open pages and readers of the live feed.",
+            labels=["cluster", "kind"],
+        )  # fmt: skip
+        for name, channel in self._runtime.publisher.channels.items():
+            family.add_metric([name, "page"], len(channel.pages))
+            family.add_metric([name, "feed"], len(channel.feeds))
+        return family
+
+    def _history(self) -> Iterator[Metric]:
+        recorder = self._runtime.recorder
+        yield GaugeMetricFamily(
+            "leaseboard_history_queue_changes", "Changes not yet written.", recorder.waiting
+        )
+        yield GaugeMetricFamily(
+            "leaseboard_history_failing",
+            "1 while the database does not take what is to be written.",
+            int(recorder.problem is not None),
+        )
+        yield SummaryMetricFamily(
+            "leaseboard_history_write_seconds", "How long each transaction took to write.",
+            count_value=recorder.writes, sum_value=recorder.write_seconds,
+        )  # fmt: skip
+
+
+def _leases(clusters: Iterable[WatchedCluster]) -> Metric:
+    family = GaugeMetricFamily(
+        "leaseboard_leases", "Leases that there are.", labels=["cluster", "kind", "phase"]
+    )
+    for cluster in clusters:
+        for kind, phases in cluster.store.counts().items():
+            for phase, number in phases.items():
+                family.add_metric([cluster.name, kind.value, phase.value], number)
+    return family
+
+
+def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
+    """What grows with what happens in a cluster."""
+    changes = CounterMetricFamily(
+        "leaseboard_changes", "Changes told since the start.", labels=["cluster", "kind", "change"]
+    )
+    relists = CounterMetricFamily(
+        "leaseboard_relists", "Complete lists read, by why.", labels=["cluster", "reason"]
+    )
+    for cluster in clusters:
+        for (kind, change), number in sorted(cluster.tally.changes.items()):
+            changes.add_metric([cluster.name, kind.value, change.value], number)
+        for reason, number in sorted(cluster.tally.lists.items()):
+            relists.add_metric([cluster.name, reason], number)
+    yield changes
+    yield relists
+    tallies = [(cluster.name, cluster.tally) for cluster in clusters]
+    for word, text, values in (
+        ("watch_events", "Events of the watch.", [(n, t.events) for n, t in tallies]),
+        ("watch_bookmarks", "Bookmarks of the watch.", [(n, t.bookmarks) for n, t in tallies]),
+        ("watch_breaks", "Times the watch broke.", [(n, t.breaks) for n, t in tallies]),
+    ):
+        family = CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
+        for name, number in values:
+            family.add_metric([name], number)
+        yield family
+
+
+def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
+    """How each watch stands."""
+    stands = [(cluster.name, cluster.store.connection) for cluster in clusters]
+    yield _gauge(
+        "connected", "1 while the watch is live.",
+        ((name, int(stand.state is ConnectionState.LIVE)) for name, stand in stands),
+    )  # fmt: skip
+    yield _gauge(
+        "synced", "1 once a complete list has been read.",
+        ((cluster.name, int(cluster.synced)) for cluster in clusters),
+    )  # fmt: skip
+    yield _gauge(
+        "seconds_behind", "How long after its renewTime a renewal arrives: the median of the last.",
+        ((name, stand.behind_seconds) for name, stand in stands),
+    )  # fmt: skip
+    yield _gauge(
+        "last_heard_timestamp_seconds", "When the cluster last said anything.",
+        ((name, at.timestamp() if (at := stand.heard_at) else None) for name, stand in stands),
+    )  # fmt: skip
+
+
+def _gauge(word: str, text: str, values: Iterable[tuple[str, float | None]]) -> Metric:
+    """One value a cluster; none where it is not known."""
+    family = GaugeMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
+    for name, value in values:
+        if value is not None:
+            family.add_metric([name], value)
+    return family

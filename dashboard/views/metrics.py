@@ -1,0 +1,32 @@
+"""`/metrics`, for Prometheus."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from dashboard import runtime
+from dashboard.config import Config
+from dashboard.metrics.families import metrics as exposition
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Every family; 401 without the token where the settings name one."""
+    config: Config = settings.LEASEBOARD
+    given = request.headers.get("Authorization", "")
+    token = config.metrics_token
+    if token and not constant_time_compare(given, f"Bearer {token}"):
+        return HttpResponse(
+            "Send LEASEBOARD_METRICS_TOKEN as a bearer token.\n",
+            status=401,
+            headers={"WWW-Authenticate": "Bearer", "Content-Type": "text/plain"},
+        )
+    text = exposition(runtime.get(), elections=config.metrics_elections, now=timezone.now())
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
