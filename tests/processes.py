@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -69,9 +69,16 @@ def get(url: str) -> tuple[int, str]:
 
 
 class Server:
-    """One `manage.py serve` with what it printed."""
+    """One `manage.py serve` with what it printed; `program` stands in for `manage.py`."""
 
-    def __init__(self, data: Path, *arguments: str, port: int | None = None, **extra: str) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *arguments: str,
+        port: int | None = None,
+        program: Sequence[str] = ("manage.py",),
+        **extra: str,
+    ) -> None:
         self.port = port or free_port()
         self.api_port = free_port()
         self.data = data
@@ -82,7 +89,7 @@ class Server:
                     sys.executable,
                     "-W",
                     "error::ResourceWarning",
-                    "manage.py",
+                    *program,
                     "serve",
                     "--port",
                     str(self.port),

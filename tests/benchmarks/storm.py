@@ -1,0 +1,260 @@
+"""Leaseboard in a storm: the largest cluster known, with pages open and every fault switched on.
+
+python3 -m tests.benchmarks.storm [--leases 130000] [--elections 2000] [--rate 13000] [--seconds 120]
+    [--pages 10] [--kill-at S] [--calm] [--drop-mode mid] [--gone-style event]
+
+Starts leasestorm and `manage.py serve --no-demo`, opens pages' sockets that subscribe to rows as a
+browser does, and prints what the serving process used of one core, how late its event loop came
+(idle, before there was a cluster, and under load), its memory, and whether `export_history` holds
+exactly what the storm did (storm_check.py). Exits 1 if not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.processes import ROOT, Server, free_port, manage, wait_for
+
+STORM = ROOT / "tests/benchmarks/leasestorm.py"
+IDLE = 8.0  # seconds of doing nothing, to compare with
+PATHS = ("leases/", "leases/?kind=election", "leases/?sort=-renewed", "leases/?page=7", "")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def arguments() -> Namespace:
+    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--leases", type=int, default=130_000)
+    parser.add_argument("--elections", type=int, default=2_000)
+    parser.add_argument("--rate", type=float, default=13_000)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--pages", type=int, default=10)
+    parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
+    parser.add_argument("--calm", action="store_true", help="no cut connections, no 410")
+    parser.add_argument("--quiet-renewals", action="store_true", help="renewals only, no changes")
+    parser.add_argument("--drop-mode", default="mid", choices=["mid", "abort", "clean"])
+    parser.add_argument("--gone-style", default="event", choices=["event", "http"])
+    parser.add_argument("--compact", action="store_true", help="a cut makes older versions 410")
+    parser.add_argument("--framing", default="event", choices=["event", "go", "batch"])
+    return parser.parse_args()
+
+
+@contextmanager
+def storm(asked: Namespace, port: int, truth: Path) -> Iterator[None]:
+    """The load, with its own log of what it did."""
+    faults = [] if asked.calm else ["--drop-every", "23", "--gone-every", "41"]
+    changes = ["--transitions-per-s", "20", "--expire-per-s", "10", "--delete-per-s", "5"]
+    command = [
+        sys.executable, str(STORM), "--port", str(port), "--truth", str(truth), "--quiet",
+        "--leases", str(asked.leases), "--elections", str(asked.elections),
+        "--rate", str(asked.rate), "--duration", "3600", "--revive-after", "45",
+        "--recreate-after", "5", "--drop-mode", asked.drop_mode, "--gone-style", asked.gone_style,
+        "--framing", asked.framing, *faults, *([] if asked.quiet_renewals else changes),
+        *(["--compact"] if asked.compact else []),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: stats(port), what="the storm to begin", seconds=60)
+        yield
+    finally:
+        with suppress(OSError):
+            ask(port, "/storm/quit")
+        process.wait(timeout=20)
+
+
+def ask(port: int, path: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def stats(port: int) -> dict[str, Any] | None:
+    try:
+        return ask(port, "/storm/stats")
+    except OSError:
+        return None
+
+
+class Usage:
+    """What a process used between two moments."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.began, self.cpu = time.monotonic(), self._cpu()
+
+    def _cpu(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    @property
+    def share(self) -> float:
+        """Percent of one core."""
+        return 100 * (self._cpu() - self.cpu) / (time.monotonic() - self.began)
+
+    def memory(self, what: str) -> float:
+        """VmRSS or VmHWM in MiB."""
+        text = Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(rf"{what}:\s+(\d+) kB", text)
+        assert found is not None
+        return int(found[1]) / 1024
+
+
+class Pages:
+    """Open pages: what a browser asks for and answers, without drawing."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.cookies = CookieJar()
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
+        self.frames = 0
+        self.page_times: list[float] = []
+
+    def sign_in(self) -> None:
+        self.opener.open(self.server.printed("Sign in"), timeout=30).read()
+
+    def get(self, path: str) -> str:
+        began = time.perf_counter()
+        with self.opener.open(f"{self.server.url}/c/storm/{path}", timeout=30) as answer:
+            text: str = answer.read().decode()
+        self.page_times.append((time.perf_counter() - began) * 1000)
+        return text
+
+    async def keep_open(self, path: str) -> None:
+        """One page, opened again whenever its socket closes."""
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
+        url = f"{self.server.url}/c/storm/live/page/".replace("http", "ws", 1)
+        headers = {"Cookie": cookies, "Origin": self.server.url}
+        while True:
+            with suppress(OSError, ConnectionClosed):
+                text = await asyncio.to_thread(self.get, path)
+                shown = re.findall(r'data-key="([^"]+)"', text)
+                async with connect(url, additional_headers=headers, compression=None) as socket:
+                    await socket.send(json.dumps({"show": {"row": shown}, "feed": None}))
+                    async for _ in socket:
+                        self.frames += 1
+            await asyncio.sleep(1)
+
+
+def delays(file: Path, since: float, until: float) -> str:
+    """Percentiles of the event loop's lateness in a span of time."""
+    found = []
+    for line in file.read_text().splitlines()[:-1]:
+        at, late = line.split()
+        if since <= float(at) <= until:
+            found.append(float(late))
+    if len(found) < 100:
+        return "too few readings"
+    cuts = statistics.quantiles(found, n=1000)
+    return (
+        f"median {cuts[499]:.1f} ms, p99 {cuts[989]:.1f} ms, p99.9 {cuts[998]:.1f} ms, "
+        f"worst {max(found):.1f} ms"
+    )
+
+
+def serve(stack: ExitStack, folder: Path, port: int, run: int, pages_port: int) -> Server:
+    file = folder / f"delay-{run}"
+    server = Server(
+        folder / "data", "--no-demo", "--cluster", f"storm=url:http://127.0.0.1:{port}",
+        program=("-m", "tests.benchmarks.loop_delay", str(file)), port=pages_port,
+    )  # fmt: skip
+    stack.callback(lambda: server.process.poll() is not None or server.interrupt())
+    return server
+
+
+async def load(pages: Pages, number: int, seconds: float) -> None:
+    tasks = [
+        asyncio.create_task(pages.keep_open(PATHS[index % len(PATHS)])) for index in range(number)
+    ]
+    await asyncio.sleep(seconds)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def follow(server: Server, asked: Namespace, seconds: float, delay_file: Path) -> None:
+    """Pages open for so long, and what that took."""
+    pages = Pages(server)
+    pages.sign_in()
+    with suppress(OSError):
+        pages.get("leases/")
+    usage, since = Usage(server.process.pid), time.time()
+    asyncio.run(load(pages, asked.pages, seconds))
+    until = time.time()
+    print(f"CPU {usage.share:.1f} % of one core over {until - since:.0f} s")
+    print(f"RSS {usage.memory('VmRSS'):.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB")
+    print(f"event loop late under load: {delays(delay_file, since, until)}")
+    print(f"{asked.pages} pages open, {pages.frames} frames")
+    times = [*pages.page_times, *(_timed(pages) for _ in range(20))]
+    print(f"leases/: median {statistics.median(times[-20:]):.0f} ms over 20 requests")
+
+
+def _timed(pages: Pages) -> float:
+    pages.get("leases/")
+    return pages.page_times[-1]
+
+
+def main() -> int:
+    asked = arguments()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        port, truth, pages_port = free_port(), folder / "truth", free_port()
+        server = serve(stack, folder, port, 0, pages_port)
+        began = time.time()
+        time.sleep(IDLE)
+        print(f"event loop late when idle: {delays(folder / 'delay-0', began, time.time())}")
+        print(f"RSS when idle {Usage(server.process.pid).memory('VmRSS'):.0f} MiB")
+        with storm(asked, port, truth):
+            listing = time.time()
+            server.wait_synced()
+            print(f"synced {time.time() - listing:.1f} s after the storm began")
+            print(f"event loop late meanwhile: {delays(folder / 'delay-0', listing, time.time())}")
+            if asked.kill_at:
+                follow(server, asked, asked.kill_at, folder / "delay-0")
+                server.kill()
+                server = serve(stack, folder, port, 1, pages_port)
+                server.wait_synced()
+                print("killed and started again")
+            rest = asked.seconds - (asked.kill_at or 0)
+            follow(server, asked, rest, folder / f"delay-{int(bool(asked.kill_at))}")
+            until = time.time() - 1
+            time.sleep(2)
+            made = ask(port, "/storm/stats")
+        server.interrupt()
+        print(json.dumps({k: made[k] for k in ("eventsMade", "slowWatchersCut", "drops", "gones")}))
+        return compare(folder, truth, until)
+
+
+def compare(folder: Path, truth: Path, until: float) -> int:
+    history = folder / "history"
+    exported = manage(folder / "data", "export_history", "--cluster", "storm")
+    history.write_text(exported.stdout)
+    kept = os.environ.get("STORM_KEEP")
+    if kept:
+        for file in (truth, history, next(folder.glob("*.log"))):
+            (Path(kept) / file.name).write_bytes(file.read_bytes())
+    return subprocess.call(
+        [sys.executable, "-m", "tests.benchmarks.storm_check", str(truth), str(history),
+         "--until", str(until)],
+        cwd=ROOT,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
