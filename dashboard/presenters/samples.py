@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
@@ -51,7 +52,7 @@ def sample_lease(phase: Phase, now: datetime) -> Tracked:
         phase_since=seen + timedelta(seconds=15) if phase is Phase.EXPIRED else seen,
         observed_at=seen,
         estimated=False,
-        cadence_seconds=None if untimed else 2.0,
+        intervals=EMPTY if untimed else with_sample(EMPTY, 2.0),
         renewals_seen=9,
         held_since=None if vacant else since,
         named=True,

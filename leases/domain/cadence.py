@@ -2,19 +2,28 @@
 
 A median forgets a missed renewal and the pair of renewals 10 ms apart that opens a client-go term,
 and still follows a holder that was configured anew within three renewals. The same window serves
-the clock skew.
+the clock skew. A window is kept as packed numbers: there is one pair for each of many Leases.
 """
 
 from __future__ import annotations
 
-WINDOW = 5  # numbers kept per Lease: outlives two odd ones, costs 200 bytes
+from struct import Struct
+
+WINDOW = 5  # numbers kept per Lease: outlives two odd ones
+_pack = Struct("d").pack
+_ROOM = WINDOW * Struct("d").size
+
+EMPTY = b""
 
 
-def with_sample(window: tuple[float, ...], sample: float) -> tuple[float, ...]:
+def with_sample(window: bytes, sample: float) -> bytes:
     """The window with one more number, without the oldest when it is full."""
-    return (*window[-WINDOW + 1 :], sample)
+    return (window + _pack(sample))[-_ROOM:]
 
 
-def median(window: tuple[float, ...]) -> float | None:
+def median(window: bytes) -> float | None:
     """The middle number (the upper of two); None of none."""
-    return sorted(window)[len(window) // 2] if window else None
+    if not window:
+        return None
+    numbers: list[float] = sorted(memoryview(window).cast("d"))
+    return numbers[len(numbers) // 2]

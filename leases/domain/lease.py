@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 
-class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False):
+class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
     """Namespace and name: the key of everything we remember. Ordered as the API lists."""
 
     namespace: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -14,8 +15,8 @@ from leases.domain.lease import Lease, ObjectName
 from leases.kube.failure import advise
 from leases.kube.session import Limits, Query, Session
 from leases.kube.watching import OpenWatch
-from leases.wire.events import Listed, WatchEvent
-from leases.wire.status import ApiError, Gone, Invalid, Status, Unreachable
+from leases.wire.events import Listed, ListPage, WatchEvent
+from leases.wire.status import ApiError, Invalid, Status, Unreachable
 from leases.wire.watch import LeasePage, read_lease, read_page
 
 API = "/apis/coordination.k8s.io/v1"
@@ -49,21 +50,29 @@ class LeaseClient:
         """What to do about an error of this client, as one or two sentences for a page."""
         return advise(self.host, error)
 
-    async def list(self, *, limit: int = PAGE) -> Listed:
-        """Every Lease of the cluster, read in pages of the state at the first one.
+    async def list(self, *, limit: int = PAGE) -> AsyncGenerator[ListPage | Listed, None]:
+        """Every Lease of the cluster, page by page, in the state at the first one.
 
-        A continue token that runs out in the middle starts the list anew, once; then raises Gone.
+        While a page is worked on, the next is already asked for. Raises Gone when the continue
+        token runs out in the middle. Close it (contextlib.aclosing) when done.
         """
-        try:
-            return await self._list_pages(limit)
-        except Gone:
-            return await self._list_pages(limit)
+        page = await self._page(limit, "")
+        while token := page.metadata.next_page:
+            coming = asyncio.create_task(self._page(limit, token))
+            try:
+                meta = page.metadata
+                yield ListPage(page.leases, meta.resource_version, meta.remaining)
+                page = await coming
+            finally:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+        yield Listed(page.leases, page.metadata.resource_version)
 
     @contextlib.asynccontextmanager
     async def watch(
         self, since: str, *, timeout_seconds: int
-    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Events after resourceVersion `since`; entered as soon as the server has answered.
+    ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
+        """What each reading brings after `since`; entered as soon as the server has answered.
 
         The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
         """
@@ -81,8 +90,8 @@ class LeaseClient:
                 lasts=timeout_seconds,
                 newest=self.newest_version,
             )
-            async with contextlib.aclosing(watch.events()) as events:
-                yield events
+            async with contextlib.aclosing(watch.readings()) as readings:
+                yield readings
 
     async def newest_version(self) -> str:
         """The cluster's present resourceVersion: the cheapest question that proves it is well."""
@@ -175,15 +184,6 @@ class LeaseClient:
     async def close(self) -> None:
         """Close every connection; open watches end with Unreachable."""
         await self._session.close()
-
-    async def _list_pages(self, limit: int) -> Listed:
-        leases: list[Lease] = []
-        page = await self._page(limit, "")
-        leases += page.leases
-        while page.metadata.next_page:
-            page = await self._page(limit, page.metadata.next_page)
-            leases += page.leases
-        return Listed(tuple(leases), page.metadata.resource_version)
 
     async def _page(self, limit: int, token: str) -> LeasePage:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.watching import check_not_past, version_of
 from leases.wire.events import (
+    Arrived,
     Bookmark,
     Connected,
     Disconnected,
@@ -41,7 +42,8 @@ async def reflect(
     """Everything that happens to the cluster's Leases; only cancellation or closing ends it.
 
     `since` is the resourceVersion an earlier run reached: what the cluster still tells of the time
-    up to the first list comes first, as Replayed. Close it (contextlib.aclosing) when done.
+    up to the first list comes first, as Replayed. What it still tells after a 410 comes as if the
+    watch had not broken. Close it (contextlib.aclosing) when done.
     """
     reflection = _Reflection(client, since)
     while True:
@@ -49,13 +51,13 @@ async def reflect(
             async with contextlib.aclosing(reflection.catch_up()) as news:
                 async for event in news:
                     yield event
-            async with reflection.watch() as events:
+            async with reflection.watch() as readings:
                 if reflection.reconnect():
                     yield Connected()
-                async for seen in events:
-                    reflection.version = version_of(seen)
+                async for events in readings:
+                    reflection.version = version_of(events[-1])
                     backoff.reset()
-                    yield seen
+                    yield Arrived(events)
         except ApiError as error:
             refused = isinstance(error, Unauthorized | Forbidden)
             detail = client.advise(error)
@@ -71,7 +73,8 @@ class _Reflection:
 
     def __init__(self, client: LeaseClient, since: str | None) -> None:
         self._client = client
-        self._since = since
+        self._told = since or ""  # up to here everything is known, by an earlier run or by us
+        self._ours = False
         self._reason = "start"
         self._connected = False
         self.version = ""  # empty: list first
@@ -83,25 +86,56 @@ class _Reflection:
         if self.version:
             check_not_past(await self._client.newest_version(), self.version)
             return
-        listed = await self._client.list()
-        since, self._since = self._since, None
-        if number_of(since) > number_of(listed.resource_version):
-            self._reason = "restored"
-        elif since:
-            async with contextlib.aclosing(_replay(self._client, since, listed)) as news:
-                async for replayed in news:
-                    yield replayed
-        self.version = listed.resource_version
-        yield msgspec.structs.replace(listed, reason=self._reason)
+        for last_try in (False, True):
+            try:
+                async with contextlib.aclosing(self._list()) as news:
+                    async for event in news:
+                        yield event
+                return
+            except Gone:  # the continue token ran out
+                if last_try:
+                    raise
+
+    async def _list(self) -> AsyncGenerator[ReflectorEvent, None]:
+        """The time between what was told and the list, as far as it can be had; then the list."""
+        begun = False
+        async with contextlib.aclosing(self._client.list()) as pages:
+            async for page in pages:
+                if not begun and self._told:
+                    async with contextlib.aclosing(self._past(page.resource_version)) as news:
+                        async for event in news:
+                            yield event
+                begun = True
+                if isinstance(page, Listed):
+                    self.version = page.resource_version
+                    yield msgspec.structs.replace(page, reason=self._reason)
+                    return
+                yield page
+                await asyncio.sleep(0)  # the next page may be here already; others wait too
+
+    async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
+        """What happened up to the state of a list, as far as the cluster still knows."""
+        since, self._told = self._told, until
+        if number_of(since) > number_of(until):
+            self._reason = "gone" if self._ours else "restored"
+        elif number_of(since) < number_of(until):
+            async with contextlib.aclosing(_between(self._client, since, number_of(until))) as past:
+                async for events in past:
+                    if self._ours:
+                        yield Arrived(events)
+                        continue
+                    for event in events:
+                        if not isinstance(event, Bookmark):
+                            yield Replayed(event)
 
     @contextlib.asynccontextmanager
-    async def watch(self) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
         """One watch from where we are. Raises ApiError, also when it ended as soon as it began."""
         loop = asyncio.get_running_loop()
         opened = loop.time()
         lasts = random.randint(*WATCH_SECONDS)  # noqa: S311 - spreads load, hides nothing
-        async with self._client.watch(self.version, timeout_seconds=lasts) as events:
-            yield events
+        async with self._client.watch(self.version, timeout_seconds=lasts) as readings:
+            yield readings
         if loop.time() - opened < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
             raise Unreachable(Status(message=sentence))
@@ -115,26 +149,27 @@ class _Reflection:
         """The watch broke; after Gone only a list helps."""
         self._connected = False
         if isinstance(error, Gone):
+            if self.version:
+                self._told, self._ours = self.version, True
             self.version, self._reason = "", "gone"
 
 
-async def _replay(
-    client: LeaseClient, since: str, listed: Listed
-) -> AsyncGenerator[Replayed, None]:
-    """What happened between `since` and the list, as far as the cluster still knows."""
-    until = number_of(listed.resource_version)
-    if number_of(since) == until:
-        return
+async def _between(
+    client: LeaseClient, since: str, until: int
+) -> AsyncGenerator[Sequence[WatchEvent], None]:
+    """What the cluster still tells of the time between two resourceVersions."""
     try:
-        async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as events:
+        async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:
             while True:
                 async with asyncio.timeout(client.limits.replay):
-                    event = await anext(events, None)
-                if event is None or number_of(version_of(event)) > until:
+                    events = await anext(readings, None)
+                if events is None:
                     return
-                if not isinstance(event, Bookmark):
-                    yield Replayed(event)
-                if number_of(version_of(event)) == until:
+                known = [event for event in events if number_of(version_of(event)) <= until]
+                if known:
+                    yield known
+                if number_of(version_of(events[-1])) >= until:
                     return
+                await asyncio.sleep(0)
     except (ApiError, TimeoutError) as error:
         logger.info("nothing more to replay since resourceVersion %s: %s", since, error)

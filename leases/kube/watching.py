@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import aiohttp
 
@@ -13,7 +13,7 @@ from leases.kube.failure import unreachable
 from leases.kube.session import Limits, Session
 from leases.wire.events import Bookmark, WatchEvent
 from leases.wire.lines import LineCutter, LineLengthError
-from leases.wire.status import Gone, Status, TooManyRequests, Unreachable
+from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch import read_event
 
 # A connection that was cut without a word (NAT, power) fails after 10 + 3 x 5 s.
@@ -45,8 +45,8 @@ class OpenWatch:
         self._heard = asyncio.get_running_loop().time()
         _keep_alive(response)
 
-    async def events(self) -> AsyncGenerator[WatchEvent, None]:
-        """Events until the server ends the watch. Raises ApiError."""
+    async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """The events of each reading until the server ends the watch. Raises ApiError."""
         cutter = LineCutter()
         while chunk := await self._next_chunk():
             self._heard = asyncio.get_running_loop().time()
@@ -55,10 +55,18 @@ class OpenWatch:
                 lines = cutter.feed(chunk)
             except LineLengthError as error:
                 raise Unreachable(Status(message=f"{self._session.host}: {error}")) from error
-            for line in lines:
-                event = read_event(line)
-                self._version = version_of(event)
-                yield event
+            events: list[WatchEvent] = []
+            failure: ApiError | None = None
+            try:
+                for line in lines:
+                    events.append(read_event(line))  # noqa: PERF401 - those before an error count
+            except ApiError as error:
+                failure = error
+            if events:
+                self._version = version_of(events[-1])
+                yield events
+            if failure is not None:
+                raise failure
 
     async def _next_chunk(self) -> bytes:
         """What has arrived, or what arrives next; empty at the end."""

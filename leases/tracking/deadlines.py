@@ -1,14 +1,16 @@
 """When the next phase turns: nobody else tells us that a Lease ran out.
 
-A heap of (when, entry) in which an entry that comes too early is left to fire and armed again, so
-that a renewal, which only moves a deadline away, touches no heap. No step looks at all Leases.
+Alarms wait in short spans of time, and an alarm that comes too early is left to fire and armed
+again: a renewal, which only moves a deadline away, touches nothing. An alarm fires when its span
+begins, so up to SPAN before its time; armed again for the same span it waits in a heap and fires
+exactly. No step looks at all Leases.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -16,9 +18,13 @@ import msgspec
 
 from leases.domain.lease import ObjectName
 
+SPAN = timedelta(milliseconds=125)
+_PER_SECOND = timedelta(seconds=1) // SPAN
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
 
 class Alarm(msgspec.Struct, kw_only=True, gc=False):
-    """One Lease's place in the heap: `armed` is when it fires, not before its deadline is."""
+    """One Lease's place among the deadlines: `armed` is when it fires, not after its deadline."""
 
     key: ObjectName
     armed: datetime | None = None
@@ -31,18 +37,29 @@ class Deadlines(Generic[AnyAlarm]):
     """The alarms of one cluster's Leases."""
 
     def __init__(self) -> None:
+        self._spans: dict[int, list[AnyAlarm]] = {}
+        self._order: list[int] = []  # a heap of the spans' numbers
+        self._begun = -1  # the last span that fires
         self._heap: list[tuple[datetime, int, AnyAlarm]] = []
         self._number = count()
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._heap) + sum(len(span) for span in self._spans.values())
 
     def arm(self, alarm: AnyAlarm, when: datetime | None) -> None:
-        """Let it fire at `when` or before. Fires early rather than move an entry in the heap."""
+        """Let it fire at `when` or before. Fires early rather than move an entry."""
         if when is None or (alarm.armed is not None and alarm.armed <= when):
             return
         alarm.armed = when
-        heapq.heappush(self._heap, (when, next(self._number), alarm))
+        number = _span(when)
+        if number <= self._begun:
+            heapq.heappush(self._heap, (when, next(self._number), alarm))
+            return
+        span = self._spans.get(number)
+        if span is None:
+            span = self._spans[number] = []
+            heapq.heappush(self._order, number)
+        span.append(alarm)
 
     def disarm(self, alarm: AnyAlarm) -> None:
         """Forget it; its entry is dropped when its time comes."""
@@ -50,13 +67,40 @@ class Deadlines(Generic[AnyAlarm]):
 
     def next(self) -> datetime | None:
         """The earliest moment at which an alarm may fire."""
-        while self._heap and self._heap[0][2].armed != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap = self._heap
+        while heap and heap[0][2].armed is not heap[0][0]:
+            heapq.heappop(heap)
+        exact = heap[0][0] if heap else None
+        if not self._drop_stale():
+            return exact
+        begins = _EPOCH + self._order[0] * SPAN
+        return begins if exact is None else min(begins, exact)
 
     def due(self, now: datetime) -> Iterator[AnyAlarm]:
         """Every alarm that fires by `now`, disarmed; arm it again if its deadline is to come."""
         while (when := self.next()) is not None and when <= now:
-            alarm = heapq.heappop(self._heap)[2]
+            if self._heap and self._heap[0][0] <= when:
+                alarm = heapq.heappop(self._heap)[2]
+            else:
+                self._begun = max(self._begun, self._order[0])
+                alarm = self._spans[self._order[0]].pop()
             alarm.armed = None
             yield alarm
+
+    def _drop_stale(self) -> bool:
+        """Forget what is armed no more or for another time; whether a span waits."""
+        while self._order:
+            number = self._order[0]
+            span = self._spans[number]
+            while span:
+                armed = span[-1].armed
+                if armed is not None and _span(armed) == number:
+                    return True
+                span.pop()
+            del self._spans[heapq.heappop(self._order)]
+        return False
+
+
+def _span(when: datetime) -> int:
+    """The number of the span in which a moment lies."""
+    return int(when.timestamp() * _PER_SECOND)

@@ -9,12 +9,11 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.cadence import median, with_sample
+from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
 from leases.domain.kind import Kind, classify
 from leases.domain.lease import Lease
 from leases.domain.phase import (
-    CADENCES,
     ENOUGH_RENEWALS,
     Phase,
     counted_holder,
@@ -26,6 +25,8 @@ from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed
 from leases.tracking.tracked import Tracked
 
 _replace = msgspec.structs.replace
+# With CADENCES = 2: 2 c - 2 x 0.75 c is less than the 0.75 c that passed meanwhile.
+STEADY_SHARE = 0.75
 
 
 def first_sight(
@@ -109,20 +110,22 @@ def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
             return None
     elif known.phase is not Phase.UNTIMED:
         return None
-    intervals = with_sample(known.intervals, (claimed - then).total_seconds())
-    lags = with_sample(known.lags, (now - claimed).total_seconds())
     return _replace(
         known,
-        lease=lease,
+        lease=_with_renewal(known.lease, lease),
         observed_at=now,
         estimated=False,
         rewritten="",
         renewals_seen=known.renewals_seen + 1,
-        intervals=intervals,
-        cadence_seconds=median(intervals),
-        lags=lags,
-        skew_seconds=median(lags),
+        intervals=with_sample(known.intervals, (claimed - then).total_seconds()),
+        lags=with_sample(known.lags, (now - claimed).total_seconds()),
     )
+
+
+def _with_renewal(before: Lease, after: Lease) -> Lease:
+    """The same as `after`, made of what we have already: memory for many Leases stays in use."""
+    meta = _replace(before.metadata, resource_version=after.metadata.resource_version)
+    return Lease(meta, _replace(before.spec, renew_time=after.spec.renew_time))
 
 
 def _only_renewed(before: Lease, after: Lease) -> bool:
@@ -170,12 +173,16 @@ def turn_of(known: Tracked) -> datetime | None:
     )
 
 
-def may_turn_sooner(before: Tracked, after: Tracked) -> bool:
-    """Whether a plain renewal may have brought the next turn nearer; cheap to ask."""
-    if before.renewals_seen < ENOUGH_RENEWALS or before.cadence_seconds is None:
-        return True
-    passed = (after.observed_at - before.observed_at).total_seconds()
-    return CADENCES * (before.cadence_seconds - (after.cadence_seconds or 0.0)) > passed
+def steady_interval(known: Tracked) -> float:
+    """Renewals that come no sooner than this (seconds) bring no turn nearer than it is now.
+
+    While no interval is below a share of the present cadence, neither is the cadence; what it may
+    lose, the next turn has won by the very time that passed.
+    """
+    cadence = known.cadence_seconds
+    if known.renewals_seen < ENOUGH_RENEWALS or cadence is None:
+        return float("inf")
+    return STEADY_SHARE * cadence
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
@@ -216,7 +223,7 @@ def _marks(lease: Lease) -> tuple[object, ...]:
 def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Tracked:
     """What this sight teaches of the cadence and of the holder's clock."""
     if came:
-        return _replace(known, settled=False, lags=(), skew_seconds=None)
+        return _replace(known, settled=False, lags=EMPTY)
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
     if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
         return known
@@ -226,18 +233,13 @@ def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Track
     known = _replace(known, settled=True)
     if seen.live:
         lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
-        known = _replace(known, lags=lags, skew_seconds=median(lags))
+        known = _replace(known, lags=lags)
     if seen.listed or earlier is None:
         return known
     intervals = known.intervals
     if claimed > earlier:
         intervals = with_sample(intervals, (claimed - earlier).total_seconds())
-    return _replace(
-        known,
-        renewals_seen=known.renewals_seen + 1,
-        intervals=intervals,
-        cadence_seconds=median(intervals),
-    )
+    return _replace(known, renewals_seen=known.renewals_seen + 1, intervals=intervals)
 
 
 def _in_phase(

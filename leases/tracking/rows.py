@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from math import inf
 
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -15,7 +16,7 @@ from leases.domain.phase import Phase
 from leases.tracking.deadlines import Alarm
 from leases.tracking.tracked import Tracked
 
-INSERTED_SINGLY = 100  # more new rows than this are sorted in together
+SEVERAL = 100  # rows from which on they are put in order or left out of it together
 SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
 
 
@@ -25,6 +26,8 @@ class Row(Alarm, kw_only=True, gc=False):
     tracked: Tracked
     version: int  # of the newest write known
     told_at: datetime  # when the newest change told happened
+    listing: int = 0  # the number of the last list that had it
+    steady: float = inf  # seconds; renewals that come no sooner leave the alarm alone
 
     @property
     def newest(self) -> datetime:
@@ -59,17 +62,28 @@ class Rows:
         for row in rows:
             self._by_name[row.key] = row
             self._count(row, row.tracked, 1)
-        if len(rows) > INSERTED_SINGLY:
-            self._in_order = sorted((*self._in_order, *rows), key=_name)
+        ordered, new = self._in_order, sorted(rows, key=_name)
+        if len(new) < SEVERAL:
+            for row in new:
+                insort(ordered, row, key=_name)
+            return
+        first = bisect_left(ordered, new[0].key, key=_name)
+        if first == bisect_left(ordered, new[-1].key, key=_name):  # as in the pages of a list
+            ordered[first:first] = new
         else:
-            for row in rows:
-                insort(self._in_order, row, key=_name)
+            self._in_order = sorted((*ordered, *new), key=_name)
 
-    def remove(self, row: Row) -> None:
-        """Forget a row."""
-        del self._by_name[row.key]
-        del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
-        self._count(row, row.tracked, -1)
+    def remove(self, *rows: Row) -> None:
+        """Forget rows."""
+        for row in rows:
+            del self._by_name[row.key]
+            self._count(row, row.tracked, -1)
+        if len(rows) < SEVERAL:
+            for row in rows:
+                del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
+        else:
+            by_name = self._by_name
+            self._in_order = [row for row in self._in_order if by_name.get(row.key) is row]
 
     def put(self, row: Row, tracked: Tracked) -> None:
         """What is known of a row from now on."""
@@ -142,3 +156,8 @@ def _name(row: Row) -> ObjectName:
 
 def _namespace(row: Row) -> str:
     return row.key.namespace
+
+
+def version_after(resource_version: str, last: int) -> int:
+    """resourceVersions are decimal and grow over the whole server; any other one is new."""
+    return int(resource_version) if resource_version.isdecimal() else last + 1

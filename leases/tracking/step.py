@@ -23,7 +23,15 @@ class Step:
         """Whether more than freshness changed."""
         return bool(self.changes or self.redraw or self.removed)
 
-    def update(self, cluster: str, seq: int, now: datetime, *, listed: bool = False) -> Update:
+    def update(
+        self,
+        cluster: str,
+        seq: int,
+        now: datetime,
+        *,
+        listed: bool = False,
+        partial: bool = False,
+    ) -> Update:
         return Update(
             cluster=cluster,
             now=now,
@@ -33,4 +41,5 @@ class Step:
             renewed=tuple(self.renewed),
             removed=tuple(self.removed),
             listed=listed,
+            partial=partial,
         )

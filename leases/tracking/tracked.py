@@ -7,6 +7,7 @@ from datetime import datetime
 
 import msgspec
 
+from leases.domain.cadence import EMPTY, median
 from leases.domain.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
@@ -24,18 +25,14 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     phase_since: datetime
     observed_at: datetime  # our clock when the renewal fields last moved
     estimated: bool  # observed_at was taken from renewTime; no renewal has been seen yet
-    cadence_seconds: float | None = None  # learned interval between renewals
     renewals_seen: int = 0
     held_since: datetime | None = None  # start of the present term; None while nobody holds
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
-    skew_seconds: float | None = None  # median of receipt minus renewTime for this holder
     settled: bool = False  # the present holder has renewed since it came
     rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
     named: bool = False  # it has named a holder at some time, so that no name means nobody
-    intervals: tuple[
-        float, ...
-    ] = ()  # the last between renewals, in seconds: the cadence is their median
-    lags: tuple[float, ...] = ()  # the last of receipt minus renewTime: the skew is their median
+    intervals: bytes = EMPTY  # the last between renewals, see cadence_seconds
+    lags: bytes = EMPTY  # the last of receipt minus renewTime, see skew_seconds
 
     @property
     def key(self) -> ObjectName:
@@ -45,6 +42,16 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def holder(self) -> str | None:
         """Who counts as the holder: a heartbeat that never names one is held by its own name."""
         return counted_holder(self.lease, self.kind, named=self.named)
+
+    @property
+    def cadence_seconds(self) -> float | None:
+        """The learned interval between renewals; None before there was one."""
+        return median(self.intervals)
+
+    @property
+    def skew_seconds(self) -> float | None:
+        """By how much this holder's clock is behind ours, with what the way here takes."""
+        return median(self.lags)
 
     @property
     def runs_out_at(self) -> datetime | None:
@@ -66,6 +73,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[ObjectName, ...] = ()
     connection: Connection | None = None  # set when it changed
     listed: bool = False  # the whole picture was replaced: readers refetch rather than follow
+    partial: bool = False  # a part of it was; the rest comes soon, `listed` with the last
 
 
 Sink = Callable[[Update], None]

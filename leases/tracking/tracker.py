@@ -17,18 +17,22 @@ import msgspec
 
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
+from leases.tracking.progress import Progress
 from leases.tracking.store import Store
 from leases.tracking.tally import Tally
 from leases.tracking.tracked import Sink, Update
 from leases.wire.events import (
     Applied,
+    Arrived,
     Bookmark,
     Connected,
     Deleted,
     Disconnected,
     Listed,
+    ListPage,
     ReflectorEvent,
     Replayed,
+    WatchEvent,
 )
 
 logger = logging.getLogger(__name__)
@@ -54,6 +58,7 @@ class Tracker:
         self._judge_from: datetime | None = None  # None: not live, nothing may be judged
         self._judge_by: datetime | None = None
         self._catching_up = False
+        self._listing: Progress | None = None
         self._renewed: dict[ObjectName, None] = {}
         self._lags: deque[float] = deque(maxlen=LAGS)
         self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
@@ -81,27 +86,15 @@ class Tracker:
         """One event of the reflector, now."""
         now = self._clock()
         match event:
-            case Applied() | Deleted():
-                self._heard_at = now
-                self.tally.events += 1
-                self._deliver(self._store.apply(event, now))
-                if self._catching_up:
-                    self._wait_for_the_past(event.lease.key, now)
-                self.resource_version = event.lease.metadata.resource_version
-            case Bookmark():
-                self._heard_at = now
-                self.tally.bookmarks += 1
-                self.resource_version = event.resource_version
+            case Arrived():
+                self._follow(event.events, now)
+            case Applied() | Deleted() | Bookmark():
+                self._follow((event,), now)
             case Replayed():
                 self._deliver(self._store.apply(event.event, now, inferred=True))
                 self.resource_version = event.event.lease.metadata.resource_version
-            case Listed():
-                self.tally.lists[event.reason] += 1
-                if self._heard_at is not None:
-                    self._store.lost(self._heard_at)
-                self._heard_at = now
-                self._deliver(self._store.replace(event, now))
-                self.resource_version = event.resource_version
+            case ListPage() | Listed():
+                self._list(event, now)
             case Connected():
                 self._connected(now)
             case Disconnected():
@@ -122,13 +115,46 @@ class Tracker:
     def flush(self) -> None:
         """Tell the renewals that have gathered."""
         self._flushing = None
-        keys = tuple(key for key in self._renewed if self._store.get(key) is not None)
+        keys = tuple(self._renewed)
         self._renewed.clear()
         self._note_lag(keys)
         if keys:
             now = self._clock()
             store = self._store
             self._tell(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
+
+    def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
+        """What one reading of the watch brought."""
+        self._heard_at = now
+        bookmarks = sum(type(event) is Bookmark for event in events)
+        self.tally.bookmarks += bookmarks
+        self.tally.events += len(events) - bookmarks
+        self._deliver(self._store.follow(events, now))
+        last = events[-1]
+        if isinstance(last, Bookmark):
+            self.resource_version = last.resource_version
+            return
+        if self._catching_up:
+            self._wait_for_the_past(last.lease.key, now)
+        self.resource_version = last.lease.metadata.resource_version
+
+    def _list(self, page: ListPage | Listed, now: datetime) -> None:
+        """A part of a list; how far it came is told as the state of the connection."""
+        if self._heard_at is not None:
+            self._store.lost(self._heard_at)
+        if self._listing is None or self._listing.resource_version != page.resource_version:
+            self._listing = Progress(self._store.cluster, page.resource_version, now)
+        sentence = self._listing.step(page, now)
+        if isinstance(page, ListPage):
+            self._deliver(self._store.enter(page, now))
+            if sentence is not None:
+                old = self._store.connection
+                self._connect(old.state, old.since, sentence)
+            return
+        self._heard_at, self._listing = now, None
+        self.tally.lists[page.reason] += 1
+        self._deliver(self._store.replace(page, now))
+        self.resource_version = page.resource_version
 
     def _connected(self, now: datetime) -> None:
         self._heard_at = now
@@ -184,8 +210,7 @@ class Tracker:
         if update.changes or update.redraw or update.removed or update.listed:
             self._tell(update)
             return
-        for key in update.renewed:
-            self._renewed[key] = None
+        self._renewed.update(dict.fromkeys(update.renewed))
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(COALESCE, self.flush)
 

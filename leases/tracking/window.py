@@ -39,10 +39,10 @@ class Window:
         """Events tell of the present again."""
         self.behind = None
 
-    def listed(self, at: datetime) -> None:
-        """Everything is known again as of a list."""
+    def listed(self, at: datetime, *, as_of: datetime) -> None:
+        """Everything is known again as of a list, whose first page may be older than its last."""
         self._blind = (self.behind or self.heard, at)
-        self.heard, self.behind = at, None
+        self.heard, self.behind = at, as_of if as_of < at else None
 
     def event(self, now: datetime, newest: datetime | None, *, inferred: bool) -> Sighting:
         """How an event is seen; `newest`: what is known of its Lease already happened by then."""

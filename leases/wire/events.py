@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from leases.domain.lease import Lease
 
 
-class Applied(msgspec.Struct, frozen=True, gc=False):
-    """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart."""
+class Applied(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
+    """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart.
 
-    lease: Lease
+    Decoded straight from the wire, as nearly all events are.
+    """
+
+    lease: Lease = msgspec.field(name="object")
 
 
-class Deleted(msgspec.Struct, frozen=True, gc=False):
+class Deleted(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="DELETED"):
     """DELETED: the Lease as it was last; its resourceVersion is that of the deletion."""
 
-    lease: Lease
+    lease: Lease = msgspec.field(name="object")
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
@@ -26,8 +31,16 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
     initial_events_end: bool = False
 
 
+class ListPage(msgspec.Struct, frozen=True, gc=False):
+    """One page of a list of which more is to come; Listed brings the last."""
+
+    leases: tuple[Lease, ...]
+    resource_version: str
+    remaining: int | None = None  # how many Leases are still to come, where the server tells
+
+
 class Listed(msgspec.Struct, frozen=True, gc=False):
-    """A complete list: what is not in it does not exist."""
+    """A list is complete: what is neither in this last page nor in those before does not exist."""
 
     leases: tuple[Lease, ...]
     resource_version: str
@@ -38,6 +51,12 @@ class Replayed(msgspec.Struct, frozen=True, gc=False):
     """An event from before the list, told again after a restart; not seen when it happened."""
 
     event: Applied | Deleted
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """What one reading of the watch brought, in its order."""
+
+    events: Sequence[WatchEvent]
 
 
 class Connected(msgspec.Struct, frozen=True, gc=False):
@@ -52,4 +71,4 @@ class Disconnected(msgspec.Struct, frozen=True, gc=False):
 
 
 WatchEvent = Applied | Deleted | Bookmark
-ReflectorEvent = WatchEvent | Listed | Replayed | Connected | Disconnected
+ReflectorEvent = WatchEvent | Arrived | ListPage | Listed | Replayed | Connected | Disconnected

@@ -47,14 +47,6 @@ class _Added(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ADDED
     object: Lease
 
 
-class _Modified(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
-    object: Lease
-
-
-class _Deleted(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="DELETED"):
-    object: Lease
-
-
 class _Bookmark(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="BOOKMARK"):
     object: _Progress
 
@@ -63,7 +55,7 @@ class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR
     object: Status
 
 
-_Event = _Added | _Modified | _Deleted | _Bookmark | _Error
+_Event = Applied | _Added | Deleted | _Bookmark | _Error
 # One typed decode per event: the decoder skips managedFields and makes no dict.
 _decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
 _decode_page = msgspec.json.Decoder(LeasePage).decode
@@ -76,11 +68,16 @@ def read_event(line: bytes) -> WatchEvent:
 
     Raises the error an ERROR event stands for (Gone for 410), Unreachable for garbage.
     """
-    event = _read(line, _decode_event, _Event)
-    if isinstance(event, _Added | _Modified):
+    try:
+        event = _decode_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        event = _read(line, _decode_event, _Event)
+    if type(event) is Applied:
+        return event
+    if isinstance(event, _Added):
         return Applied(event.object)
-    if isinstance(event, _Deleted):
-        return Deleted(event.object)
+    if isinstance(event, Deleted | Applied):
+        return event
     if isinstance(event, _Bookmark):
         metadata = event.object.metadata
         ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"

@@ -1,7 +1,7 @@
 """Leaseboard in a storm: the largest cluster known, with pages open and every fault switched on.
 
-python3 -m tests.benchmarks.storm [--leases 130000] [--elections 2000] [--rate 13000] [--seconds 120]
-    [--pages 10] [--kill-at S] [--calm] [--drop-mode mid] [--gone-style event]
+python3 -m tests.benchmarks.storm [--leases 130000] [--elections 2000] [--rate 13000]
+    [--seconds 120] [--pages 10] [--kill-at S] [--calm] [--drop-mode mid] [--gone-style event]
 
 Starts leasestorm and `manage.py serve --no-demo`, opens pages' sockets that subscribe to rows as a
 browser does, and prints what the serving process used of one core, how late its event loop came

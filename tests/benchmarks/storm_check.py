@@ -31,6 +31,7 @@ WORDS = {
     "created": {"created"},
     "resumed": {"recovered"},
 }
+WRONG = ("missing", "doubled", "different", "extra")
 Event = dict[str, Any]
 
 
@@ -51,7 +52,7 @@ class Findings:
         return {
             "made": dict(sorted(self.made.items())),
             "found": dict(sorted(self.found.items())),
-            **{what: len(self.wrong[what]) for what in ("missing", "doubled", "different", "extra")},
+            **{what: len(self.wrong[what]) for what in WRONG},
             "merged after a 410": self.merged,
             "inferred": self.inferred,
             "missed by the counter": self.missed,
@@ -123,9 +124,10 @@ def compare(truth: list[Event], changes: list[Event], *, until: float) -> Findin
     spans = untold(truth)
     begin = next(event for event in truth if event["kind"] == "storm.watch")
     for event in truth:
-        if event["kind"] in WORDS and event["kind"] != "resumed" and event["t"] <= until:
-            if int(event["rv"]) > int(begin["rv"]):
-                _look_for(event, history, findings, spans)
+        if event["kind"] not in WORDS or event["kind"] == "resumed":
+            continue
+        if event["t"] <= until and int(event["rv"]) > int(begin["rv"]):
+            _look_for(event, history, findings, spans)
     for silent, resumed in _silences(truth):
         if resumed is None or int(resumed["rv"]) > int(begin["rv"]):
             span = (begin["t"], until)
@@ -169,10 +171,13 @@ def _merged(event: Event, history: History, spans: list[tuple[int, int]]) -> boo
     version = int(event["rv"])
     for since, until in spans:
         if since < version <= until:
-            return any(
-                c["inferred"] and since < int(c["resource_version"] or until) <= until
-                for c in history.by_key[event["key"]]
-            ) or not history.by_key[event["key"]]
+            return (
+                any(
+                    c["inferred"] and since < int(c["resource_version"] or until) <= until
+                    for c in history.by_key[event["key"]]
+                )
+                or not history.by_key[event["key"]]
+            )
     return False
 
 

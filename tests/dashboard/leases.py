@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.phase import Phase
@@ -51,7 +52,7 @@ def tracked(
         "phase_since": ran_out if phase is Phase.EXPIRED else seen,
         "observed_at": seen,
         "estimated": False,
-        "cadence_seconds": 2.0,
+        "intervals": with_sample(EMPTY, 2.0),
         "renewals_seen": 9,
         "held_since": since if holder else None,
         "named": True,

@@ -27,6 +27,7 @@ from leases.kube.source import parse_source
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
+from tests.kube.following import list_whole
 
 TEMPO = 5.0  # a minute of the demo in 12 s
 LIMIT = 45.0
@@ -123,7 +124,7 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
         leases: dict[str, Lease] = {}
         while not (wanted <= set(leases) and len(leases) == len(wanted) + API_SERVERS):
             await asyncio.sleep(0.05)
-            leases = {lease.key.name: lease for lease in (await client.list()).leases}
+            leases = {lease.key.name: lease for lease in (await list_whole(client)).leases}
     node = leases[NODES[0]]
     assert (node.holder, node.spec.acquire_time) == (NODES[0], None)
     assert node.metadata.owner_references is not None
@@ -165,7 +166,7 @@ async def test_the_demo_waits_for_an_api_that_is_down_and_outlives_its_restart(
 async def renewed_after(client: LeaseClient, name: str, version: int) -> int:
     """The version of a Lease once it is there and newer than `version`."""
     while True:
-        for lease in (await client.list()).leases:
+        for lease in (await list_whole(client)).leases:
             if lease.key.name == name and int(lease.resource_version) > version:
                 return int(lease.resource_version)
         await asyncio.sleep(0.05)

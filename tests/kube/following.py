@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from leases.domain.lease import Lease
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.client import PAGE, LeaseClient
 from leases.kube.reflector import reflect
-from leases.wire.events import Applied, Bookmark, Deleted, Listed, ReflectorEvent, Replayed
+from leases.wire.events import (
+    Applied,
+    Arrived,
+    Bookmark,
+    Deleted,
+    Listed,
+    ListPage,
+    ReflectorEvent,
+    Replayed,
+)
 
 LIMIT = 10.0  # seconds until a test gives up
 
@@ -29,10 +39,26 @@ async def follow(
         contextlib.aclosing(reflect(client, since=since, backoff=backoff)) as events,
     ):
         async for event in events:
-            seen.append(event)
-            if until(seen):
-                break
+            for one in each(event):
+                seen.append(one)
+                if until(seen):
+                    return seen
     return seen
+
+
+def each(event: ReflectorEvent) -> Sequence[ReflectorEvent]:
+    """What one reading brought, one by one."""
+    return event.events if isinstance(event, Arrived) else (event,)
+
+
+async def list_whole(client: LeaseClient, *, limit: int = PAGE) -> Listed:
+    """The list as if it had come as one page."""
+    leases: list[Lease] = []
+    async with contextlib.aclosing(client.list(limit=limit)) as pages:
+        async for page in pages:
+            leases += page.leases
+            version = page.resource_version
+    return Listed(tuple(leases), version)
 
 
 def applied(name: str) -> Callable[[list[ReflectorEvent]], bool]:
@@ -42,7 +68,7 @@ def applied(name: str) -> Callable[[list[ReflectorEvent]], bool]:
 
 def told(events: list[ReflectorEvent]) -> list[str]:
     """The events as words: `Listed 2`, `Applied a@7`, `Connected`."""
-    return [_word(event) for event in events]
+    return [_word(one) for event in events for one in each(event)]
 
 
 def _word(event: ReflectorEvent) -> str:
@@ -50,6 +76,8 @@ def _word(event: ReflectorEvent) -> str:
         return f"Replayed {_word(event.event)}"
     if isinstance(event, Applied | Deleted):
         return f"{type(event).__name__} {event.lease.key.name}@{event.lease.resource_version}"
+    if isinstance(event, ListPage):
+        return f"Page {len(event.leases)}"
     if isinstance(event, Listed):
         return f"Listed {len(event.leases)} {event.reason}"
     if isinstance(event, Bookmark):

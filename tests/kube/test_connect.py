@@ -11,6 +11,7 @@ from leases.kube.connect import connect
 from leases.kube.source import Source, SourceKind, parse_source
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
+from tests.kube.following import list_whole
 from tests.kube.scripted import ScriptedServer
 
 TWO_CONTEXTS = """
@@ -121,7 +122,7 @@ async def test_in_cluster_outside_of_one_says_so(monkeypatch: pytest.MonkeyPatch
 async def test_a_refused_connection_says_what_to_check() -> None:
     client = await connect(parse_source("url:http://127.0.0.1:9"), kubeconfig=None, limits=FAST)
     with pytest.raises(Unreachable) as raised:
-        await client.list()
+        await list_whole(client)
     await client.close()
     assert str(raised.value) == (
         "Cannot reach http://127.0.0.1:9: connection refused. Check that the API server runs."
@@ -132,7 +133,7 @@ async def test_a_token_file_may_end_in_a_newline(cluster: ScriptedServer, tmp_pa
     (tmp_path / "token").write_text("from-file\n")
     path = _with_user(tmp_path, cluster, "tokenFile: token")
     client = await connect(parse_source("embedded"), kubeconfig=path, limits=FAST)
-    await client.list()
+    await list_whole(client)
     await client.close()
     assert cluster.requests[0].headers["authorization"] == "Bearer from-file"
 
@@ -148,7 +149,7 @@ async def test_an_exec_plugin_gives_the_token(cluster: ScriptedServer, tmp_path:
     user = f"exec: {{apiVersion: {version}, command: '{sys.executable}', args: ['{plugin}']}}"
     path = _with_user(tmp_path, cluster, user)
     client = await connect(parse_source("embedded"), kubeconfig=path, limits=FAST)
-    await client.list()
+    await list_whole(client)
     await client.close()
     assert cluster.requests[0].headers["authorization"] == "Bearer from-plugin"
 
@@ -159,7 +160,7 @@ async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
-    assert (await client.list()).resource_version == "100"
+    assert (await list_whole(client)).resource_version == "100"
     await client.close()
 
 

@@ -50,8 +50,8 @@ async def test_pages_are_asked_for_with_no_resource_version_and_put_together(
 ) -> None:
     cluster.script("list", listing(lease("a", version=90), next_page="two"))
     cluster.script("page", listing(lease("b", version=95)))
-    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2)
-    assert told(seen) == ["Listed 2 start", "Connected"]
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
     first, second = cluster.seen("list")[0], cluster.seen("page")[0]
     assert first.query == {"limit": "500"}
     assert second.query == {"limit": "500", "continue": "two"}
@@ -66,8 +66,8 @@ async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
         listing(lease("b", version=95), version="120"),
     )
     cluster.script("page", answer(410, GONE))
-    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2)
-    assert told(seen) == ["Listed 1 start", "Connected"]
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
     assert cluster.seen("watch")[0].query["resourceVersion"] == "120"
 
 

@@ -21,6 +21,7 @@ from leases.wire.status import (
     Unauthorized,
     Unreachable,
 )
+from tests.kube.following import list_whole
 from tests.kube.scripted import (
     GONE,
     Connection,
@@ -196,7 +197,7 @@ async def test_odd_characters_of_a_name_are_quoted(
 
 
 async def test_the_client_names_itself(cluster: ScriptedServer, client: LeaseClient) -> None:
-    await client.list()
+    await list_whole(client)
     assert cluster.requests[0].headers["user-agent"] == "leaseboard/0.1"
 
 

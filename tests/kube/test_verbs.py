@@ -20,7 +20,7 @@ from leases.kube.source import parse_source
 from leases.wire.events import Applied, Connected, Deleted, ReflectorEvent
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from tests.kube.conftest import FAST
-from tests.kube.following import LIMIT, follow, told
+from tests.kube.following import LIMIT, follow, list_whole, told
 
 KEY = ObjectName("default", "a")
 
@@ -108,15 +108,15 @@ async def test_a_deleted_lease_is_gone_and_so_is_a_collection(client: LeaseClien
     picked = await client.delete_collection("default", field_selector="metadata.name=b")
     assert [one.key.name for one in picked] == ["b"]
     await client.delete_collection("default")
-    assert (await client.list()).leases == ()
+    assert (await list_whole(client)).leases == ()
 
 
 async def test_a_list_in_pages_is_the_list(client: LeaseClient) -> None:
     for number in range(7):
         await client.create(lease(f"lease-{number}"))
-    whole = await client.list()
+    whole = await list_whole(client)
     assert len(whole.leases) == 7
-    assert await client.list(limit=3) == whole
+    assert await list_whole(client, limit=3) == whole
     assert await client.newest_version() == whole.resource_version
 
 
@@ -127,7 +127,7 @@ async def test_a_watch_tells_what_came_after_its_version_and_ends_in_its_time(
     second = await client.patch(KEY, {"spec": {"holderIdentity": "y"}})
     await client.delete(KEY)
     async with client.watch(first.resource_version, timeout_seconds=1) as events:
-        seen = [event async for event in events]
+        seen = [event async for reading in events for event in reading]
     changes = [event for event in seen if isinstance(event, Applied | Deleted)]
     assert changes[0] == Applied(second)
     assert isinstance(changes[1], Deleted)
@@ -144,7 +144,7 @@ async def test_what_was_written_while_nobody_watched_is_told_again(
     client: LeaseClient, backoff: Backoff
 ) -> None:
     await client.create(lease("a"))
-    before = (await client.list()).resource_version
+    before = (await list_whole(client)).resource_version
     await client.create(lease("b"))
     await client.delete(KEY)
     seen = await follow(client, backoff, until=connected, since=before)
@@ -167,7 +167,7 @@ async def test_a_reflector_follows_the_embedded_api_over_its_restart(
         aclosing(reflect(client, since=None, backoff=backoff)) as seen,
     ):
         async for event in seen:
-            words.append(told([event])[0])
+            words += told([event])
             if words == ["Listed 1 start", "Connected"]:
                 await first.stop()
             elif words[-1] == "Disconnected" and words.count("Disconnected") == 2:

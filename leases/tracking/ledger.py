@@ -1,0 +1,190 @@
+"""What is known of one cluster's Leases, and how a write, a list or the clock changes it.
+
+The store's inner half: it judges no resourceVersions and tells nobody; what changes gathers in a
+Step.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from leases.domain.change import vanished
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.sighting import Sighting, renewal_moved, written_at
+from leases.tracking.deadlines import Deadlines
+from leases.tracking.observe import (
+    first_sight,
+    next_sight,
+    renewed,
+    steady_interval,
+    turn_of,
+    turned,
+)
+from leases.tracking.rows import Row, Rows, version_after
+from leases.tracking.step import Step
+from leases.tracking.tracked import Tracked
+from leases.tracking.window import Window
+
+REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
+# In one look at the deadlines; more wait for the next, so that nothing else waits for them.
+MOST_LOOKED_AT = 5000
+A_TURN = 10  # times as much work as finding that a Lease was renewed meanwhile
+
+
+class Ledger:
+    """Every Lease of one cluster with its deadline, and the times in which we saw nothing."""
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self.rows = Rows()
+        self.deadlines: Deadlines[Row] = Deadlines()
+        self.window = Window()
+        self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
+
+    def row(self, tracked: Tracked, told_at: datetime, *, listing: int = 0) -> Row:
+        version = version_after(tracked.lease.resource_version, 0)
+        return Row(
+            key=tracked.key, tracked=tracked, version=version, told_at=told_at, listing=listing
+        )
+
+    def enter(self, rows: list[Row]) -> None:
+        """Take in rows of names not known yet."""
+        self.rows.add(*rows)
+        for row in rows:
+            self._arm(row)
+
+    def renew(self, row: Row, lease: Lease, version: int, at: datetime) -> bool:
+        """The plain renewal: phase, kind and counts stay, and its alarm mostly too.
+
+        False when there is more to it.
+        """
+        known = row.tracked
+        tracked = renewed(known, lease, at)
+        if tracked is None:
+            return False
+        row.tracked = tracked
+        row.version = version
+        if (at - known.observed_at).total_seconds() < row.steady or _came_soon(known, lease, row):
+            self._arm(row)
+        return True
+
+    def write(
+        self, row: Row | None, lease: Lease, at: datetime, *, inferred: bool, step: Step
+    ) -> Row:
+        """A Lease as a watch event tells it."""
+        if row is not None and row.tracked.lease.uid == lease.uid:
+            seen = self.window.event(at, row.newest, inferred=inferred)
+            self.advance(row, lease, seen, step)
+            return row
+        if row is not None:
+            unseen = Sighting(now=at, since=min(at, row.newest), inferred=True)
+            self.vanish_unseen(row, lease, unseen, step)
+        seen = self.window.event(at, None, inferred=inferred)
+        row = self.appear(lease, seen, step, gap_since=self._deaths.get(lease.key))
+        self.enter([row])
+        return row
+
+    def appear(
+        self,
+        lease: Lease,
+        seen: Sighting,
+        step: Step,
+        *,
+        gap_since: datetime | None = None,
+        listing: int = 0,
+    ) -> Row:
+        """A Lease not known before, still to be entered."""
+        tracked, change = first_sight(self.cluster, lease, seen, gap_since=gap_since)
+        step.changes.append(change)
+        row = self.row(tracked, change.at, listing=listing)
+        self._deaths.pop(row.key, None)
+        step.redraw[row.key] = None
+        step.removed.pop(row.key, None)
+        return row
+
+    def advance(self, row: Row, lease: Lease, seen: Sighting, step: Step) -> None:
+        """A later write of a known uid."""
+        if not seen.inferred:
+            at, sure = written_at(row.tracked, lease, seen)
+            if sure:
+                self.turn(row, seen.now, by=at, step=step)
+        known = row.tracked
+        tracked, changes = next_sight(self.cluster, known, lease, seen)
+        self.rows.put(row, tracked)
+        self._arm(row)
+        if changes:
+            step.changes.extend(changes)
+            row.told_at = max(change.at for change in changes)
+        fresher = renewal_moved(known.lease, lease) and not changes
+        if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
+            step.renewed[row.key] = None
+        else:
+            step.redraw[row.key] = None
+
+    def vanish(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
+        """A Lease that is gone; `last` is how it was last."""
+        self._forget(row, last, seen, at, step)
+        self.rows.remove(row)
+
+    def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
+        """Leases that a list does not have any more."""
+        for row in rows:
+            self._forget(row, row.tracked.lease, self.window.listing(at, row.newest), at, step)
+        self.rows.remove(*rows)
+
+    def vanish_unseen(self, row: Row, successor: Lease, seen: Sighting, step: Step) -> None:
+        """Another uid stands where this one was: it was deleted before that was created."""
+        born = successor.metadata.creation_timestamp
+        known_birth = born is not None and seen.since is not None and seen.since <= born <= seen.now
+        at = born if known_birth and born is not None else seen.now
+        self.vanish(row, row.tracked.lease, seen, at, step)
+
+    def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
+        """Turn the phases whose time has come `by` then, or the first of very many."""
+        work = 0
+        for row in self.deadlines.due(by):
+            work += A_TURN if self.turn(row, now, by=by, step=step) else 1
+            if work >= MOST_LOOKED_AT:
+                return
+
+    def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
+        """Turn one phase if its time has come, and set its alarm; whether it did."""
+        known = row.tracked
+        turn = turn_of(known)
+        if turn is None or turn > by:
+            self.deadlines.arm(row, turn)
+            row.steady = steady_interval(known)
+            return False
+        unseen_since = self.window.unseen_since(known, now)
+        tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
+        self.rows.put(row, tracked)
+        step.redraw[row.key] = None
+        if change is not None:
+            step.changes.append(change)
+            row.told_at = change.at
+        self._arm(row)
+        return True
+
+    def _arm(self, row: Row) -> None:
+        self.deadlines.arm(row, turn_of(row.tracked))
+        row.steady = steady_interval(row.tracked)
+
+    def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
+        known = row.tracked
+        step.changes.append(vanished(self.cluster, known, last, seen=seen, at=at))
+        step.removed[row.key] = None
+        step.redraw.pop(row.key, None)
+        self.deadlines.disarm(row)
+        gap_since = known.gap_since or (None if seen.inferred else at)
+        if gap_since is not None:
+            self._deaths[row.key] = gap_since
+            if len(self._deaths) > REMEMBERED_DEATHS:
+                del self._deaths[next(iter(self._deaths))]
+
+
+def _came_soon(known: Tracked, lease: Lease, row: Row) -> bool:
+    """Whether the interval by the holder's own clock is one that may lower the cadence."""
+    then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
+    if then is None or claimed is None:
+        return True
+    return (claimed - then).total_seconds() < row.steady

@@ -1,0 +1,46 @@
+"""How far the reading of a large list has come, in words for the page and the log."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from leases.wire.events import Listed, ListPage
+
+logger = logging.getLogger(__name__)
+
+TELL_EVERY = timedelta(seconds=0.5)
+LOG_EVERY = timedelta(seconds=2)
+
+
+class Progress:
+    """One list, from its first page on."""
+
+    def __init__(self, cluster: str, resource_version: str, began: datetime) -> None:
+        self.resource_version = resource_version
+        self._cluster = cluster
+        self._read = 0
+        self._began = began
+        self._logged_at: datetime | None = None
+        self._told_at: datetime | None = None
+
+    def step(self, page: ListPage | Listed, now: datetime) -> str | None:
+        """Count a page; the sentence to tell, if there is news worth a reader's time."""
+        self._read += len(page.leases)
+        if isinstance(page, Listed):
+            seconds = (now - self._began).total_seconds()
+            logger.info("%s: listed %d Leases in %.1f s", self._cluster, self._read, seconds)
+            return None
+        sentence = f"Listed {self._read:,}{_of(self._read, page.remaining)} Leases."
+        if self._logged_at is None or now - self._logged_at >= LOG_EVERY:
+            self._logged_at = now
+            logger.info("%s: %s", self._cluster, sentence)
+        if self._told_at is None or now - self._told_at >= TELL_EVERY:
+            self._told_at = now
+            return sentence
+        return None
+
+
+def _of(read: int, remaining: int | None) -> str:
+    """The API need not tell how many more there are, and tells it as an estimate."""
+    return "" if remaining is None else f" of about {read + remaining:,}"
