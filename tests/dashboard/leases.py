@@ -28,6 +28,7 @@ def tracked(
     **more: Any,
 ) -> Tracked:
     """`age` is seconds since the last renewal, `held` since the term began."""
+    cadence = more.pop("cadence_seconds", 2.0)
     seen = now - timedelta(seconds=age)
     since = now - timedelta(seconds=held)
     ran_out = seen + timedelta(seconds=duration or 0)
@@ -52,7 +53,7 @@ def tracked(
         "phase_since": ran_out if phase is Phase.EXPIRED else seen,
         "observed_at": seen,
         "estimated": False,
-        "intervals": with_sample(EMPTY, 2.0),
+        "intervals": EMPTY if cadence is None else with_sample(EMPTY, cadence),
         "renewals_seen": 9,
         "held_since": since if holder else None,
         "named": True,
