@@ -8,6 +8,11 @@ from leases.domain.lease import ObjectName
 from leases.history import queries
 
 
+def feed_reached(cluster: str) -> int:
+    """The number that the feed of a cluster has reached."""
+    return runtime.get().publisher.recent(cluster)[0]
+
+
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The number that the feed has reached, and the changes up to it, newest first."""
     seq, told = runtime.get().publisher.recent(cluster)

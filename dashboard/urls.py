@@ -11,6 +11,7 @@ from dashboard.views import (
     components,
     health,
     history,
+    holders,
     home,
     lease,
     lease_asked,
@@ -29,6 +30,7 @@ of_cluster = [
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
     path("leases/<str:namespace>/<str:name>/asked/", lease_asked.lease_asked, name="lease_asked"),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
+    path("holders/", holders.holders, name="holders"),
     path("history/", history.history, name="history"),
     path("wall/", wall.wall, name="wall"),
 ]

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from dashboard.clusters import ClusterSpec
+from dashboard.holdings import Holdings
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.kube.client import LeaseClient
@@ -32,6 +33,7 @@ class WatchedCluster:
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()
+        self.holdings = Holdings(self.store)
 
     def look_at_renewals(self, now: datetime) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""

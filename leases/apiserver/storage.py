@@ -39,9 +39,9 @@ class Plan:
 Attempt = Callable[[Version | None], Plan]
 
 
-def _unheard(events: list[Event]) -> None:
+def _unheard(event: Event) -> None:
     """Where events go as long as nobody publishes them."""
-    del events
+    del event
 
 
 class Store:
@@ -59,7 +59,7 @@ class Store:
         self._advanced = asyncio.Event()
         self.revision = 0
         self.floor = 0
-        self.publish: Callable[[list[Event]], None] = _unheard
+        self.publish: Callable[[Event], None] = _unheard
 
     async def open(self) -> None:
         """Load everything. Raises sqlite3.Error."""
@@ -197,7 +197,8 @@ class Store:
             return
         self._advanced.set()
         self._advanced.clear()
-        self.publish([write.event for write in writes])
+        for write in writes:
+            self.publish(write.event)
 
     def _place(self, key: Key, version: Version | None) -> None:
         order = self._order.setdefault(key[0], [])

@@ -10,13 +10,16 @@ export function lastSeen() {
   return list ? Number(list.dataset.feed) : null;
 }
 
-/** `lines`: oldest first; `seq`: the number the page has reached with them. */
+/** `lines`: oldest first; `seq`: the number the page has reached with them. Whether it is about
+ *  any of them. */
 export function addLines(lines, seq) {
   const list = document.querySelector("[data-feed]");
-  if (!list) return;
+  if (!list) return false;
   list.dataset.feed = seq;
+  if (!("feedLimit" in list.dataset)) return true; // it only wants to know
   if (paused) held.push(...lines);
-  else for (const html of lines) add(list, html);
+  else return lines.map((html) => add(list, html)).includes(true);
+  return false;
 }
 
 function add(list, html) {
@@ -24,12 +27,13 @@ function add(list, html) {
   template.innerHTML = html;
   const line = template.content.firstElementChild;
   const { feedOf, feedLimit } = list.dataset;
-  if (feedOf && line.dataset.of !== feedOf) return;
+  if (feedOf && line.dataset.of !== feedOf) return false;
   line.classList.add("new");
   list.prepend(line);
   scan(line);
   while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
   if (list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
+  return true;
 }
 
 export function startPause() {

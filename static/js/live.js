@@ -41,7 +41,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.html) placeAll(frame.html, !frame.shown);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
-    if (frame.feed) addLines(frame.feed, frame.seq);
+    if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
     if (frame.counts) count(frame.counts);
     if (frame.regions) placeShared(frame.regions);
     if ("elsewhere" in frame) offer(frame.elsewhere);

@@ -4,6 +4,7 @@
 import { scan } from "leaseboard/clock";
 
 const SPACING = 2500; // ms between two fetches
+const WRITTEN = 1000; // ms until history has what the socket told
 const waiting = new Set();
 let timer = null;
 let last = 0;
@@ -17,7 +18,8 @@ export function refetch(cause) {
   const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
   for (const { id } of document.querySelectorAll(moved)) waiting.add(id);
   if (waiting.size && !timer) {
-    timer = setTimeout(fetchPage, Math.max(50, last + SPACING - performance.now()));
+    const soonest = cause === "changed" ? WRITTEN : 50;
+    timer = setTimeout(fetchPage, Math.max(soonest, last + SPACING - performance.now()));
   }
 }
 

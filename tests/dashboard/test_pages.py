@@ -23,6 +23,8 @@ PATHS = (
     "/c/a/",
     "/c/a/leases/",
     f"/c/a/leases/{KEY}/",
+    f"/c/a/leases/{KEY}/asked/",
+    "/c/a/holders/",
     "/c/a/history/",
     "/c/a/wall/",
     "/components/",

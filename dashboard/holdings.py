@@ -1,0 +1,241 @@
+"""Who holds what now, and whose terms ended lately: by host, or by identity. Made at most once a
+second, and only while somebody asks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import msgspec
+
+from dashboard.holder_filter import DOWN, HOST, KINDS, NAME, NOW, PAST, RANGES, TERMS, HolderFilter
+from leases.domain.holder import split_holder
+from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.holders import Ended, Past, ended_terms
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
+
+FRESH = 1.0  # seconds that the present is remembered
+PAST_FRESH = 15.0  # and what ended in a range
+MOST_NODES = 200  # that a search finds by their heartbeat alone
+HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
+T = TypeVar("T")
+
+
+class Holder(msgspec.Struct, kw_only=True, gc=False):
+    """A host or an identity: what it holds now, what it held before, and its own heartbeat."""
+
+    name: str
+    identities: dict[str, None]
+    holds: list[Tracked]
+    ended: list[Ended]
+    heartbeat: Tracked | None = None
+
+    @property
+    def takes_down(self) -> int:
+        """How many Leases lose a valid holder with it."""
+        return sum(tracked.phase in HELD for tracked in self.holds)
+
+    @property
+    def terms(self) -> int:
+        return sum(ended.terms for ended in self.ended) + len(self.holds)
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all holders of the kinds wanted. `single`: Leases that had no other host in the range;
+    `stranded`: those held by a node whose own heartbeat has expired.
+    """
+
+    held: int
+    leases: int
+    holders_now: int
+    holders: int
+    largest: Holder | None
+    single: int
+    stranded: int
+    nodes: int  # that hold nothing but their own heartbeat
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One page of holders. `since` is where the range begins that history could be read for."""
+
+    page: list[Holder]
+    number: int
+    total: int
+    figures: Figures
+    since: datetime
+
+
+class _Kept(Generic[T]):
+    """A value that is made again when it is too old, by one thread at a time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._made: tuple[float, T] | None = None
+
+    def get(self, make: Callable[[], T]) -> T:
+        with self._lock:
+            if self._made is None or time.monotonic() - self._made[0] >= self._seconds:
+                self._made = (time.monotonic(), make())
+            return self._made[1]
+
+
+class Holdings:
+    """One cluster's holders. Any thread may ask."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._now: _Kept[tuple[Tracked, ...]] = _Kept(FRESH)
+        self._past = {name: _Kept[Past](PAST_FRESH) for name in RANGES}
+        self._hosts: _Kept[dict[str, list[Tracked]]] = _Kept(FRESH)
+
+    def find(self, wanted: HolderFilter, now: datetime) -> Found:
+        """The page that is wanted (the last one, if there are fewer)."""
+        past = self._past[wanted.range].get(
+            lambda: ended_terms(self._store.cluster, KINDS, now - RANGES[wanted.range])
+        )
+        holders = _grouped(self._held(), past, wanted)
+        for holder in holders.values():
+            holder.heartbeat = heartbeat_of(self._store, holder.name)
+        figures = _figures(self._store, holders, self._held(), past, wanted)
+        if wanted.text:
+            _add_nodes(self._store, holders, wanted)
+        some = [holder for holder in holders.values() if _wants(holder, wanted)]
+        some.sort(key=_ORDERS[wanted.column], reverse=wanted.descending)
+        pages = max(1, -(-len(some) // wanted.limit))
+        number = min(wanted.page, pages)
+        start = (number - 1) * wanted.limit
+        return Found(some[start : start + wanted.limit], number, len(some), figures, past.since)
+
+    def beside(self, tracked: Tracked) -> list[Tracked]:
+        """What else the host of a Lease's holder holds now, its own heartbeat last."""
+        host = host_of(tracked.holder) if tracked.holder else None
+        if host is None:
+            return []
+        others = self._hosts.get(self._by_host).get(host, [])
+        heartbeat = heartbeat_of(self._store, host)
+        found = [*others, heartbeat] if heartbeat is not None else others
+        return [other for other in found if other.key != tracked.key]
+
+    def _held(self) -> tuple[Tracked, ...]:
+        """Every Lease that names a holder, but heartbeats."""
+        select = self._store.select
+        return self._now.get(
+            lambda: tuple(t for t in select(KINDS, tuple(Phase)) if t.holder is not None)
+        )
+
+    def _by_host(self) -> dict[str, list[Tracked]]:
+        hosts: dict[str, list[Tracked]] = {}
+        for tracked in self._held():
+            hosts.setdefault(host_of(tracked.holder or ""), []).append(tracked)
+        return hosts
+
+
+@lru_cache(maxsize=1 << 16)
+def host_of(identity: str) -> str:
+    """The host in a holder's identity, or all of it where it names none."""
+    return split_holder(identity).host or identity
+
+
+def heartbeat_of(store: Store, host: str) -> Tracked | None:
+    """The heartbeat of a host, if it is a node."""
+    known = store.get(ObjectName(NODE_LEASES, host))
+    return known if known is not None and known.kind is Kind.HEARTBEAT else None
+
+
+def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[str, Holder]:
+    holders: dict[str, Holder] = {}
+    of = host_of if wanted.group == HOST else str
+
+    def holder(identity: str) -> Holder:
+        name = of(identity)
+        one = holders.get(name)
+        if one is None:
+            one = holders[name] = Holder(name=name, identities={}, holds=[], ended=[])
+        one.identities[identity] = None
+        return one
+
+    kinds = wanted.kinds or KINDS
+    for tracked in held:
+        if tracked.kind in kinds and tracked.holder is not None:
+            holder(tracked.holder).holds.append(tracked)
+    for ended in past.ended:
+        if ended.kind in kinds:
+            holder(ended.holder).ended.append(ended)
+    return holders
+
+
+def _figures(
+    store: Store,
+    holders: dict[str, Holder],
+    held: Sequence[Tracked],
+    past: Past,
+    wanted: HolderFilter,
+) -> Figures:
+    kinds = wanted.kinds or KINDS
+    present = [holder for holder in holders.values() if holder.holds]
+    valid = [tracked for tracked in held if tracked.kind in kinds and tracked.phase in HELD]
+    others = {(ended.key, host_of(ended.holder)) for ended in past.ended}
+    hosts = {(tracked.key, host_of(tracked.holder or "")) for tracked in valid}
+    changed = {key for key, _ in others - hosts}
+    heartbeats = sum(store.counts().get(Kind.HEARTBEAT, {}).values())
+    return Figures(
+        held=len(valid),
+        leases=sum(sum(store.counts().get(kind, {}).values()) for kind in kinds),
+        holders_now=len(present),
+        holders=len(holders),
+        largest=min(present, key=_ORDERS[DOWN], default=None),
+        single=sum(tracked.key not in changed for tracked in valid),
+        stranded=sum(h.takes_down for h in present if _dead(h)),
+        nodes=max(0, heartbeats - sum(holder.heartbeat is not None for holder in present)),
+    )
+
+
+def _dead(holder: Holder) -> bool:
+    return holder.heartbeat is not None and holder.heartbeat.phase is Phase.EXPIRED
+
+
+def _add_nodes(store: Store, holders: dict[str, Holder], wanted: HolderFilter) -> None:
+    """The nodes of a search that hold nothing but their own heartbeat."""
+    text = wanted.text.lower()
+    added = 0
+    for tracked in store.of_namespace(NODE_LEASES):
+        name = tracked.lease.metadata.name
+        if text in name and tracked.kind is Kind.HEARTBEAT and name not in holders:
+            holders[name] = Holder(
+                name=name, identities={name: None}, holds=[], ended=[], heartbeat=tracked
+            )
+            added += 1
+            if added == MOST_NODES:
+                return
+
+
+def _wants(holder: Holder, wanted: HolderFilter) -> bool:
+    if wanted.holds == NOW and not holder.holds:
+        return False
+    if wanted.holds == PAST and holder.holds:
+        return False
+    text = wanted.text.lower()
+    return not text or any(text in part for part in _texts(holder))
+
+
+def _texts(holder: Holder) -> Iterator[str]:
+    for identity in holder.identities:
+        yield identity.lower()
+    for tracked in holder.holds:
+        yield str(tracked.key)
+
+
+_ORDERS: dict[str, Callable[[Holder], tuple[object, ...]]] = {
+    DOWN: lambda holder: (-holder.takes_down, -len(holder.holds), -holder.terms, holder.name),
+    NAME: lambda holder: (holder.name,),
+    TERMS: lambda holder: (-holder.terms, holder.name),
+}

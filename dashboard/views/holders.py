@@ -1,0 +1,80 @@
+"""What does each pod or node hold; what goes down with it? Filter, sort, page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.access import ClusterRequest, viewer_required
+from dashboard.charts.scale import Scale
+from dashboard.holder_filter import RANGES, HolderFilter, read_holder_filter
+from dashboard.holdings import Found
+from dashboard.lease_filter import BadFilter
+from dashboard.presenters.holder_board import holder_board, holder_query
+from dashboard.presenters.holders import drawn_leases, holder_item, holder_rows
+from dashboard.recent import feed_reached
+from dashboard.views import answers
+from dashboard.views.leases import read_format
+from leases.history.lanes import lanes
+
+TEMPLATES = ("holders/index.html", "holders/_board.html")
+
+
+@require_GET
+@viewer_required
+def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
+    now = timezone.now()
+    try:
+        answer_as = read_format(request)
+        wanted = read_holder_filter(request.GET)
+    except BadFilter as error:
+        return _refuse(request, str(error))
+    found = request.cluster.holdings.find(wanted, now)
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found)
+    scale = Scale(now - RANGES[wanted.range], now)
+    known = lanes(cluster, drawn_leases(found.page), since=scale.since, until=scale.until)
+    rows = holder_rows(
+        cluster,
+        found.page,
+        {lane.key: lane.life for lane in known},
+        group=wanted.group,
+        held=found.figures.held,
+        scale=scale,
+        now=now,
+    )
+    context: dict[str, Any] = {
+        "board": holder_board(request.path, wanted, found, now),
+        "rows": rows,
+        "feed_seq": feed_reached(cluster),
+    }
+    return answers.page(request, *TEMPLATES, context, query=holder_query(wanted))
+
+
+def _json(
+    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: Found
+) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = request.GET.copy()
+        query["page"] = str(found.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+    return answers.items(
+        [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
+        total=found.total,
+        next_url=next_url,
+        now=timezone.now(),
+    )
+
+
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+    if request.GET.get("format") not in (None, "", "html"):
+        return answers.json({"error": error}, status=400)
+    now, everything = timezone.now(), HolderFilter()
+    found = request.cluster.holdings.find(everything, now)
+    context = {"board": holder_board(request.path, everything, found, now), "error": error}
+    return answers.page(request, *TEMPLATES, context, status=400)
