@@ -10,6 +10,7 @@ import contextlib
 import logging
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,7 +88,14 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["leaseboard.transport"] = self.transport  # type: ignore[typeddict-unknown-key]
+        self.scope["leaseboard.cut"] = self.cut  # type: ignore[typeddict-unknown-key]
+
+    def cut(self) -> None:
+        """Drop the connection at once, with all that the client has not read yet."""
+        connection = self.transport.get_extra_info("socket")
+        if connection is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()

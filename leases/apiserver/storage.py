@@ -39,9 +39,9 @@ class Plan:
 Attempt = Callable[[Version | None], Plan]
 
 
-def _unheard(event: Event) -> None:
+def _unheard(events: list[Event]) -> None:
     """Where events go as long as nobody publishes them."""
-    del event
+    del events
 
 
 class Store:
@@ -59,7 +59,7 @@ class Store:
         self._advanced = asyncio.Event()
         self.revision = 0
         self.floor = 0
-        self.publish: Callable[[Event], None] = _unheard
+        self.publish: Callable[[list[Event]], None] = _unheard
 
     async def open(self) -> None:
         """Load everything. Raises sqlite3.Error."""
@@ -197,8 +197,7 @@ class Store:
             return
         self._advanced.set()
         self._advanced.clear()
-        for write in writes:
-            self.publish(write.event)
+        self.publish([write.event for write in writes])
 
     def _place(self, key: Key, version: Version | None) -> None:
         order = self._order.setdefault(key[0], [])

@@ -1,10 +1,9 @@
-"""Who watches: each event is encoded once for all, queued per watcher within a bound, and told in
-order.
-"""
+"""Who watches: events are encoded once for all, queued for each within a bound, told in order."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 
@@ -13,8 +12,10 @@ from leases.apiserver.options import Selector
 from leases.apiserver.records import Event, Version, version_of
 from leases.apiserver.resources import Resource
 
-QUEUE_EVENTS = 10_000
+logger = logging.getLogger(__name__)
 QUEUE_BYTES = 8 * 1024 * 1024
+# What is handed to a connection at once: only this much is ever copied for one watcher.
+PIECE_BYTES = 64 * 1024
 BOOKMARK_EVERY = 60.0
 # In the last two seconds before its timeout a watcher is told where it stands, about once a second.
 BOOKMARK_BEFORE_END = 2.0
@@ -40,6 +41,10 @@ class Lines:
         self._last = kind, version, line
         return line
 
+    def piece(self, events: list[Event]) -> bytes:
+        """Events as they are for those who select nothing."""
+        return b"".join([self(*_whole(event)) for event in events])
+
     def bookmark(self, revision: int, annotations: dict[str, str] | None) -> bytes:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
@@ -52,6 +57,14 @@ class Lines:
             "spec": spec,
         }
         return dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
+
+
+def _whole(event: Event) -> tuple[str, Version]:
+    """An event as it is for those who select nothing."""
+    if event.current is None:
+        assert event.last is not None  # noqa: S101 - a deletion has a last state
+        return "DELETED", event.last
+    return ("ADDED" if event.previous is None else "MODIFIED"), event.current
 
 
 class Watcher:
@@ -75,31 +88,36 @@ class Watcher:
         self.deadline = deadline
         self.next_bookmark: float | None = None
         self.bookmark: Callable[..., bytes] | None = None
-        self.on_overflow: Callable[[], None] = lambda: None
+        self.on_cut: Callable[[], None] = lambda: None
         self.ended = False
         self.render = render
+        self.lines = render if isinstance(render, Lines) and selector.empty else None
         self._queue: deque[bytes] = deque()
         self._queued = 0
         self._awake = asyncio.Event()
 
     def offer(self, event: Event) -> None:
-        """Take an event, if it is one for this watcher. Too many unread ones end the watch."""
+        """Take an event, if it is one for this watcher."""
         if self.ended or event.revision <= self.since:
             return
         seen = self.seen(event)
-        if seen is None:
-            return
-        self.told = event.revision
-        self._push(self.render(*seen))
+        if seen is not None:
+            self.push(self.render(*seen), event.revision)
 
-    def _push(self, line: bytes) -> None:
-        self._queue.append(line)
-        self._queued += len(line)
+    def push(self, piece: bytes, revision: int) -> None:
+        """Take lines that lead up to a revision. Too many unread ones end the watch."""
+        self.told = revision
+        self._queue.append(piece)
+        self._queued += len(piece)
         self._awake.set()
-        if len(self._queue) > 1 and (len(self._queue) > QUEUE_EVENTS or self._queued > QUEUE_BYTES):
-            self._queue.clear()
-            self.end()
-            self.on_overflow()
+        if len(self._queue) > 1 and self._queued > QUEUE_BYTES:
+            self.cut()
+
+    def cut(self) -> None:
+        """End the watch without a proper end: the client must come again."""
+        self._queue.clear()
+        self.end()
+        self.on_cut()
 
     def seen(self, event: Event) -> tuple[str, Version] | None:
         """The event through the selector: starting to match is ADDED, stopping DELETED."""
@@ -123,21 +141,24 @@ class Watcher:
             return
         near_end = now >= self.deadline - BOOKMARK_BEFORE_END
         if (now >= self.next_bookmark or near_end) and revision > max(self.told, self.since):
-            self.told = revision
             self.next_bookmark = now + BOOKMARK_EVERY
-            self._push(self.bookmark(revision))
+            self.push(self.bookmark(revision), revision)
 
     def end(self) -> None:
         self.ended = True
         self._awake.set()
 
     def take(self) -> bytes:
-        """Everything queued, as one piece."""
-        piece = b"".join(self._queue)
-        self._queue.clear()
-        self._queued = 0
-        self._awake.clear()
-        return piece
+        """What is queued first: about PIECE_BYTES of it."""
+        taken, size = [], 0
+        while self._queue and size < PIECE_BYTES:
+            piece = self._queue.popleft()
+            taken.append(piece)
+            size += len(piece)
+        self._queued -= size
+        if not self._queue:
+            self._awake.clear()
+        return taken[0] if len(taken) == 1 else b"".join(taken)
 
     async def wait(self) -> None:
         """Until there is something to take or the watch has ended."""
@@ -167,12 +188,17 @@ class Hub:
             if not group:
                 del self._watchers[key]
 
-    def publish(self, event: Event) -> None:
-        subject = event.current or event.previous
-        namespace = "" if subject is None else subject.namespace
-        for scope in ("", namespace) if namespace else ("",):
-            for watcher in self._watchers.get((event.resource, scope), ()):
-                watcher.offer(event)
+    def publish(self, events: list[Event]) -> None:
+        """Tell all watchers what has happened, in its order."""
+        scopes: dict[tuple[str, str], list[Event]] = {}
+        for event in events:
+            subject = event.current or event.previous
+            namespace = "" if subject is None else subject.namespace
+            for scope in {"", namespace}:
+                if (event.resource, scope) in self._watchers:
+                    scopes.setdefault((event.resource, scope), []).append(event)
+        for scope_of, seen in scopes.items():
+            _tell(self._watchers[scope_of], seen)
 
     def _tick(self) -> None:
         """Twice a second while anybody watches: bookmarks and timeouts."""
@@ -196,3 +222,23 @@ class Hub:
         for group in list(self._watchers.values()):
             for watcher in group:
                 watcher.end()
+
+
+def _tell(watchers: set[Watcher], events: list[Event]) -> None:
+    """Those who want everything as it is share one piece."""
+    piece = b""
+    first, last = events[0].revision, events[-1].revision
+    for watcher in watchers:
+        if watcher.ended:
+            continue
+        try:
+            if watcher.lines is not None and watcher.since < first:
+                piece = piece or watcher.lines.piece(events)
+                watcher.push(piece, last)
+            else:
+                for event in events:
+                    watcher.offer(event)
+        except Exception:
+            # One watcher's trouble must not keep the event from the others.
+            logger.exception("a watch of %s is cut", watcher.resource)
+            watcher.cut()

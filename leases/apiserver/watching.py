@@ -47,6 +47,8 @@ class Watches:
         if output.media_type != JSON:
             raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
         check_include(request.query.text("includeObject"))
+        if output.convert == "PartialObjectMetadataList":
+            output = Output()  # an event is no list: it is sent as it is
         since = _since(options.version)
         lines = self._lines.setdefault(resource.plural, Lines(resource))
         watcher = self._watcher(request, resource, namespace, options, output, since, lines)
@@ -91,9 +93,7 @@ class Watches:
         if options.bookmarks:
             watcher.next_bookmark = now + BOOKMARK_EVERY
             watcher.bookmark = partial(_bookmark, resource, output, lines)
-        transport = request.scope.get("leaseboard.transport")
-        if transport is not None:
-            watcher.on_overflow = transport.abort
+        watcher.on_cut = request.scope["leaseboard.cut"]
         return watcher
 
     def _begin(

@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from tests.apiserver.clients import LEASES
-from tests.apiserver.streams import LIMIT, request
+import msgspec
+
+from tests.apiserver.clients import LEASES, Process, lease
+from tests.apiserver.streams import LIMIT, call, open_and_never_read, request
 
 _VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 # What an event ends with and nothing inside of one does: compact JSON has no line breaks.
 _END = b"}\n"
+LARGE = "x" * 100_000
+EVERYWHERE = LEASES.replace("/namespaces/default", "")
+ELSEWHERE = LEASES.replace("default", "kube-system")
+MOST_WRITES = 300
+TCP_CLOSE = 7  # of linux/tcp_states.h
 
 
 class Watching(asyncio.Protocol):
@@ -97,3 +105,45 @@ def cpu_seconds(pid: int) -> float:
     """User and system time that a process has spent."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Outcome(msgspec.Struct):
+    """What became of a crowd: the versions written, those that each watch was told, whether the
+    reader that never reads was cut, and the server's memory in MiB.
+    """
+
+    written: list[int]
+    told: list[list[int]]
+    cut: bool
+    before: float
+    most: float
+
+
+async def outlast_a_reader_that_never_reads(api: Process, *, watchers: int) -> Outcome:
+    """Write until the watch that nobody reads is cut: large Leases, which it is told alone, and
+    small ones, which all are told.
+    """
+    assert api.process is not None
+    pid = api.process.pid
+    async with Crowd(api.url, watchers) as crowd:
+        idle = await open_and_never_read(api.url, EVERYWHERE)
+        before = most = resident_mib(pid)
+        written: list[int] = []
+        cut = False
+        while not cut and len(written) < MOST_WRITES:
+            name = f"lease-{len(written)}"
+            await call(api.url, "POST", ELSEWHERE, lease(name, holderIdentity=LARGE))
+            made = await call(api.url, "POST", LEASES, lease(name))
+            written.append(int(made["metadata"]["resourceVersion"]))
+            await crowd.told(written[-1])
+            most = max(most, resident_mib(pid))
+            cut = is_cut(idle)
+        idle.close()
+        told = [watch.versions for watch in crowd.watches]
+    return Outcome(written, told, cut, before, most)
+
+
+def is_cut(client: socket.socket) -> bool:
+    """Whether the server has dropped a connection, told without reading what is left in it."""
+    state: int = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state == TCP_CLOSE

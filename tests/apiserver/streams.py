@@ -23,11 +23,13 @@ class Watch:
         self._lines = b""
 
     @classmethod
-    async def open(cls, url: str, path: str = LEASES, **query: str) -> Watch:
+    async def open(
+        cls, url: str, path: str = LEASES, *, accept: str = "application/json", **query: str
+    ) -> Watch:
         where = urlsplit(url)
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
         watch = cls(reader, writer)
-        writer.write(request("GET", path, watch="1", **query))
+        writer.write(request("GET", path, accept=accept, watch="1", **query))
         watch.head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), LIMIT)
         return watch
 
