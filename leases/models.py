@@ -5,6 +5,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+# The words of `leases.domain.change.ChangeType` that two of the indexes hold.
+BEGIN_A_SPAN = (
+    "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
+)  # fmt: skip
+END_A_GAP = ("acquired", "recovered", "replaced", "restarted", "taken_over")
+
 
 class Change(models.Model):
     """One change of a Lease. Append-only: the one truth of history."""
@@ -49,6 +55,16 @@ class Change(models.Model):
                 fields=["cluster", "at", "id"],
                 name="change_inferred",
                 condition=models.Q(inferred=True),
+            ),
+            models.Index(
+                fields=["cluster", "namespace", "name", "at", "id"],
+                name="change_begins",
+                condition=models.Q(change__in=BEGIN_A_SPAN),
+            ),
+            models.Index(
+                fields=["cluster", "kind", "at", "change", "namespace", "name", "gap_seconds"],
+                name="change_ends_gap",
+                condition=models.Q(change__in=END_A_GAP),
             ),
         ]
 

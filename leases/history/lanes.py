@@ -4,7 +4,7 @@ were.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -16,18 +16,13 @@ from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, fold
 from leases.history.select import COLUMNS, by_index, select, to_change
 from leases.history.states import told_at, told_before
+from leases.models import END_A_GAP
 
 CHANGES = 4000  # that one answer tells; each lane has its share, and FEWEST at least
 FEWEST = 40
 PIECES = 1200  # in which the busier lanes of one answer are told; each has its share of them
+TALLIED = 50_000
 MOST_PIECES, FEWEST_PIECES = 120, 24
-_END_GAPS = (
-    ChangeType.ACQUIRED,
-    ChangeType.TAKEN_OVER,
-    ChangeType.REPLACED,
-    ChangeType.RESTARTED,
-    ChangeType.RECOVERED,
-)
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +50,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lanes(
-    cluster: str, keys: Collection[ObjectName], *, since: datetime, until: datetime
+    cluster: str, keys: Sequence[ObjectName], *, since: datetime, until: datetime
 ) -> list[Lane]:
     """One lane for each of `keys` that was there in the range, in their order."""
     before = told_before(cluster, keys, since)
@@ -81,23 +76,26 @@ def lanes(
 def tallies(
     cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
 ) -> dict[ObjectName, Tally]:
-    """The Leases of these kinds that came to a holder in the range, to order lanes by."""
-    found: dict[ObjectName, Tally] = {}
-    sql = (
-        f"SELECT namespace, name, COUNT(*), SUM(gap_seconds) "  # noqa: S608
-        f"FROM {by_index('change_by_kind')} WHERE cluster = %s AND kind = %s AND change = %s "
-        f"AND at >= %s AND at < %s GROUP BY namespace, name"
+    """The Leases of these kinds that came to a holder in the range, to order lanes by; of each
+    kind the newest TALLIED changes are looked at."""
+    newest = (
+        f"SELECT namespace, name, change, gap_seconds FROM {by_index('change_ends_gap')} "  # noqa: S608
+        f"WHERE cluster = %s AND kind = %s AND at >= %s AND at < %s AND change IN {END_A_GAP} "
+        f"ORDER BY at DESC LIMIT {TALLIED}"
     )
+    found: dict[ObjectName, Tally] = {}
     for kind in kinds:
-        for change in _END_GAPS:
-            rows = select(sql, [cluster, kind.value, change.value, since, until])
-            for namespace, name, number, seconds in rows:
-                key = ObjectName(namespace, name)
-                known = found.get(key, _NOTHING)
-                found[key] = Tally(
-                    handovers=known.handovers + number * (change is not ChangeType.RECOVERED),
-                    leaderless=known.leaderless + (seconds or 0.0),
-                )
+        rows = select(
+            f"SELECT namespace, name, SUM(CASE WHEN change = %s THEN 0 ELSE 1 END), "  # noqa: S608
+            f"SUM(gap_seconds) FROM ({newest}) AS newest GROUP BY namespace, name",
+            [ChangeType.RECOVERED.value, cluster, kind.value, since, until],
+        )
+        for namespace, name, handovers, seconds in rows:
+            known = found.get(ObjectName(namespace, name), _NOTHING)
+            found[ObjectName(namespace, name)] = Tally(
+                handovers=known.handovers + handovers,
+                leaderless=known.leaderless + (seconds or 0.0),
+            )
     return found
 
 

@@ -15,13 +15,13 @@ from django.db import connection
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 
-_FIELDS = (
+FIELDS = (
     "id", "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
     "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
     "gap_seconds", "renewed_at", "fields",
 )  # fmt: skip
-COLUMNS = ", ".join(_FIELDS)
-AT = _FIELDS.index("at")
+COLUMNS = ", ".join(FIELDS)
+AT = FIELDS.index("at")
 Row = tuple[Any, ...]
 
 
@@ -37,11 +37,6 @@ def by_index(name: str) -> str:
     """The table of changes, read by this index."""
     hint = f" INDEXED BY {name}" if connection.vendor == "sqlite" else ""
     return f"leases_change{hint}"
-
-
-def columns_of(table: str) -> str:
-    """COLUMNS of a table that has another name in the statement."""
-    return ", ".join(f"{table}.{field}" for field in _FIELDS)
 
 
 def moment(value: str | datetime) -> datetime:

@@ -4,27 +4,30 @@ change that says who holds it, and the one that its term or gap began with.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 from django.db import connection
 
-from leases.domain.as_of import Standing, as_of
+from leases.domain.as_of import Standing, Stood
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.terms import STARTS, fold
-from leases.history.select import by_index, columns_of, select, to_change
+from leases.history.select import FIELDS, Row, by_index, moment, select, to_change
+from leases.models import BEGIN_A_SPAN
 
 # What a Lease stands by after these was begun by an earlier change.
 _GO_ON = frozenset({ChangeType.EXPIRED, ChangeType.RECOVERED})
-_MARKS = (ChangeType.RECONFIGURED,)
-_BEGINS = (*sorted(STARTS), ChangeType.RELEASED, ChangeType.DELETED)
+# An index, and the condition that it serves.
+_SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
+_BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
+_STANDING = ("change", "at", "holder", "uid", "kind", "transitions")
+AT_ONCE = 1000  # instants in one statement
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """One Lease as it stood at an instant."""
+class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One Lease as it stood at an instant; the standing names no term."""
 
     key: ObjectName
     uid: str
@@ -33,25 +36,39 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     transitions: int | None  # leaseTransitions as the last change told it
 
 
-def states_at(cluster: str, keys: Collection[ObjectName], at: datetime) -> list[State]:
+def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[State]:
     """Those of `keys` that were there at that instant, in the order of `keys`.
 
     Give the names that live now and those of `gone_since`: no other can have been there.
     """
-    told = told_before(cluster, keys, at)
+    asked = [(key, at) for key in keys]
+    said = _last(cluster, asked, range(len(asked)), _SAYS, _STANDING)
+    going_on = [number for number, row in said.items() if row[0] == ChangeType.RECOVERED]
+    began = _last(cluster, asked, going_on, _BEGINS, _STANDING)
     found = []
-    for key in keys:
-        changes = told.get(key)
-        if not changes:
+    for number, key in enumerate(keys):
+        row = said.get(number)
+        if row is None or row[0] == ChangeType.DELETED:
             continue
-        standing = as_of(fold(changes), at)
-        if standing.exists:
-            last = changes[-1]
-            found.append(
-                State(key=key, uid=last.uid, kind=last.kind, standing=standing,
-                      transitions=last.transitions)
-            )  # fmt: skip
+        change, since, holder, uid, kind, transitions = row
+        standing = _standing(change, moment(since), holder, began.get(number))
+        found.append(
+            State(key=key, uid=uid, kind=Kind(kind), standing=standing, transitions=transitions)
+        )
     return found
+
+
+def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> Standing:
+    """As `domain.as_of` has it of the same two changes."""
+    if change == ChangeType.EXPIRED:
+        return Standing(exists=True, holder=holder, phase=Stood.EXPIRED, since=since)
+    if holder is None:
+        return Standing(exists=True, phase=Stood.VACANT, since=since)
+    if change == ChangeType.RECOVERED:
+        return Standing(
+            exists=True, holder=holder, phase=Stood.HELD, since=moment(began[1]) if began else None
+        )
+    return Standing(exists=True, holder=holder, phase=Stood.HELD, since=since)
 
 
 def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[ObjectName]:
@@ -69,7 +86,7 @@ def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[Ob
 
 
 def told_before(
-    cluster: str, keys: Collection[ObjectName], at: datetime
+    cluster: str, keys: Sequence[ObjectName], at: datetime
 ) -> dict[ObjectName, list[Change]]:
     """The changes, oldest first, by which each Lease stands at that instant: the one that says so,
     behind the one that its term began with where that is another."""
@@ -79,9 +96,9 @@ def told_before(
 
 def told_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
     """The same for each name at an instant of its own."""
-    said = _last(cluster, asked, range(len(asked)), f"NOT {_in(_MARKS)}")
+    said = _told(cluster, asked, range(len(asked)), _SAYS)
     going_on = [number for number, change in said.items() if change.change in _GO_ON]
-    began = _last(cluster, asked, going_on, _in(_BEGINS)) if going_on else {}
+    began = _told(cluster, asked, going_on, _BEGINS)
     found = []
     for number in range(len(asked)):
         changes = (began.get(number), said.get(number))
@@ -89,31 +106,47 @@ def told_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[
     return found
 
 
+def _told(
+    cluster: str,
+    asked: Sequence[tuple[ObjectName, datetime]],
+    numbers: Sequence[int],
+    wanted: tuple[str, str],
+) -> dict[int, Change]:
+    rows = _last(cluster, asked, numbers, wanted, FIELDS)
+    return {number: to_change(row) for number, row in rows.items()}
+
+
 def _last(
     cluster: str,
     asked: Sequence[tuple[ObjectName, datetime]],
-    numbers: Iterable[int],
-    wanted: str,
-) -> dict[int, Change]:
+    numbers: Sequence[int],
+    wanted: tuple[str, str],
+    fields: Sequence[str],
+) -> dict[int, Row]:
     """The newest change, of those wanted, up to each instant that is asked for, by its number."""
+    index, condition = wanted
     newest = (
-        f"SELECT id FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
-        f"AND namespace = asked.namespace AND name = asked.name AND at <= asked.at AND {wanted} "
+        f"SELECT id FROM {by_index(index)} WHERE cluster = %s AND namespace = asked.namespace "  # noqa: S608
+        f"AND name = asked.name AND at <= asked.at AND {condition} "
         f"ORDER BY at DESC, id DESC LIMIT 1"
     )
-    instants = [(number, *asked[number]) for number in numbers]
-    rows = select(
-        f"SELECT {columns_of('told')}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
-        f"CROSS JOIN leases_change AS told WHERE told.id = ({newest})",
-        [_encoded(instants), cluster],
-    )
-    return {int(row[-1]): to_change(row[:-1]) for row in rows}
+    columns = ", ".join(f"told.{field}" for field in fields)
+    found: dict[int, Row] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        instants = [(number, *asked[number]) for number in numbers[start : start + AT_ONCE]]
+        rows = select(
+            f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
+            f"CROSS JOIN leases_change AS told WHERE told.id = ({newest})",
+            [_encoded(instants), cluster],
+        )
+        found.update((int(row[-1]), row[:-1]) for row in rows)
+    return found
 
 
-_FIELDS = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
+_ELEMENT = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
 _ASKED = {
-    "sqlite": f"(SELECT {_FIELDS} value ->> 3 AS at FROM json_each(%s))",  # noqa: S608
-    "postgresql": f"(SELECT {_FIELDS} CAST(value ->> 3 AS timestamptz) AS at "  # noqa: S608
+    "sqlite": f"(SELECT {_ELEMENT} value ->> 3 AS at FROM json_each(%s))",  # noqa: S608
+    "postgresql": f"(SELECT {_ELEMENT} CAST(value ->> 3 AS timestamptz) AS at "  # noqa: S608
     "FROM json_array_elements(CAST(%s AS json)))",
 }
 
@@ -121,10 +154,10 @@ _ASKED = {
 def _encoded(instants: Iterable[tuple[int, ObjectName, datetime]]) -> str:
     """As one parameter, times as the column has them."""
     adapt = connection.ops.adapt_datetimefield_value
-    return msgspec.json.encode(
-        [(number, key.namespace, key.name, str(adapt(at))) for number, key, at in instants]
-    ).decode()
-
-
-def _in(changes: Sequence[ChangeType]) -> str:
-    return f"change IN ({', '.join(repr(change.value) for change in changes)})"
+    texts: dict[datetime, str] = {}
+    rows = []
+    for number, key, at in instants:
+        if at not in texts:
+            texts[at] = str(adapt(at))
+        rows.append((number, key.namespace, key.name, texts[at]))
+    return msgspec.json.encode(rows).decode()

@@ -110,10 +110,11 @@ def count(stream: Stream, limit: int) -> tuple[int, bool]:
     """How many of the newest rows match, and whether these are all there are."""
     where, parameters = _joined(stream.found)
     asked, more = _joined(stream.asked)
-    columns = COLUMNS if stream.asked else "id"
+    # Only of a part does it matter which: no order is asked for where all rows match.
+    columns, order = (COLUMNS, "ORDER BY at DESC, id DESC") if stream.asked else ("id", "")
     looked_at = (
         f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where} "  # noqa: S608
-        f"ORDER BY at DESC, id DESC LIMIT {limit + 1}"
+        f"{order} LIMIT {limit + 1}"
     )
     ((looked, found),) = select(
         f"SELECT COUNT(*), SUM(CASE WHEN {asked} THEN 1 ELSE 0 END) "  # noqa: S608
