@@ -17,6 +17,7 @@ from dashboard.presenters.board import board, query_of
 from dashboard.presenters.items import lease_item
 from dashboard.presenters.row import row_view
 from dashboard.views import answers
+from dashboard.views.leases_then import leases_then
 
 FORMATS = ("", "html", "json")
 
@@ -24,13 +25,16 @@ FORMATS = ("", "html", "json")
 @require_GET
 @viewer_required
 def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """The list, as a page, as the part of it that a filter changes, or as JSON."""
+    """The list, as a page, as the part of it that a filter changes, or as JSON; `?at=` asks for it
+    as it was."""
+    now = timezone.now()
     try:
         answer_as = read_format(request)
         wanted = read_filter(request.GET)
+        if request.GET.get("at"):
+            return leases_then(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:
         return _refuse(request, str(error))
-    now = timezone.now()
     activity = runtime.get().activity(cluster)
     store = request.cluster.store
     found = find(store, wanted, busy=lambda key: activity.total(key, now))

@@ -31,6 +31,7 @@ PATHS = (
     "/audit/",
     "/wall-links/",
     "/c/a/leases/?phase=nonsense",
+    "/c/a/leases/?at=2026-11-20T12:00:00Z",
     "/c/a/leases/no/such/",
 )
 

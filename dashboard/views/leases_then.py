@@ -1,0 +1,66 @@
+"""Which Leases were there at an instant, and who held them? `leases/?at=`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+
+from dashboard.access import ClusterRequest
+from dashboard.as_of_search import FoundThen, find_then
+from dashboard.lease_filter import BadFilter, LeaseFilter
+from dashboard.moment_text import read_moment
+from dashboard.presenters.then import board_then, item_then, query_then, rows_then
+from dashboard.views import answers
+from leases.domain.watching import Unwatched
+from leases.history.watches import unwatched_times
+
+AROUND = timedelta(minutes=1)  # is looked at to tell whether anybody watched at an instant
+
+
+def leases_then(
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    *,
+    now: datetime,
+    answer_as: str,
+) -> HttpResponse:
+    """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
+    at = read_moment(request.GET.get("at", ""), "at")
+    if at is None or at > now:
+        raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
+    found = find_then(request.cluster.store, wanted, at)
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found, at, now)
+    context: dict[str, Any] = {
+        "board": board_then(
+            request.path, wanted, found, at=at, now=now, blind=_blind(cluster, at, now)
+        ),
+        "rows": rows_then(cluster, found.page, at, now),
+    }
+    query = query_then(wanted, at)
+    return answers.page(request, "leases/then.html", "leases/_rows_then.html", context, query=query)
+
+
+def _blind(cluster: str, at: datetime, now: datetime) -> Unwatched | None:
+    """The time in which nobody watched, if the instant lies in one."""
+    around = unwatched_times(cluster, since=at, until=at + AROUND, now=now)
+    return next((span for span in around if span.since <= at < span.until), None)
+
+
+def _json(
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    found: FoundThen,
+    at: datetime,
+    now: datetime,
+) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = query_then(wanted, at, page=found.number + 1, format="json")
+        next_url = request.build_absolute_uri(f"{request.path}?{query}")
+    items = [item_then(cluster, state, at) for state in found.page]
+    return answers.items(items, total=found.total, next_url=next_url, now=now)
