@@ -21,6 +21,11 @@ def with_sample(window: bytes, sample: float) -> bytes:
     return (window + _pack(sample))[-_ROOM:]
 
 
+def samples(window: bytes) -> list[float]:
+    """The numbers of a window, oldest first."""
+    return list(memoryview(window).cast("d"))
+
+
 def median(window: bytes) -> float | None:
     """The middle number (the upper of two); None of none."""
     if not window:

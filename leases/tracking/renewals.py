@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from leases.domain.cadence import samples
 from leases.domain.lease import ObjectName
 from leases.tracking.tracked import Tracked
 
@@ -91,7 +92,7 @@ class _Ring:
         """The renewals that are new, as far back as the Lease remembers them."""
         new = tracked.renewals_seen - self.seen
         self.seen = tracked.renewals_seen
-        intervals = tracked.intervals
+        intervals = samples(tracked.intervals)
         if new < 0 or new > len(intervals):
             new = len(intervals)
         ended = tracked.observed_at.timestamp()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.cadence import EMPTY, WINDOW, median, with_sample
+from leases.domain.cadence import EMPTY, WINDOW, median, samples, with_sample
 
 
 def learned(*samples: float) -> float | None:
@@ -35,3 +35,11 @@ def test_it_keeps_no_more_than_its_window() -> None:
         window = with_sample(window, float(sample))
     assert list(memoryview(window).cast("d")) == [95.0, 96.0, 97.0, 98.0, 99.0]
     assert len(memoryview(window).cast("d")) == WINDOW
+
+
+def test_the_numbers_of_a_window_come_oldest_first():
+    window = EMPTY
+    for sample in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+        window = with_sample(window, sample)
+    assert samples(window) == [2.0, 3.0, 4.0, 5.0, 6.0]
+    assert samples(EMPTY) == []

@@ -6,18 +6,22 @@ from datetime import timedelta
 
 import msgspec
 
+from leases.domain.cadence import EMPTY, with_sample
 from leases.tracking import renewals
 from leases.tracking.renewals import SLOT, SLOTS, RenewalLog
 from leases.tracking.tracked import Tracked
 from tests.dashboard.leases import NOW, tracked
 
-KNOWN = tracked(renewals_seen=0)  # has nothing to tell itself
+KNOWN = tracked(cadence_seconds=None, renewals_seen=0)  # has nothing to tell itself
 
 
 def renewed(after: float, *intervals: float, seen: int) -> Tracked:
     """A Lease last renewed so many seconds after NOW (12:04:23), with its last intervals."""
     at = NOW + timedelta(seconds=after)
-    return tracked(observed_at=at, intervals=intervals, renewals_seen=seen)
+    window = EMPTY
+    for interval in intervals:
+        window = with_sample(window, interval)
+    return tracked(observed_at=at, intervals=window, renewals_seen=seen)
 
 
 def told(log: RenewalLog) -> list[tuple[float, float]]:
@@ -98,7 +102,7 @@ def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
     log.look([one, other])
     log.look([other])
     assert told(log)
-    assert log.of(msgspec.structs.replace(other, intervals=(), renewals_seen=0)) == ()
+    assert log.of(msgspec.structs.replace(other, intervals=EMPTY, renewals_seen=0)) == ()
 
 
 def test_who_was_not_followed_tells_what_it_remembers_and_is_asked_for(monkeypatch):
