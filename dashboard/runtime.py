@@ -92,6 +92,8 @@ class Runtime:
         for cluster in self.clusters.values():
             tracker = await self._prepare(cluster)
             self._tasks.append(asyncio.create_task(self._watch(cluster, tracker)))
+            nodes = self.publisher.channels[cluster.name].nodes
+            self._tasks.append(asyncio.create_task(nodes.follow(cluster)))
         self._writing = asyncio.create_task(self.recorder.run())
         self._tasks.append(asyncio.create_task(self.publisher.run()))
         self._tasks.append(asyncio.create_task(self._forget()))

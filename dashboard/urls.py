@@ -18,6 +18,7 @@ from dashboard.views import (
     lease_edit,
     leases,
     metrics,
+    nodes,
     overview,
     sign_in,
     wall,
@@ -31,6 +32,8 @@ of_cluster = [
     path("leases/<str:namespace>/<str:name>/asked/", lease_asked.lease_asked, name="lease_asked"),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
     path("holders/", holders.holders, name="holders"),
+    path("nodes/", nodes.nodes, name="nodes"),
+    path("nodes/cells/", nodes.cells, name="node_cells"),
     path("history/", history.history, name="history"),
     path("wall/", wall.wall, name="wall"),
 ]

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dashboard import runtime
 from dashboard.access import opens_socket
-from dashboard.live.messages import BadMessage, read_show
+from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.origin import may_open
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
@@ -97,9 +97,8 @@ class PageConsumer(ClusterConsumer):
             await self.close(code=BAD_MESSAGE, reason=str(error)[:120])
             return
         if self.right == "wall":
-            show = msgspec.structs.replace(
-                show, show={p: n for p, n in show.show.items() if p in self.WALL_PARTS}
-            )
+            tiles = {part: names for part, names in show.show.items() if part in self.WALL_PARTS}
+            show = Show(show=tiles, feed=show.feed)
         self.reader.show(show)
 
     async def relay(self, channel: Channel) -> None:
@@ -110,6 +109,12 @@ class PageConsumer(ClusterConsumer):
             frame = self.reader.frame(timezone.now())
             if frame is not None:
                 await self.send(text_data=msgspec.json.encode(frame).decode())
+            picture = self.reader.picture()
+            if picture is not None:
+                groups, phases = picture
+                if groups is not None:
+                    await self.send(text_data=msgspec.json.encode({"groups": groups}).decode())
+                await self.send(bytes_data=phases)
 
 
 class ChangesConsumer(ClusterConsumer):

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dashboard.node_book import Grouping
 from leases.domain.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
@@ -22,13 +23,14 @@ Counts = dict[str, int]
 
 class Show(msgspec.Struct, frozen=True):
     """What a page shows, as it says itself: names per part, the last feed entry it has, groups of
-    shared regions, and the query of its list, if it has one.
+    shared regions, the query of its list, if it has one, and how its picture is grouped.
     """
 
     show: dict[str, list[str]] = {}
     feed: int | None = None
     groups: list[str] = []
     query: str | None = None
+    field: Grouping | None = None
 
 
 class BadMessage(ValueError):

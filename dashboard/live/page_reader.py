@@ -11,8 +11,10 @@ import msgspec
 
 from dashboard import rendering
 from dashboard.live.elsewhere import Elsewhere
+from dashboard.live.field import Field
 from dashboard.live.messages import Counts, Show, connection_item, read_name
 from dashboard.live.shared import GROUPS, SharedRegions
+from dashboard.node_book import Grouping
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
@@ -28,6 +30,7 @@ class ChannelView(Protocol):
     store: Store
     activity: Activity
     shared: SharedRegions
+    fields: dict[Grouping, Field]
     seq: int
     first_seq: int
     events_per_second: float
@@ -92,6 +95,8 @@ class PageReader:
         self._elsewhere = Elsewhere(None)
         self._regions: dict[str, int] = {}
         self.groups: frozenset[str] = frozenset()
+        self.field: Grouping | None = None
+        self._pictured: tuple[int, int] | None = None
         self._counts: Counts = {}
         self._spoke_at: datetime | None = None
         self._urgent = True
@@ -115,6 +120,7 @@ class PageReader:
         self._feed = wanted.feed
         self._elsewhere = Elsewhere(wanted.query)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
+        self.field = wanted.field
         self._counts = {}
         self._urgent = True
         self.wake.set()
@@ -154,6 +160,21 @@ class PageReader:
             self._channel.store.connection, events_per_second=self._channel.events_per_second
         )
         return frame
+
+    def picture(self) -> tuple[list[tuple[str, int]] | None, bytes] | None:
+        """What the page's picture of all heartbeats lacks: the groups where they are others, and
+        the phases. None when it lacks nothing.
+        """
+        field = self._channel.fields.get(self.field) if self.field else None
+        if field is None or field.layout is None:
+            return None
+        layout = field.layout
+        if self._pictured is None or self._pictured[0] != layout.generation:
+            self._pictured = (layout.generation, field.position)
+            return layout.groups, field.whole()
+        news = field.since(self._pictured[1])
+        self._pictured = (layout.generation, field.position)
+        return None if news is None else (None, news)
 
     def _difference(self, now: datetime) -> dict[str, Any]:
         html: dict[str, dict[str, str]] = {}

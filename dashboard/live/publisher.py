@@ -14,9 +14,11 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from dashboard.live.field import Field
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared import SharedRegions
+from dashboard.node_book import Grouping, NodeBook
 from leases.domain.change import Change, ChangeType
 from leases.history.activity import Activity
 from leases.tracking.store import Store
@@ -53,7 +55,9 @@ class Channel:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.activity = Activity()
+        self.nodes = NodeBook()
         self.shared = SharedRegions()
+        self.fields: dict[Grouping, Field] = {}
         self._counted: tuple[int, Counts] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
         self.seq = self.first_seq = int(time.time() * 1000)
@@ -70,6 +74,8 @@ class Channel:
             self._tell(update)
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()
+            for field in self.fields.values():
+                field.notice(update)
             for page in self.pages:
                 page.notice(update)
 
@@ -95,8 +101,17 @@ class Channel:
         """Wake the pages, and draw what they share."""
         wanted = {group for page in self.pages for group in page.groups}
         self.shared.tick(self, wanted, now)
+        self._tick_fields()
         for page in self.pages:
             page.wake.set()
+
+    def _tick_fields(self) -> None:
+        """A picture of all heartbeats is kept while somebody looks at it."""
+        wanted = {page.field for page in self.pages if page.field is not None}
+        for by in set(self.fields) - wanted:
+            del self.fields[by]
+        for by in wanted:
+            self.fields.setdefault(by, Field(self.store, self.nodes, by)).tick()
 
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: where the numbers stand."""
@@ -132,6 +147,8 @@ class Publisher:
         finally:
             for channel in self.channels.values():
                 await channel.shared.stop()
+                for field in channel.fields.values():
+                    await field.stop()
 
     async def _tick(self) -> None:
         ticks = 0

@@ -13,6 +13,8 @@ from datetime import datetime
 import msgspec
 from django.template.loader import render_to_string
 
+from dashboard.node_book import Grouping
+from dashboard.presenters.nodes import group_lines, nodes_view
 from dashboard.presenters.overview import Watched, heartbeat_ages, overview
 
 logger = logging.getLogger(__name__)
@@ -60,7 +62,32 @@ def _ages(watched: Watched, now: datetime) -> list[Region]:
     return [Region("ages", chart, "overview/_ages.html", {"chart": chart})]
 
 
+def _nodes(watched: Watched, now: datetime) -> list[Region]:
+    view = nodes_view(watched, now)
+    context: dict[str, object] = {"view": view}
+    counts = (view.counts, view.joined, view.left)
+    worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.connection.state)
+    join = msgspec.structs.replace(
+        view.join,
+        orphans=tuple(beat.full for beat in view.join.orphans),
+        disagreeing=tuple(beat.full for beat in view.join.disagreeing),
+    )
+    return [
+        Region("node-counts", counts, "nodes/_counts.html", context),
+        Region("worst", worst, "nodes/_worst.html", context),
+        Region("join", join, "nodes/_join.html", context),
+    ]
+
+
+def _groups(watched: Watched, by: Grouping) -> list[Region]:
+    lines = group_lines(watched, by)
+    return [Region("groups", (by, lines), "nodes/_groups.html", {"lines": lines, "by": by})]
+
+
 GROUPS: Mapping[str, Group] = {
+    "nodes": Group(_nodes, moves=True, every=10.0),
+    "zones": Group(lambda watched, _: _groups(watched, "zone"), moves=True, every=30.0),
+    "pools": Group(lambda watched, _: _groups(watched, "pool"), moves=True, every=30.0),
     "overview": Group(_overview, moves=True, every=10.0),
     "ages": Group(_ages, moves=False, every=5.0),
 }

@@ -55,6 +55,7 @@ def attention(
     now: datetime,
     holder_changes: Sequence[Change] = (),
     missed: Sequence[Change] = (),
+    orphans: Sequence[Tracked] = (),
 ) -> list[Attention]:
     """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
@@ -63,6 +64,7 @@ def attention(
             groups[lease.phase, lease.kind].append(lease)
     lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
     lines += _missed(cluster, missed, now)
+    lines += _orphans(cluster, orphans, now)
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
             lines.append(_many(cluster, phase, kind, found, now))
@@ -189,5 +191,26 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
             why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
             moment=f"last at {when(found[-1].at, now)}",
+        )
+    ]
+
+
+def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+    """Heartbeats of Nodes that are not there: all in one line."""
+    if not found:
+        return []
+    first = min(lease.observed_at for lease in found)
+    return [
+        Attention(
+            rank=8.0,
+            phase="deleted",
+            icon="i-unplug",
+            namespace=found[0].lease.metadata.namespace,
+            label=listed([short_name(lease) for lease in found]),
+            url=f"{reverse('nodes', args=[cluster])}#orphans",
+            word="Orphaned.",
+            why=(Part(f"{of_kind(len(found), Kind.HEARTBEAT)} of Nodes that are not there."),),
+            amount=counted(len(found), "Lease"),
+            moment=f"last renewed {when(first, now)}",
         )
     ]

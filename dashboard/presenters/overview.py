@@ -12,8 +12,10 @@ import msgspec
 
 from dashboard.charts.ages import USUAL_DURATION, AgesChart, ages_chart, spans
 from dashboard.charts.hours import HoursChart, hours_chart
+from dashboard.node_book import NodeBook
 from dashboard.presenters.attention import Attention, attention
 from dashboard.presenters.kpis import Counts, Kpi, kpis, last_day, of_kind
+from dashboard.presenters.nodes import orphans_of
 from dashboard.presenters.row import SEVERITY, RowView, row_view
 from dashboard.presenters.tile import TROUBLE
 from leases.domain.connection import Connection
@@ -33,6 +35,7 @@ class Watched(Protocol):
 
     store: Store
     activity: Activity
+    nodes: NodeBook
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,7 @@ def overview(watched: Watched, now: datetime) -> Overview:
         store.select(tuple(Kind), TROUBLE),
         holder_changes=list(activity.holder_changes),
         missed=list(activity.missed),
+        orphans=orphans_of(watched),
         now=now,
     )
     shown = sorted(elections, key=lambda lease: SEVERITY[lease.phase])[:ELECTIONS]

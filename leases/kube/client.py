@@ -105,9 +105,16 @@ class LeaseClient:
         """One Lease as it is now."""
         return read_lease(await self._session.fetch("GET", _path(key)))
 
-    async def read(self, path: str, *, query: Query = (), within: float | None = None) -> bytes:
+    async def read(
+        self,
+        path: str,
+        *,
+        query: Query = (),
+        within: float | None = None,
+        accept: str = "application/json",
+    ) -> bytes:
         """The body of any other thing the cluster tells; `within` is the limit in seconds."""
-        return await self._session.fetch("GET", path, query=query, within=within)
+        return await self._session.fetch("GET", path, query=query, within=within, accept=accept)
 
     async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
         """The whole object with every field the server keeps, managedFields among them."""

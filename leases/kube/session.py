@@ -84,12 +84,14 @@ class Session:
         body: Any = None,
         content_type: str = "application/json",
         within: float | None = None,
+        accept: str = "application/json",
     ) -> bytes:
         """The whole body of a good answer. Raises ApiError."""
         limit = within or self.limits.answer
         with self._translated(limit):
             async with asyncio.timeout(limit):
-                response = await self._open(method, path, query, body, content_type)
+                headers = {"Accept": accept, "Content-Type": content_type}
+                response = await self._open(method, path, query, body, headers)
                 async with response:
                     answer = await response.read()
         self.hear()
@@ -101,7 +103,8 @@ class Session:
         limit = self.limits.answer
         with self._translated(limit):
             async with asyncio.timeout(limit):
-                response = await self._open("GET", path, query, None, "application/json")
+                headers = {"Accept": "application/json"}
+                response = await self._open("GET", path, query, None, headers)
         self.hear()
         try:
             yield response
@@ -119,25 +122,30 @@ class Session:
             await api.close()  # type: ignore[no-untyped-call]
 
     async def _open(
-        self, method: str, path: str, query: Query, body: Any, content_type: str
+        self, method: str, path: str, query: Query, body: Any, headers: dict[str, str]
     ) -> aiohttp.ClientResponse:
         api = self._api
         if api is None or (self._suspect and self._may_renew()):
             api = await self._renew()
         try:
-            return await self._send(api, method, path, query, body, content_type)
+            return await self._send(api, method, path, query, body, headers)
         except Unauthorized:
             # A token may have been replaced on disk, or an exec plugin's may have run out.
             if not self._may_renew():
                 raise
-            return await self._send(await self._renew(), method, path, query, body, content_type)
+            return await self._send(await self._renew(), method, path, query, body, headers)
 
     async def _send(
-        self, api: ApiClient, method: str, path: str, query: Query, body: Any, content_type: str
+        self,
+        api: ApiClient,
+        method: str,
+        path: str,
+        query: Query,
+        body: Any,
+        headers: dict[str, str],
     ) -> aiohttp.ClientResponse:
-        headers = {"Accept": "application/json", "Content-Type": content_type}
         _, url, headers, body, _ = await api.param_serialize(
-            method, path, query_params=list(query), header_params=headers, body=body,
+            method, path, query_params=list(query), header_params=dict(headers), body=body,
             auth_settings=["BearerToken"],
         )  # fmt: skip
         answer = await api.call_api(

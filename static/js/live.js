@@ -1,6 +1,7 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
 import { correct, now } from "leaseboard/clock";
 import { addLines, lastSeen } from "leaseboard/feed";
+import { takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { connect } from "leaseboard/socket";
@@ -31,10 +32,12 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   function show() {
     const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
     const query = document.querySelector("[data-elsewhere]") ? location.search : null;
-    socket.send({ show: shown(), feed: lastSeen(), groups, query });
+    const field = document.querySelector("[data-field]")?.dataset.field ?? null;
+    socket.send({ show: shown(), feed: lastSeen(), groups, query, field });
   }
 
   function apply(frame) {
+    if (frame.groups) return takeGroups(frame.groups);
     correct(frame.now);
     heardAt = frame.now;
     watch = frame.connection;
@@ -56,6 +59,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   const socket = connect(url, {
     onOpen: show,
     onFrame: apply,
+    onBytes: takePhases,
     onState(state) {
       socketState = state;
       if (state !== "live") report();

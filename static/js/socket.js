@@ -6,8 +6,8 @@ const LONGEST = 5000;
 const REFUSED = 4403;
 const UNKNOWN = 4404;
 
-/** `onOpen(send)`, `onFrame(frame)`, `onState("live" | "retry" | "refused" | "unknown")`. */
-export function connect(path, { onOpen, onFrame, onState }) {
+/** `onOpen(send)`, `onFrame(frame)`, `onBytes(buffer)`, `onState("live" | "retry" | "refused" | "unknown")`. */
+export function connect(path, { onOpen, onFrame, onBytes, onState }) {
   const url = new URL(path, location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   let socket = null;
@@ -24,13 +24,15 @@ export function connect(path, { onOpen, onFrame, onState }) {
     clearTimeout(timer);
     heard = performance.now();
     const mine = (socket = new WebSocket(url));
+    mine.binaryType = "arraybuffer";
     mine.onopen = () => onOpen(send);
     mine.onmessage = ({ data }) => {
       if (mine !== socket) return;
       heard = performance.now();
       wait = SHORTEST;
       onState("live");
-      onFrame(JSON.parse(data));
+      if (data instanceof ArrayBuffer) onBytes?.(data);
+      else onFrame(JSON.parse(data));
     };
     mine.onclose = ({ code }) => {
       if (mine === socket) closed(code);

@@ -1,0 +1,120 @@
+"""What is known of one cluster's Nodes: read now and then, beside watched heartbeats."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.lease import ObjectName
+from leases.domain.node import Node
+from leases.kube.client import LeaseClient
+from leases.kube.nodes import list_nodes
+from leases.tracking.store import Store
+from leases.wire.status import ApiError, Forbidden, NotFound
+
+logger = logging.getLogger(__name__)
+
+READ_EVERY = 60.0  # seconds; a list that takes long is read less often
+SHARE = 0.02  # of the time that may be spent on reading
+REFUSED_EVERY = 600.0
+MISSING_EVERY = 10.0
+Grouping = Literal["zone", "pool", "none"]
+
+
+class Asked(Protocol):
+    """The part of a watched cluster that is asked."""
+
+    name: str
+    client: LeaseClient | None
+
+
+class NodeBook:
+    """The Nodes by name as of `read_at`; until they were read `problem` says in a sentence why not.
+
+    Replaced as a whole, so that any thread may read it.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: Mapping[str, Node] = {}
+        self.read_at: datetime | None = None
+        self.problem = "The Nodes have not been read yet."
+        self._missing: tuple[float, list[ObjectName]] = (float("-inf"), [])
+        self.version = 0  # grows when a Node comes, goes or is in another group
+
+    def group(self, name: str, by: Grouping) -> str:
+        """The zone or the pool of a Node; nothing where it is not known."""
+        node = self.nodes.get(name)
+        if node is None or by == "none":
+            return ""
+        return node.zone if by == "zone" else node.pool
+
+    def groups(self, by: Grouping) -> Counter[str]:
+        """How many Nodes are in each."""
+        return Counter(self.group(name, by) for name in self.nodes)
+
+    def missing(self, store: Store) -> list[ObjectName]:
+        """Node heartbeats without a Node, of those that were there when the Nodes were read.
+
+        Looks at all of them only every so often; any thread may ask.
+        """
+        read_at, nodes = self.read_at, self.nodes
+        if read_at is None:
+            return []
+        made_at, names = self._missing
+        if time.monotonic() - made_at > MISSING_EVERY:
+            names = [
+                one.key
+                for one in store.of_namespace(NODE_LEASES)
+                if one.lease.metadata.name not in nodes
+                and one.kind is Kind.HEARTBEAT
+                and (one.lease.metadata.creation_timestamp or read_at) < read_at
+            ]
+            self._missing = (time.monotonic(), names)
+        return names
+
+    async def follow(self, cluster: Asked) -> None:
+        """Read them again and again, until cancelled."""
+        while True:
+            started = time.monotonic()
+            wait = READ_EVERY
+            if cluster.client is None:
+                wait = 1.0
+            elif not await self._read(cluster.name, cluster.client):
+                wait = REFUSED_EVERY
+            took = time.monotonic() - started
+            await asyncio.sleep(max(wait, took / SHARE))
+
+    async def _read(self, cluster: str, client: LeaseClient) -> bool:
+        """Whether to try again soon."""
+        began = datetime.now(UTC)
+        try:
+            found = await list_nodes(client)
+        except Forbidden:
+            self.problem = "Leaseboard may not list Nodes here: no zones, no readiness."
+            return False
+        except NotFound:
+            self.problem = f"{cluster} serves no Nodes, so no zones and no readiness."
+            return False
+        except ApiError as error:
+            logger.info("%s: Nodes could not be read: %s", cluster, error)
+            self.problem = f"The Nodes could not be read: {client.advise(error)}"
+            return True
+        fresh = {node.name: node for node in found}
+        if not await asyncio.to_thread(_same_groups, self.nodes, fresh):
+            self.version += 1
+        self.nodes, self.read_at, self.problem = fresh, began, ""
+        self._missing = (float("-inf"), [])
+        return True
+
+
+def _same_groups(some: Mapping[str, Node], others: Mapping[str, Node]) -> bool:
+    return some.keys() == others.keys() and all(
+        (node.zone, node.pool) == (others[name].zone, others[name].pool)
+        for name, node in some.items()
+    )

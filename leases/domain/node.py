@@ -1,0 +1,35 @@
+"""What a cluster says of its Nodes, set beside their heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+# The newer label first. Sources: kubernetes.io/docs/reference/labels-annotations-taints, and each
+# provider's documentation of its node pools.
+ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+POOL_LABELS = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "node-pool.gke.io/name",
+    "worker.gardener.cloud/pool",
+    "doks.digitalocean.com/node-pool",
+    "node.kubernetes.io/instance-type",  # where no pool is named, the machines of one type
+)
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One Node: `ready` is its condition, None where that was not told."""
+
+    name: str
+    ready: bool | None = None
+    zone: str = ""
+    pool: str = ""
+
+
+def first_label(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
+    """The value of the first label that is there, or nothing."""
+    return next((labels[name] for name in names if labels.get(name)), "")

@@ -1,0 +1,30 @@
+// All heartbeats as the socket brings them: groups, and a byte for each phase. See dashboard/live/field.py.
+export const PHASES = ["held", "late", "expired", "vacant", "untimed", "deleted"];
+export const field = { generation: 0, groups: [], phases: new Uint8Array(0) };
+const HEADER = 12;
+const WHOLE = 0;
+let moved = () => {};
+
+/** Call `then(whole)` after phases moved; `whole` when every slot may be another. */
+export const onField = (then) => (moved = then);
+
+/** `groups`: [[name, number of slots], ...]; what comes after them came later. */
+export const takeGroups = (groups) => (field.groups = groups);
+
+export function takePhases(buffer) {
+  const [what, generation, size] = new Uint32Array(buffer, 0, 3);
+  if (what === WHOLE) {
+    field.phases = new Uint8Array(buffer, HEADER);
+    field.generation = generation;
+    return moved(true);
+  }
+  if (generation !== field.generation) return;
+  const grown = size > field.phases.length;
+  if (grown) {
+    const longer = new Uint8Array(size);
+    longer.set(field.phases);
+    field.phases = longer;
+  }
+  for (const pair of new Uint32Array(buffer, HEADER)) field.phases[pair >>> 3] = pair & 7;
+  moved(grown);
+}
