@@ -1,9 +1,9 @@
 // The picture of all heartbeats: live, to be looked into by pointer and by keyboard, and zoomed.
 import { field, onField } from "leaseboard/field";
-import { layOut, place, slotAt } from "leaseboard/comb-layout";
-import { colours } from "leaseboard/comb-ink";
-import { paint } from "leaseboard/comb-paint";
-import { showTip } from "leaseboard/comb-tip";
+import { layOut, place, slotAt } from "leaseboard/comb_layout";
+import { colours } from "leaseboard/comb_ink";
+import { paint } from "leaseboard/comb_paint";
+import { showTip } from "leaseboard/comb_tip";
 
 const host = document.querySelector("#comb");
 const canvas = host.querySelector("canvas");

@@ -1,6 +1,6 @@
 // Draws the cells that are in view. What is fine stays quiet; what needs eyes is drawn again, larger.
 import { PHASES } from "leaseboard/field";
-import { shift } from "leaseboard/comb-layout";
+import { shift } from "leaseboard/comb_layout";
 
 const QUIET = 0.42;
 const PIXELS = 5; // cells smaller than this are pixels
