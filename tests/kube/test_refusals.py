@@ -12,8 +12,17 @@ from leases.kube.connect import connect
 from leases.kube.source import parse_source
 from leases.wire.events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.kube.following import follow, told
-from tests.kube.scripted import Reply, ScriptedServer, answer, listing, silence, status
+from tests.kube.following import applied, follow, told
+from tests.kube.scripted import (
+    Reply,
+    ScriptedServer,
+    answer,
+    listing,
+    modified,
+    silence,
+    status,
+    stream,
+)
 
 UNAUTHORIZED = answer(401, status(401, "Unauthorized", "Unauthorized"))
 
@@ -135,6 +144,28 @@ async def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_again(
     assert told(seen) == ["Listed 0 start", "Connected"]
     tokens = [request.headers["authorization"] for request in cluster.seen("list")]
     assert tokens == ["Bearer new", "Bearer newest"]
+
+
+async def test_a_token_file_that_was_rotated_is_read_again_in_the_middle_of_a_watch(
+    cluster: ScriptedServer, tmp_path: Path, backoff: Backoff
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    path = tmp_path / "kubeconfig"
+    path.write_text(_kubeconfig(cluster.url, "").replace("token: ", f"tokenFile: '{token}'"))
+    client = await connect(parse_source("context:c"), kubeconfig=path, limits=FAST)
+    one, other = modified("a", version=101), modified("b", version=102)
+    cluster.script("watch", stream(one), UNAUTHORIZED, stream(other, end="hang"))
+
+    def until(seen: list[ReflectorEvent]) -> bool:
+        token.write_text("new\n")
+        return applied("b")(seen)
+
+    seen = await follow(client, backoff, until=until)
+    await client.close()
+    assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101", "Applied b@102"]
+    tokens = [request.headers["authorization"] for request in cluster.seen("watch")]
+    assert tokens == ["Bearer old", "Bearer old", "Bearer new"]
 
 
 async def test_a_cluster_that_was_made_anew_elsewhere_is_found_through_its_context(
