@@ -9,10 +9,11 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, P
 VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
 WALL_LINKS = "leases.change_walllink"
+OVERRULE = "leases.change_kindoverride"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
-    "add_user", "change_user",
+    "add_user", "change_user", "change_kindoverride",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

@@ -24,6 +24,7 @@ from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.overrides import Overrides
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
@@ -75,6 +76,7 @@ class Runtime:
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.drawings = Drawings()
         self.recorder = Recorder()
+        self.overrides = Overrides(self.recorder.in_thread)
         self.api: LeaseApiServer | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -97,6 +99,7 @@ class Runtime:
         self._writing = asyncio.create_task(self.recorder.run())
         self._tasks.append(asyncio.create_task(self.publisher.run()))
         self._tasks.append(asyncio.create_task(self._forget()))
+        self._tasks.append(asyncio.create_task(self.overrides.run()))
         self._tasks.append(asyncio.create_task(self._look()))
         if self.options.demo and self.api is not None:
             token = _token_in(self.api.kubeconfig)
@@ -168,6 +171,7 @@ class Runtime:
                 now=lambda: _watched_until(store),
             )
         )
+        await self.overrides.follow(cluster.name, tracker)
         return tracker
 
     def _record(self, update: Update) -> None:

@@ -147,6 +147,25 @@ class Edit(models.Model):
         return f"{self.username} {self.action} {self.namespace}/{self.name}: {self.outcome}"
 
 
+class KindOverride(models.Model):
+    """What an admin says a Lease is for, whatever the rules say. Outlives the Lease."""
+
+    cluster = models.CharField(max_length=32)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    kind = models.CharField(max_length=16)
+    username = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="overruled_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.name} is {self.kind}"
+
+
 class WallLink(models.Model):
     """A named link that reads the wall without signing in, and nothing else."""
 

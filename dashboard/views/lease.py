@@ -11,12 +11,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, viewer_required
+from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
 from dashboard.presenters.change import change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
 from dashboard.presenters.lease import lease_view
 from dashboard.presenters.renewals import renewals_view
 from dashboard.recent import changes_of
+from dashboard.roles import OVERRULE
 from leases.domain.lease import ObjectName
 from leases.history.streams import HistoryFilter
 
@@ -46,6 +48,9 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
     if tracked is None:
         context["last"] = lines[0]
     else:
+        if request.user.has_perm(OVERRULE):
+            said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
+            context["kind_form"] = LeaseKindForm(initial=said)
         context["lease"] = lease_view(cluster, tracked, now)
         context["detail"] = lease_detail(tracked, now)
         context["renewals"] = renewals_view(tracked, request.cluster.renewals.of(tracked), now)

@@ -1,7 +1,6 @@
 """What a Lease is for, and the reason why we think so.
 
-The first rule that fits wins; the rules are those of README's "Kinds", an admin's override stands
-above them.
+The first rule that fits wins; an admin's override stands above them.
 """
 
 from __future__ import annotations

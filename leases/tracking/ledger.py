@@ -6,9 +6,11 @@ Step.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from leases.domain.change import vanished
+from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.sighting import Sighting, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
@@ -20,6 +22,7 @@ from leases.tracking.observe import (
     turn_of,
     turned,
 )
+from leases.tracking.overrides import Overrides, judged_anew
 from leases.tracking.rows import Row, Rows, version_after
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked
@@ -39,6 +42,7 @@ class Ledger:
         self.rows = Rows()
         self.deadlines: Deadlines[Row] = Deadlines()
         self.window = Window()
+        self.overrides = Overrides()
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
 
     def row(self, tracked: Tracked, told_at: datetime, *, listing: int = 0) -> Row:
@@ -94,7 +98,10 @@ class Ledger:
         listing: int = 0,
     ) -> Row:
         """A Lease not known before, still to be entered."""
-        tracked, change = first_sight(self.cluster, lease, seen, gap_since=gap_since)
+        verdict = self.overrides.get(lease.key)
+        tracked, change = first_sight(
+            self.cluster, lease, seen, gap_since=gap_since, verdict=verdict
+        )
         step.changes.append(change)
         row = self.row(tracked, change.at, listing=listing)
         self._deaths.pop(row.key, None)
@@ -120,6 +127,15 @@ class Ledger:
             step.renewed[row.key] = None
         else:
             step.redraw[row.key] = None
+
+    def overrule(self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step) -> None:
+        """Let these verdicts of admins stand, and the rules where there is none."""
+        for key in self.overrides.change_to(wanted):
+            row = self.rows.get(key)
+            if row is not None:
+                self.rows.put(row, judged_anew(row.tracked, wanted.get(key), now))
+                self._arm(row)
+                step.redraw[key] = None
 
     def vanish(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
         """A Lease that is gone; `last` is how it was last."""

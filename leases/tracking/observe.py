@@ -11,7 +11,7 @@ import msgspec
 
 from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
-from leases.domain.kind import Kind, classify
+from leases.domain.kind import Kind, Verdict, classify
 from leases.domain.lease import Lease
 from leases.domain.phase import (
     ENOUGH_RENEWALS,
@@ -30,21 +30,24 @@ STEADY_SHARE = 0.75
 
 
 def first_sight(
-    cluster: str, lease: Lease, seen: Sighting, *, gap_since: datetime | None = None
+    cluster: str,
+    lease: Lease,
+    seen: Sighting,
+    *,
+    gap_since: datetime | None = None,
+    verdict: Verdict | None = None,
 ) -> tuple[Tracked, Change]:
-    """A Lease not known before. `gap_since`: when its namesake before it was last validly held."""
-    spec = lease.spec
-    named = bool(lease.holder or spec.acquire_time or spec.lease_transitions)
-    kind, reason = classify(lease, None)
+    """A Lease not known before. `gap_since`: when its namesake before it was last validly held;
+    `verdict`: an admin's, who knows better than the rules."""
+    named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
+    kind, reason = verdict or classify(lease, None)
     holder = counted_holder(lease, kind, named=named)
     observed_at = renewed_at(None, lease, seen)
     at = appeared_at(lease, holder, seen)
-    runs_out = runs_out_at(lease, observed_at)
-    if holder is not None and runs_out is not None and runs_out <= seen.now:
+    runs_out = None if holder is None else runs_out_at(lease, observed_at)
+    if runs_out is not None and runs_out <= seen.now:
         at = min(at, observed_at)  # it came before it ran out
-    created = lease.metadata.creation_timestamp
-    if not seen.live and created is not None and (seen.since is None or seen.since < created):
-        seen = _replace(seen, since=created)
+    seen = _not_before_birth(lease, seen)
     change = appeared(
         cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
     )
@@ -61,10 +64,19 @@ def first_sight(
         estimated=not seen.live,
         held_since=None if holder is None else at,
         gap_since=(gap_since or at) if holder is None and seen.live else None,
-        settled=not seen.live and not spec.strategy,
+        settled=not seen.live and not lease.spec.strategy,
         named=named,
+        overruled=verdict is not None,
     )  # fmt: skip
     return tracked, change
+
+
+def _not_before_birth(lease: Lease, seen: Sighting) -> Sighting:
+    """What was not seen happened after the Lease was created."""
+    created = lease.metadata.creation_timestamp
+    if seen.live or created is None or (seen.since is not None and seen.since >= created):
+        return seen
+    return _replace(seen, since=created)
 
 
 def next_sight(
@@ -187,7 +199,7 @@ def steady_interval(known: Tracked) -> float:
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
     """The kind, judged again where what tells it has moved and at the first renewal seen."""
-    if lease.holder is None and known.named:
+    if known.overruled or (lease.holder is None and known.named):
         return known.kind, known.kind_reason
     if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
         return known.kind, known.kind_reason

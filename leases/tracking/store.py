@@ -8,11 +8,11 @@ number of the last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.kind import Kind
+from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.ledger import Ledger
@@ -76,7 +76,10 @@ class Store:
     def restore(self, remembered: Iterable[Tracked], watched_until: datetime) -> None:
         """Begin with what an earlier run knew; what happened since is inferred."""
         ledger = self._ledger
-        ledger.enter([ledger.row(tracked, tracked.observed_at) for tracked in remembered])
+        rows = [ledger.row(tracked, tracked.observed_at) for tracked in remembered]
+        ledger.enter(rows)
+        for row in rows:
+            ledger.overrides.remember(row.tracked)
         self._window.heard = watched_until
         self._window.lost(watched_until)
 
@@ -135,6 +138,12 @@ class Store:
         ledger.turn_due(at, by=at - LISTING, step=step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, listed=True)
+
+    def overrule(self, wanted: Mapping[ObjectName, Verdict], now: datetime) -> Update | None:
+        """From now on these Leases are what admins say, and all others what the rules say."""
+        step = Step()
+        self._ledger.overrule(wanted, now, step)
+        return self._update(step, now)
 
     def turn(self, now: datetime) -> Update | None:
         """Turn the phases whose time has come; tells `expired`."""

@@ -31,6 +31,7 @@ class Tracked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     settled: bool = False  # the present holder has renewed since it came
     rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
     named: bool = False  # it has named a holder at some time, so that no name means nobody
+    overruled: bool = False  # an admin says what it is for: the rules are not asked
     intervals: bytes = EMPTY  # the last between renewals, see cadence_seconds
     lags: bytes = EMPTY  # the last of receipt minus renewTime, see skew_seconds
 

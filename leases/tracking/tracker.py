@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 
 import msgspec
 
 from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
 from leases.tracking.progress import Progress
 from leases.tracking.store import Store
@@ -100,6 +101,12 @@ class Tracker:
             case Disconnected():
                 self.tally.breaks += 1
                 self._disconnected(event, now)
+        self._wait_for_deadline(now)
+
+    def overrule(self, wanted: Mapping[ObjectName, Verdict]) -> None:
+        """Let these verdicts of admins stand, and the rules where there is none."""
+        now = self._clock()
+        self._deliver(self._store.overrule(wanted, now))
         self._wait_for_deadline(now)
 
     def tick(self) -> None:
