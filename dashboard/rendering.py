@@ -6,7 +6,8 @@ The same for everyone who looks; what a role may do shows through `<body data-ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
 
 from django.template.loader import render_to_string
 
@@ -38,9 +39,11 @@ def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activ
     return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
 
 
-def render_change(change: Change, now: datetime) -> str:
-    """An entry of a feed."""
-    return _plain("history/_change.html", {"line": change_line(change, now)})
+@lru_cache(maxsize=512)
+def render_change(change: Change, template: str, today: date) -> str:
+    """A change as one of CHANGES; drawn once for all pages."""
+    noon = datetime.combine(today, time(12), UTC)  # it says no ages: only today's date counts
+    return _plain(template, {"line": change_line(change, noon)})
 
 
 def freshness(tracked: Tracked) -> list[float | None]:
@@ -56,3 +59,4 @@ def _plain(template: str, context: dict[str, object]) -> str:
 
 
 PARTS: dict[str, Draw] = {"row": render_row, "tile": render_tile, "lease": render_lease}
+CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 import msgspec
@@ -24,6 +25,8 @@ LONGEST = timedelta(days=366)
 WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200
+_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?")
+_DAY = timedelta(days=1)
 
 
 class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +59,8 @@ class Window(msgspec.Struct, frozen=True):
     follows: bool  # `at` is the end of a live stretch
 
 
-def read_timeline_filter(query: QueryDict) -> TimelineFilter:
-    """Raises BadFilter."""
+def read_timeline_filter(query: QueryDict, now: datetime) -> TimelineFilter:
+    """A time of day alone means the last one before `to`, or before now. Raises BadFilter."""
     since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
     if (since is None) != (until is None):
         raise BadFilter("from and to belong together: give both, or a range.")
@@ -67,7 +70,7 @@ def read_timeline_filter(query: QueryDict) -> TimelineFilter:
         range=_one_of(query, "range", tuple(RANGES), USUAL_RANGE),
         since=since,
         until=until,
-        at=read_moment(query.get("at", ""), "at"),
+        at=_read_at(query.get("at", "").strip(), until or now),
         kinds=words(query, "kind", Kind),
         text=query.get("q", "").strip(),
         sort=_one_of(query, "sort", SORTS, WORST_FIRST),
@@ -93,6 +96,13 @@ def window(wanted: TimelineFilter, now: datetime) -> Window:
         until = min(now, at + length / 2)
         since, live = until - length, False
     return Window(since, until, until if at is None else at, live, live and at is None)
+
+
+def _read_at(text: str, latest: datetime) -> datetime | None:
+    if not _TIME_OF_DAY.fullmatch(text):
+        return read_moment(text, "at")
+    at = read_moment(f"{latest:%Y-%m-%d}T{text.zfill(5)}", "at")
+    return at - _DAY if at and at > latest else at
 
 
 def _one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str) -> str:

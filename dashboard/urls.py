@@ -22,6 +22,7 @@ from dashboard.views import (
     nodes,
     overview,
     sign_in,
+    timeline,
     wall,
     wall_links,
 )
@@ -33,6 +34,7 @@ of_cluster = [
     path("leases/<str:namespace>/<str:name>/asked/", lease_asked.lease_asked, name="lease_asked"),
     path("leases/<str:namespace>/<str:name>/kind/", lease_kind.lease_kind, name="lease_kind"),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
+    path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/cells/", nodes.cells, name="node_cells"),

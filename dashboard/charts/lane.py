@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.pieces import Piece, pieces
+from dashboard.charts.pieces import Busy, Piece, pieces
 from dashboard.charts.scale import WHOLE, Scale, percent
 from leases.domain.terms import Gap, Life, Term
 
@@ -45,7 +45,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return (self.until - self.since).total_seconds()
 
 
-class Unwatched(msgspec.Struct, frozen=True):
+class Fog(msgspec.Struct, frozen=True):
     """Time in which nobody was watching: what happened then is not known."""
 
     x: float
@@ -63,9 +63,11 @@ class Mark(msgspec.Struct, frozen=True):
     number: int = 1
 
 
-def shapes(life: Life, scale: Scale, *, most: int = MOST_SHAPES) -> tuple[Shape, ...]:
+def shapes(
+    life: Life, scale: Scale, *, busy: Iterable[Busy] = (), most: int = MOST_SHAPES
+) -> tuple[Shape, ...]:
     """What to draw of a life, oldest first; never more than `most`, however much happened."""
-    found = pieces(life, scale.since, scale.until)
+    found = pieces(life, scale.since, scale.until, busy)
     narrow = NARROW
     drawn = _merged(found, scale, narrow)
     while len(drawn) > most:
@@ -74,9 +76,9 @@ def shapes(life: Life, scale: Scale, *, most: int = MOST_SHAPES) -> tuple[Shape,
     return tuple(drawn)
 
 
-def unwatched(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Unwatched, ...]:
+def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, ...]:
     """The spans inside the scale; those too close to be told apart are drawn as one."""
-    found: list[Unwatched] = []
+    found: list[Fog] = []
     for since, until in sorted(spans):
         if until <= scale.since or since >= scale.until:
             continue
@@ -84,9 +86,9 @@ def unwatched(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple
         last = found[-1] if found else None
         if last is not None and x - (last.x + last.width) < NARROW:
             end = max(end, last.x + last.width)
-            found[-1] = Unwatched(last.x, percent(end - last.x), last.since, max(until, last.until))
+            found[-1] = Fog(last.x, percent(end - last.x), last.since, max(until, last.until))
         else:
-            found.append(Unwatched(percent(x), percent(end - x), since, until))
+            found.append(Fog(percent(x), percent(end - x), since, until))
     return tuple(found)
 
 
@@ -111,7 +113,7 @@ def _merged(found: Sequence[Piece], scale: Scale, narrow: float) -> list[Shape]:
         if run and scale.x(piece.since) - scale.x(run[-1].until) >= narrow:
             drawn += _drawn(run, scale)
             run = []
-        if scale.x(piece.until) - scale.x(piece.since) < narrow:
+        if piece.changes or scale.x(piece.until) - scale.x(piece.since) < narrow:
             run.append(piece)
         else:
             drawn += [*_drawn(run, scale), _shape(piece, scale)]
@@ -121,7 +123,7 @@ def _merged(found: Sequence[Piece], scale: Scale, narrow: float) -> list[Shape]:
 
 def _drawn(run: Sequence[Piece], scale: Scale) -> list[Shape]:
     """Narrow pieces side by side: one or two are marks of their own, more are a band."""
-    if len(run) > 2:
+    if len(run) > 2 or any(piece.changes for piece in run):
         return [_band(run, scale)]
     return [_shape(piece, scale) for piece in run]
 
@@ -160,4 +162,6 @@ def _band(run: Sequence[Piece], scale: Scale) -> Shape:
 
 def _changes(run: Sequence[Piece], since: datetime) -> int:
     """Each piece begins with a change, but not one that was there before the stretch."""
-    return len(run) - (run[0].since == since)
+    counted = sum(piece.changes for piece in run)
+    told = [piece for piece in run if not piece.changes]
+    return counted + len(told) - any(piece.since == since for piece in told[:1])

@@ -1,10 +1,10 @@
 """A Lease's life inside a stretch of time, cut into pieces that touch and never overlap: a term is
-cut where a gap lies in it.
+cut where a gap lies in it, and where so much happened that it was only counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -12,8 +12,17 @@ import msgspec
 from leases.domain.terms import Gap, Life, Term
 
 
+class Busy(msgspec.Struct, frozen=True):
+    """Time in which so many changes happened that they were only counted."""
+
+    since: datetime
+    until: datetime
+    changes: int
+
+
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a term, or a gap. Its times lie inside the stretch.
+    """A part of a term, a gap, or `changes` that were only counted. Its times lie inside the
+    stretch.
 
     `begins` tells whether it begins with what it is a part of: else that began before the stretch,
     or goes on after a gap inside it. `open`: it has not ended, as far as is remembered.
@@ -25,19 +34,28 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     gap: Gap | None
     begins: bool
     open: bool
+    changes: int = 0
 
     @property
     def seconds(self) -> float:
         return (self.until - self.since).total_seconds()
 
 
-def pieces(life: Life, since: datetime, until: datetime) -> tuple[Piece, ...]:
+def pieces(
+    life: Life, since: datetime, until: datetime, busy: Iterable[Busy] = ()
+) -> tuple[Piece, ...]:
     """Every piece between two moments, oldest first; what is open goes on to `until`."""
-    found = [*_of_gaps(life.gaps)]
+    spans = [*_of_gaps(life.gaps)]
     for term in life.terms:
-        found += _of_term(term)
-    inside = (_clipped(piece, since, until) for piece in found)
-    return tuple(sorted((p for p in inside if p is not None), key=lambda p: (p.since, p.until)))
+        spans += _of_term(term)
+    clipped = (_clipped(span, since, until) for span in spans)
+    found = [piece for piece in clipped if piece is not None]
+    for one in busy:
+        counted = _counted(one, since, until)
+        if counted is not None:
+            found = [part for piece in found for part in _around(piece, counted)]
+            found.append(counted)
+    return tuple(sorted(found, key=lambda piece: (piece.since, piece.until)))
 
 
 class _Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +98,29 @@ def _clipped(span: _Span, since: datetime, until: datetime) -> Piece | None:
         begins=span.begins and span.since >= since,
         open=span.until is None,
     )
+
+
+def _counted(busy: Busy, since: datetime, until: datetime) -> Piece | None:
+    start, end = max(busy.since, since), min(busy.until, until)
+    if start >= end:
+        return None
+    return Piece(
+        since=start,
+        until=end,
+        term=None,
+        gap=None,
+        begins=busy.since >= since,
+        open=False,
+        changes=busy.changes,
+    )
+
+
+def _around(piece: Piece, counted: Piece) -> Iterator[Piece]:
+    """What is left of a piece beside time that was only counted."""
+    if piece.until <= counted.since or counted.until <= piece.since:
+        yield piece
+        return
+    if piece.since < counted.since:
+        yield msgspec.structs.replace(piece, until=counted.since, open=False)
+    if counted.until < piece.until:
+        yield msgspec.structs.replace(piece, since=counted.until, begins=False)

@@ -4,7 +4,7 @@ socket" describe them."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,12 +22,14 @@ Counts = dict[str, int]
 
 
 class Show(msgspec.Struct, frozen=True):
-    """What a page shows, as it says itself: names per part, the last feed entry it has, groups of
-    shared regions, the query of its list, if it has one, and how its picture is grouped.
+    """What a page shows, as it says itself: names per part, the last change it has and how it wants
+    later ones (as lines, as rows, or only their number), groups of shared regions, the query of its
+    list, if it has one, and how its picture is grouped.
     """
 
     show: dict[str, list[str]] = {}
     feed: int | None = None
+    feed_as: Literal["line", "row", "number"] = "line"
     groups: list[str] = []
     query: str | None = None
     field: Grouping | None = None

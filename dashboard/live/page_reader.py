@@ -91,6 +91,7 @@ class PageReader:
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
         self._unsent: set[tuple[str, ObjectName]] = set()
         self._feed: int | None = None
+        self._feed_as = "line"
         self._refetch = False
         self._elsewhere = Elsewhere(None)
         self._regions: dict[str, int] = {}
@@ -117,7 +118,7 @@ class PageReader:
         ):
             self._refetch = True  # the page is from before a restart of ours
             wanted = msgspec.structs.replace(wanted, feed=self._channel.seq)
-        self._feed = wanted.feed
+        self._feed, self._feed_as = wanted.feed, wanted.feed_as
         self._elsewhere = Elsewhere(wanted.query)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
         self.field = wanted.field
@@ -203,7 +204,7 @@ class PageReader:
 
     def _asides(self, now: datetime) -> dict[str, Any]:
         """Counts, feed and hints, each where it is new."""
-        aside: dict[str, Any] = {"feed": self._new_lines(now), "regions": self._new_regions()}
+        aside = self._changes(now) | {"regions": self._new_regions()}
         news = self._elsewhere.news()
         if news is not None:
             aside["elsewhere"] = news
@@ -225,11 +226,15 @@ class PageReader:
                     fresh[key] = drawn.html
         return fresh
 
-    def _new_lines(self, now: datetime) -> list[str]:
+    def _changes(self, now: datetime) -> dict[str, Any]:
+        """The changes that the page lacks, in the form that it asked for."""
         if self._feed is None:
-            return []
+            return {}
         fresh: list[Change] = [change for seq, change in self._channel.recent if seq > self._feed]
         if len(fresh) == self._channel.recent.maxlen:
             self._refetch = True  # there may have been more than we keep
         self._feed = self._channel.seq
-        return [rendering.render_change(change, now) for change in fresh]
+        if self._feed_as == "number":
+            return {"changes": len(fresh)}
+        form = rendering.CHANGES[self._feed_as]
+        return {"feed": [rendering.render_change(change, form, now.date()) for change in fresh]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -33,6 +33,16 @@ def rough(seconds: float) -> str:
 def seconds(number: float) -> str:
     """A setting or an interval: `15 s`, `2.0 s`, `1 h 0 m`."""
     return f"{number:.0f} s" if number < 2 * MINUTE and number == int(number) else age(number)
+
+
+def span_of(length: timedelta) -> str:
+    """A length of time that was chosen, in one unit where it is whole: `15 min`, `24 h`, `7 d`."""
+    seconds = length.total_seconds()
+    if seconds % DAY == 0 and seconds > DAY:
+        return f"{seconds / DAY:.0f} d"
+    if seconds % HOUR == 0:
+        return f"{seconds / HOUR:.0f} h"
+    return f"{seconds / MINUTE:.0f} min" if seconds % MINUTE == 0 else age(seconds)
 
 
 def thousands(number: int) -> str:

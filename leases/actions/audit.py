@@ -20,6 +20,7 @@ from leases.models import Edit
 from leases.wire.status import ApiError
 
 DONE, REFUSED, FAILED = "done", "refused", "failed"
+_MOST = 1000
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,17 @@ def as_facts(lease: Lease) -> dict[str, Any]:
     """The spec as JSON, for the row."""
     facts: dict[str, Any] = msgspec.to_builtins(lease.spec)
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def done_between(
+    cluster: str, since: datetime, until: datetime
+) -> dict[ObjectName, list[datetime]]:
+    """When each Lease was written to through a form, the newest writes of the stretch."""
+    rows = Edit.objects.filter(cluster=cluster, at__gte=since, at__lt=until, outcome=DONE)
+    found: dict[ObjectName, list[datetime]] = {}
+    for namespace, name, at in rows.order_by("-at").values_list("namespace", "name", "at")[:_MOST]:
+        found.setdefault(ObjectName(namespace, name), []).append(at)
+    return found
 
 
 @asynccontextmanager

@@ -4,10 +4,16 @@ import { scan } from "leaseboard/clock";
 let paused = false;
 let held = [];
 
-/** The number of the last change that the page has, or null without a feed. */
-export function lastSeen() {
+/** The number of the last change that the page has, or null without a feed; and how it wants later ones. */
+export function feedShown() {
   const list = document.querySelector("[data-feed]");
-  return list ? Number(list.dataset.feed) : null;
+  return { feed: list ? Number(list.dataset.feed) : null, feed_as: list?.dataset.feedAs ?? "line" };
+}
+
+/** The page has come so far without having lines to draw. */
+export function seen(seq) {
+  const list = document.querySelector("[data-feed]");
+  if (list) list.dataset.feed = seq;
 }
 
 /** `lines`: oldest first; `seq`: the number the page has reached with them. Whether it is about

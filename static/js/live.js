@@ -1,6 +1,7 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
+import { tellChanges } from "leaseboard/changes";
 import { correct, now } from "leaseboard/clock";
-import { addLines, lastSeen } from "leaseboard/feed";
+import { addLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
@@ -33,7 +34,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
     const query = document.querySelector("[data-elsewhere]") ? location.search : null;
     const field = document.querySelector("[data-field]")?.dataset.field ?? null;
-    socket.send({ show: shown(), feed: lastSeen(), groups, query, field });
+    socket.send({ show: shown(), ...feedShown(), groups, query, field });
   }
 
   function apply(frame) {
@@ -45,6 +46,8 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
+    if (frame.changes) seen(frame.seq);
+    if (frame.feed || frame.changes || frame.refetch) tellChanges(frame.refetch ? null : frame.changes ?? frame.feed.length);
     if (frame.counts) count(frame.counts);
     if (frame.regions) placeShared(frame.regions);
     if ("elsewhere" in frame) offer(frame.elsewhere);

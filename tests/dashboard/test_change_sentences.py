@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.presenters.change import WORDS, change_line, sentence
-from dashboard.rendering import render_change
+from dashboard.rendering import CHANGES, render_change
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 
@@ -114,10 +114,10 @@ def test_an_expiry_goes_from_the_last_holder_to_nobody():
     assert (line.previous.identity, line.next) == ("cp-1", None)
 
 
-def test_names_from_the_cluster_are_text_and_never_markup():
-    html = render_change(
-        a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>"), NOW
-    )
+@pytest.mark.parametrize("form", CHANGES.values())
+def test_names_from_the_cluster_are_text_and_never_markup(form):
+    change = a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>")
+    html = render_change(change, form, NOW.date())
     assert "<img" not in html
     assert "&lt;img src=x onerror" in html
     assert "<b>x" not in html

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.charts.label import fit
-from dashboard.charts.lane import MOST_SHAPES, NARROW, marks, shapes, unwatched
+from dashboard.charts.lane import MOST_SHAPES, NARROW, fog, marks, shapes
 from dashboard.charts.pieces import pieces
 from dashboard.charts.scale import Scale
 from dashboard.charts.strip import bars
@@ -163,7 +163,7 @@ def test_unwatched_time_is_cut_to_the_stretch_and_joined_where_it_touches():
         (after(1800), after(2160)),
         (after(9000), after(9999)),
     ]
-    found = unwatched(spans, HOUR)
+    found = fog(spans, HOUR)
     assert [(one.x, one.width) for one in found] == [(0, 20), (50, 10)]
     assert (found[0].since, found[0].until) == (after(-99), after(720))
 

@@ -188,3 +188,26 @@ def test_a_page_may_not_ask_for_more_than_a_page():
     names = [f"ns/{n}" for n in range(501)]
     with pytest.raises(BadMessage, match="500"):
         read_show(msgspec.json.encode({"show": {"row": names}}).decode())
+
+
+def tell(channel, seq, change):
+    channel.seq = seq
+    channel.recent.append((seq, change))
+
+
+def test_a_table_gets_its_changes_as_rows_and_a_picture_only_their_number(channel, page):
+    before = channel.seq
+    page.show(Show(feed=before, feed_as="row"))
+    page.frame(NOW)
+    tell(channel, before + 1, CHANGE)
+    (row,) = page.frame(NOW)["feed"]
+    assert row.lstrip().startswith("<tr ")
+    page.show(Show(feed=before, feed_as="number"))
+    frame = page.frame(NOW)
+    assert frame["changes"] == 1
+    assert "feed" not in frame
+
+
+def test_a_page_that_wants_changes_in_an_unknown_form_is_refused():
+    with pytest.raises(BadMessage, match="feed_as"):
+        read_show('{"feed": 1, "feed_as": "poem"}')

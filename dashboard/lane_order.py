@@ -1,0 +1,114 @@
+"""Which lanes the timeline shows and in which order, without sorting every Lease of a kind."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
+
+import msgspec
+
+from dashboard.presenters.row import SEVERITY
+from dashboard.presenters.tile import TROUBLE, troubled
+from dashboard.timeline_filter import BY_NAME, TimelineFilter, Window
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.lanes import Tally
+from leases.tracking.store import Store
+
+USUAL_KINDS = (Kind.ELECTION,)
+TROUBLED, CHANGED, QUIET = "trouble", "changed", "quiet"
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """One lane's place; `group` is what it stands with: a namespace, or how it fared."""
+
+    key: ObjectName
+    group: str
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """One page of lanes (the last one, if there are fewer), of `total`; `changed` had one."""
+
+    page: list[Place]
+    number: int
+    total: int
+    changed: int
+
+
+def kinds_of(wanted: TimelineFilter) -> tuple[Kind, ...]:
+    return wanted.kinds or USUAL_KINDS
+
+
+def choose(
+    store: Store,
+    wanted: TimelineFilter,
+    shown: Window,
+    *,
+    active: Mapping[ObjectName, Tally],
+    gone: Collection[ObjectName] = (),
+) -> Chosen:
+    """The lanes of one page. `active` came to a holder in the stretch; `gone` are Leases that were
+    deleted since it began.
+    """
+    kinds, text = kinds_of(wanted), wanted.text.casefold()
+
+    def wants(key: ObjectName) -> bool:
+        tracked = store.get(key)
+        of_kind = tracked is None or tracked.kind in kinds
+        return of_kind and (not text or text in str(key).casefold())
+
+    busy = {key: tally for key, tally in active.items() if wants(key)}
+    lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
+    every = _by_name(store, kinds, lost, wants if text else None)
+    if wanted.sort == BY_NAME:
+        places: Iterator[Place] = (Place(key, key.namespace) for key in every)
+    else:
+        places = _worst_first(store, kinds, every, busy, wants, live=shown.live)
+    if text:
+        found = list(places)
+        total, places = len(found), iter(found)
+    else:
+        counts = store.counts()
+        total = sum(sum(counts.get(kind, {}).values()) for kind in kinds) + len(lost)
+    number = max(1, min(wanted.page, -(-total // wanted.limit)))
+    start = (number - 1) * wanted.limit
+    return Chosen(list(islice(places, start, start + wanted.limit)), number, total, len(busy))
+
+
+def _by_name(
+    store: Store,
+    kinds: Collection[Kind],
+    lost: Collection[ObjectName],
+    wants: Callable[[ObjectName], bool] | None,
+) -> Iterator[ObjectName]:
+    there = (tracked.key for tracked in store.select(kinds, tuple(Phase)))
+    return heapq.merge(filter(wants, there) if wants else there, sorted(lost))
+
+
+def _worst_first(
+    store: Store,
+    kinds: Collection[Kind],
+    every: Iterable[ObjectName],
+    busy: Mapping[ObjectName, Tally],
+    wants: Callable[[ObjectName], bool],
+    *,
+    live: bool,
+) -> Iterator[Place]:
+    """Without a holder now, if now is shown; then those that were without one longest; then by
+    number of changes; then by name.
+    """
+    bad = [t for t in store.select(kinds, TROUBLE) if troubled(t) and wants(t.key)] if live else []
+    bad.sort(key=lambda tracked: (SEVERITY[tracked.phase], tracked.phase_since, tracked.key))
+    first = [tracked.key for tracked in bad]
+    seen = set(first)
+    ranked = sorted(
+        (-tally.leaderless, -tally.handovers, key) for key, tally in busy.items() if key not in seen
+    )
+    seen.update(busy)
+    return chain(
+        (Place(key, TROUBLED) for key in first),
+        (Place(key, CHANGED) for _, _, key in ranked),
+        (Place(key, QUIET) for key in every if key not in seen),
+    )

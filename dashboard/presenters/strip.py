@@ -1,0 +1,73 @@
+"""How much changed when, as a strip of bars that lead to their stretch of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from dashboard.charts.scale import Scale
+from dashboard.charts.strip import Bar, bars
+from dashboard.charts.ticks import Tick, ticks
+from dashboard.presenters.words import counted, span_of, when
+
+
+class StripBar(msgspec.Struct, frozen=True):
+    """A bar, what it says when asked, and where it leads."""
+
+    bar: Bar
+    title: str
+    url: str
+
+
+class StripView(msgspec.Struct, frozen=True, kw_only=True):
+    """`since` and `until` are epoch seconds; `says` is the finding."""
+
+    bars: tuple[StripBar, ...]
+    ticks: tuple[Tick, ...]
+    since: float
+    until: float
+    length: str
+    step: str
+    total: int
+    says: str
+
+
+def strip_view(
+    counts: Sequence[int],
+    since: datetime,
+    step: timedelta,
+    *,
+    now: datetime,
+    url: Callable[[datetime, datetime], str],
+) -> StripView:
+    """A bar for every count; `url` gives the link of a stretch."""
+    until = since + step * len(counts)
+    drawn = bars(counts, since, step)
+    return StripView(
+        bars=tuple(
+            StripBar(bar, _title(bar, now), url(bar.since, bar.until) if bar.count else "")
+            for bar in drawn
+        ),
+        ticks=ticks(Scale(since, until), most=7),
+        since=since.timestamp(),
+        until=until.timestamp(),
+        length=span_of(until - since),
+        step=span_of(step),
+        total=sum(counts),
+        says=_says(drawn, until - since, step, now),
+    )
+
+
+def _title(bar: Bar, now: datetime) -> str:
+    return f"{counted(bar.count, 'change')} from {when(bar.since, now)}"
+
+
+def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime) -> str:
+    total = sum(bar.count for bar in drawn)
+    said = f"{counted(total, 'change')} in {span_of(length)}"
+    if not total:
+        return said
+    most = max(drawn, key=lambda bar: bar.count)
+    return f"{said}, most of them {when(most.since, now)}: {most.count:,} in {span_of(step)}"

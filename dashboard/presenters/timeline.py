@@ -1,0 +1,144 @@
+"""A lane of the timeline as it is drawn, and who held its Lease at the playhead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane import Shape, marks, shapes
+from dashboard.charts.scale import Scale
+from dashboard.lane_order import CHANGED, QUIET, TROUBLED
+from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.lane_shape import MarkView, ShapeView, mark_view, shape_view
+from dashboard.presenters.row import lease_url
+from dashboard.presenters.words import age, counted, listed, when
+from dashboard.timeline_lanes import Lane, Lanes
+from leases.domain.as_of import Standing, Stood
+from leases.domain.lease import ObjectName
+
+GROUPS = {
+    TROUBLED: "Without a holder now, or late",
+    CHANGED: "Changed in this stretch",
+    QUIET: "No change",
+}
+
+
+class AsOf(msgspec.Struct, frozen=True):
+    """Who held it at the playhead. `word` stands in for a holder where there is none."""
+
+    holder: HolderView | None
+    word: str
+    title: str
+    css: str
+
+
+class LaneView(msgspec.Struct, frozen=True, kw_only=True):
+    """`phase` is how it stands now, or at the end of a stretch that is over; `before` is the word
+    for what comes before the first shape.
+    """
+
+    key: str
+    namespace: str
+    name: str
+    url: str
+    phase: str
+    kind: str
+    group: str  # set on the first of a group
+    group_size: int
+    shapes: tuple[ShapeView, ...]
+    marks: tuple[MarkView, ...]
+    as_of: AsOf
+    before: str
+    says: str
+
+
+def lane_views(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> list[LaneView]:
+    """The lanes of a page; the first of each group tells it."""
+    sizes = Counter(lane.place.group for lane in lanes.page)
+    views, before = [], None
+    for lane in lanes.page:
+        group = lane.place.group
+        title = "" if group == before else GROUPS.get(group, group)
+        views.append(_lane_view(cluster, lane, scale, now, (title, sizes[group])))
+        before = group
+    return views
+
+
+def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
+    """Everybody who holds something in these lanes, once."""
+    named = dict.fromkeys(shape.holder for view in views for shape in view.shapes if shape.holder)
+    return [view for view in map(holder_view, named) if view]
+
+
+def nobody_at(lanes: Lanes) -> int:
+    """How many of these Leases nobody held at the playhead."""
+    phases = (Stood.EXPIRED, Stood.VACANT)
+    return sum(lane.watched and lane.standing.phase in phases for lane in lanes.page)
+
+
+def _lane_view(
+    cluster: str, lane: Lane, scale: Scale, now: datetime, group: tuple[str, int]
+) -> LaneView:
+    drawn = shapes(lane.life, scale, busy=lane.busy)
+    moments = [(at, "edit") for at in lane.edits]
+    moments += [(change.at, "reconfigured") for change in lane.life.marks]
+    born = bool(lane.life.generations) and lane.life.generations[0].born
+    return LaneView(
+        key=str(lane.key),
+        namespace=lane.key.namespace,
+        name=lane.key.name,
+        url=lease_url(cluster, lane.key.namespace, lane.key.name),
+        phase=lane.phase,
+        kind=lane.kind.value if lane.kind else "",
+        group=group[0],
+        group_size=group[1],
+        shapes=tuple(shape_view(shape, now) for shape in drawn),
+        marks=tuple(mark_view(mark, lane.life.marks, now) for mark in marks(moments, scale)),
+        as_of=as_of_view(lane.standing, now, watched=lane.watched),
+        before="absent" if born else "unknown",
+        says=says(lane.key, drawn),
+    )
+
+
+def as_of_view(standing: Standing, now: datetime, *, watched: bool = True) -> AsOf:
+    """Who held it at an instant; what nobody watched is only what was known last."""
+    view = holder_view(standing.holder)
+    since = f" since {when(standing.since, now)}" if standing.since else ""
+    if not watched and standing.exists:
+        last = f"nobody watched then; last known: {_stood(standing)}{since}"
+        held = standing.phase is Stood.HELD
+        return AsOf(view if held else None, "not watched", last, "unsure")
+    if standing.phase is Stood.HELD:
+        return AsOf(view, "", f"{standing.holder}{since}", "")
+    if standing.phase in (Stood.EXPIRED, Stood.VACANT):
+        return AsOf(None, "no holder", f"{_stood(standing)}{since}", "none")
+    word = "no such Lease" if standing.phase is Stood.DELETED else "unknown"
+    return AsOf(None, word, f"{word}{since}", "absent")
+
+
+def _stood(standing: Standing) -> str:
+    if standing.phase is Stood.EXPIRED and standing.holder:
+        return f"expired, still naming {standing.holder}"
+    return (standing.phase is Stood.HELD and standing.holder) or standing.phase.value
+
+
+def says(key: ObjectName, drawn: Sequence[Shape]) -> str:
+    """The finding of a lane in one sentence, for who does not see it."""
+    if not drawn:
+        return f"{key}: nothing is known of it in this stretch."
+    lost = sum(shape.seconds for shape in drawn if shape.gap)
+    lost += sum(shape.gap_seconds for shape in drawn)
+    changes = sum(shape.changes for shape in drawn) + sum(shape.edge for shape in drawn)
+    holders = dict.fromkeys(
+        view.short
+        for shape in drawn
+        for view in map(holder_view, (shape.term.holder,) if shape.term else shape.holders)
+        if view
+    )
+    held = f"held by {listed(list(holders))}" if holders else "held by nobody"
+    times = f", {counted(changes, 'change')}" if changes else ", no change"
+    gap = f", {age(lost)} without a holder" if lost else ""
+    return f"{key}: {held}{times}{gap}."

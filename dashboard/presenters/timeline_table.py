@@ -1,0 +1,83 @@
+"""The lanes in words: the same shapes as rows of text, for reading aloud and for copying."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane import Shape, shapes
+from dashboard.charts.scale import Scale
+from dashboard.presenters.lane_shape import among, how_ended
+from dashboard.presenters.row import lease_url
+from dashboard.presenters.timeline import as_of_view
+from dashboard.presenters.words import age, counted, when
+from dashboard.timeline_lanes import Lane, Lanes
+
+
+class TextRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One term, gap or band; the first of a Lease names it, with how many `rows` it has."""
+
+    lease: str
+    url: str
+    as_of: str
+    rows: int
+    holder: str
+    since: str
+    until: str
+    length: str
+    note: str
+    bad: bool
+
+
+def table_rows(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> list[TextRow]:
+    """Every lane's shapes in words, in the order of the lanes."""
+    rows: list[TextRow] = []
+    for lane in lanes.page:
+        drawn = shapes(lane.life, scale, busy=lane.busy)
+        rows += _of_lane(cluster, lane, drawn, now)
+    return rows
+
+
+def _of_lane(cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime) -> list[TextRow]:
+    at = as_of_view(lane.standing, now, watched=lane.watched)
+    head = {
+        "lease": str(lane.key),
+        "url": lease_url(cluster, lane.key.namespace, lane.key.name),
+        "as_of": f"at the playhead: {at.holder.identity if at.holder else at.word}",
+        "rows": max(1, len(drawn)),
+    }
+    bare = {"lease": "", "url": "", "as_of": "", "rows": 0}
+    if not drawn:
+        told = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
+        return [TextRow(**head, **told, bad=False)]  # type: ignore[arg-type]
+    return [
+        TextRow(**(bare if number else head), **_words(shape, now), bad=shape.gap is not None)  # type: ignore[arg-type]
+        for number, shape in enumerate(drawn)
+    ]
+
+
+def _words(shape: Shape, now: datetime) -> dict[str, str]:
+    """A term or gap is told whole, also where it reaches out of the stretch."""
+    whole = shape.gap or (None if _cut(shape) else shape.term)
+    since = whole.since if whole else shape.since
+    until = whole.until if whole else shape.until
+    length = age(((until or now) - since).total_seconds())
+    if shape.term is not None:
+        holder, note = shape.term.holder, how_ended(shape.term)
+    elif shape.gap is not None:
+        holder, note = "no holder", ""
+    else:
+        holder, note = counted(shape.changes, "change"), among(shape)
+    return {
+        "holder": holder,
+        "since": when(since, now),
+        "until": when(until, now) if until else "now",
+        "length": length,
+        "note": note,
+    }
+
+
+def _cut(shape: Shape) -> bool:
+    """Whether the shape is a part of its term between gaps."""
+    return shape.term is not None and bool(shape.term.gaps)

@@ -1,0 +1,102 @@
+"""The lanes of one page of the timeline: their Leases' lives in the stretch, and how each stood at
+the playhead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.pieces import Busy
+from dashboard.lane_order import Chosen, Place, choose, kinds_of
+from dashboard.timeline_filter import TimelineFilter, Window
+from leases.actions import audit
+from leases.domain.as_of import Standing, as_of
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.terms import Life
+from leases.domain.watching import Unwatched
+from leases.history import lanes as told
+from leases.history.states import State, gone_since, states_at
+from leases.history.watches import unwatched_times
+from leases.tracking.store import Store
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease over the stretch; where it was `busy` its changes are only counted."""
+
+    place: Place
+    life: Life
+    busy: tuple[Busy, ...]
+    changes: int
+    phase: str
+    kind: Kind | None
+    standing: Standing
+    watched: bool
+    edits: Sequence[datetime]
+
+    @property
+    def key(self) -> ObjectName:
+        return self.place.key
+
+
+class Lanes(msgspec.Struct, frozen=True):
+    """One page of lanes, and when nobody was watching."""
+
+    page: list[Lane]
+    chosen: Chosen
+    blind: Sequence[Unwatched]
+
+
+def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetime) -> Lanes:
+    """What history and the store know of the lanes that are wanted."""
+    cluster, kinds = store.cluster, kinds_of(wanted)
+    since, until = shown.since, shown.until
+    active = told.tallies(cluster, kinds, since=since, until=until)
+    gone = gone_since(cluster, since, kinds)
+    chosen = choose(store, wanted, shown, active=active, gone=gone)
+    keys = [place.key for place in chosen.page]
+    lives = {lane.key: lane for lane in told.lanes(cluster, keys, since=since, until=until)}
+    states = {state.key: state for state in states_at(cluster, keys, shown.at)}
+    edits = audit.done_between(cluster, since, until)
+    blind = unwatched_times(cluster, since=since, until=until, now=now)
+    watched = not any(span.since <= shown.at < span.until for span in blind)
+    page = [
+        _lane(
+            store,
+            place,
+            lives.get(place.key) or told.Lane(key=place.key, life=Life(), changes=0),
+            states.get(place.key),
+            shown.at,
+            watched=watched,
+            edits=edits.get(place.key, ()),
+        )
+        for place in chosen.page
+    ]
+    return Lanes(page, chosen, blind)
+
+
+def _lane(
+    store: Store,
+    place: Place,
+    lane: told.Lane,
+    state: State | None,
+    at: datetime,
+    *,
+    watched: bool,
+    edits: Sequence[datetime],
+) -> Lane:
+    tracked = store.get(place.key)
+    return Lane(
+        place=place,
+        life=lane.life,
+        busy=tuple(Busy(b.since, b.until, b.changes) for b in lane.bands if b.changes > 1),
+        changes=lane.changes,
+        phase=tracked.phase.value if tracked else "deleted",
+        kind=tracked.kind if tracked else state.kind if state else None,
+        standing=state.standing if state else as_of(lane.life, at),
+        watched=watched,
+        edits=edits,
+    )

@@ -1,0 +1,125 @@
+"""Who held what over time, and who held what at one instant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard import runtime
+from dashboard.access import ClusterRequest, viewer_required
+from dashboard.charts.scale import Scale
+from dashboard.lane_order import Chosen, kinds_of
+from dashboard.lease_filter import BadFilter
+from dashboard.overview_strip import Overview, overview_of
+from dashboard.presenters.lane_item import lane_item
+from dashboard.presenters.strip import StripView, strip_view
+from dashboard.presenters.timeline import holders_of, lane_views, nobody_at
+from dashboard.presenters.timeline_board import stretch_view, timeline_board
+from dashboard.presenters.timeline_links import timeline_links, timeline_query
+from dashboard.presenters.timeline_table import table_rows
+from dashboard.timeline_filter import TABLE, TimelineFilter, Window, read_timeline_filter, window
+from dashboard.timeline_lanes import Lanes, read_lanes
+from dashboard.views import answers
+from dashboard.views.leases import read_format
+from leases.history.density import density
+
+NO_LANES = Lanes([], Chosen([], 1, 0, 0), ())
+
+
+@require_GET
+@viewer_required
+def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
+    now = timezone.now()
+    try:
+        answer_as = read_format(request)
+        wanted = read_timeline_filter(request.GET, now)
+        shown = window(wanted, now)
+    except BadFilter as error:
+        return _refuse(request, str(error), now)
+    feed_seq = runtime.get().publisher.channels[cluster].seq  # before reading: a repeat is harmless
+    lanes = read_lanes(request.cluster.store, wanted, shown, now)
+    if answer_as == "json":
+        return _json(request, wanted, shown, lanes, now)
+    context = _around(request, wanted, shown, lanes, now)
+    context["feed_seq"] = feed_seq
+    scale = Scale(shown.since, shown.until)
+    context["nobody"] = nobody_at(lanes)
+    overview = overview_of(shown, now)
+    context["strip"] = _strip(request, wanted, overview, now)
+    context["strip_ends_now"] = overview.scale.until >= now
+    if wanted.view == TABLE:
+        context["lanes"] = lanes.page
+        context["rows"] = table_rows(cluster, lanes, scale, now=now)
+    else:
+        context["lanes"] = lane_views(cluster, lanes, scale, now=now)
+        context["holders"] = holders_of(context["lanes"])
+    return _page(request, context, query=timeline_query(wanted))
+
+
+def _page(
+    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
+) -> HttpResponse:
+    whole, part = "timeline/index.html", "timeline/_board.html"
+    return answers.page(request, whole, part, context, query=query, status=status)
+
+
+def _around(
+    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+) -> dict[str, Any]:
+    links = timeline_links(
+        request.path,
+        wanted,
+        shown,
+        now=now,
+        counts=request.cluster.store.counts(),
+        chosen=lanes.chosen,
+    )
+    around = overview_of(shown, now).scale
+    return {
+        "board": timeline_board(wanted, lanes.chosen),
+        "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
+        "links": links,
+        "as_table": wanted.view == TABLE,
+    }
+
+
+def _strip(
+    request: ClusterRequest, wanted: TimelineFilter, overview: Overview, now: datetime
+) -> StripView:
+    counts = density(
+        request.cluster.name, kinds_of(wanted), overview.since, overview.step, overview.steps
+    )
+
+    def url(since: datetime, until: datetime) -> str:
+        return f"{request.path}?{timeline_query(wanted, since=since, until=until, at=None, page=1)}"
+
+    return strip_view(counts, overview.since, overview.step, now=now, url=url)
+
+
+def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
+    if request.GET.get("format") == "json":
+        return answers.json({"error": error}, status=400)
+    usual = TimelineFilter()
+    context = _around(request, usual, window(usual, now), NO_LANES, now)
+    return _page(request, context | {"error": error}, status=400)
+
+
+def _json(
+    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+) -> HttpResponse:
+    next_url = None
+    if lanes.chosen.number * wanted.limit < lanes.chosen.total:
+        query = timeline_query(wanted, page=lanes.chosen.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query}&format=json")
+    cluster = request.cluster.name
+    return answers.items(
+        [lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],
+        total=lanes.chosen.total,
+        next_url=next_url,
+        now=now,
+    )

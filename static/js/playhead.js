@@ -1,0 +1,87 @@
+// Time travel: a playhead over the lanes, by mouse, touch and keyboard.
+import { readLanes } from "leaseboard/lanes";
+import { setAt } from "leaseboard/timeline_url";
+
+const STEP = 10; // s
+const FAR = 600;
+const SHORT = 120; // s: a stretch so short is asked about in tenths of a second
+const SETTLED = 250; // ms without a move until the URL is told
+
+export const clockOf = (t) => {
+  const text = new Date(t * 1000).toISOString();
+  const today = new Date().toISOString().slice(0, 10) === text.slice(0, 10);
+  return today ? text.slice(11, 19) : `${text.slice(5, 10)} ${text.slice(11, 19)}`;
+};
+
+export function startPlayhead(board, lanes) {
+  const [from, to] = [Number(lanes.dataset.start), Number(lanes.dataset.end)];
+  const field = lanes.querySelector(".playfield");
+  const head = field.querySelector(".playhead");
+  const out = head.querySelector("output");
+  const { rows, stoodAt } = readLanes(lanes);
+  let t = Number(lanes.dataset.at);
+  let timer = null;
+
+  function place() {
+    const share = (t - from) / (to - from);
+    head.style.left = `${share * 100}%`;
+    head.classList.toggle("first", share < 0.04);
+    head.classList.toggle("last", share > 0.96);
+    out.textContent = "follows" in lanes.dataset ? "now" : clockOf(t);
+    head.setAttribute("aria-valuenow", t);
+    const nobody = board.querySelector("[data-nobody]").textContent;
+    head.setAttribute("aria-valuetext", `${clockOf(t)} UTC, ${nobody} without a holder`);
+  }
+
+  function move(moment) {
+    const fine = to - from > SHORT ? 1 : 10;
+    t = Math.min(to, Math.max(from, Math.round(moment * fine) / fine));
+    delete lanes.dataset.follows;
+    delete lanes.dataset.moving;
+    showNobody(board, rows.filter(fill).length);
+    for (const el of board.querySelectorAll("[data-at-clock]")) el.textContent = clockOf(t);
+    for (const el of board.querySelectorAll("[data-at-word]")) el.hidden = false;
+    for (const el of board.querySelectorAll("[data-at-now]")) el.remove();
+    place();
+    clearTimeout(timer);
+    timer = setTimeout(() => setAt(board, t, rows), SETTLED);
+  }
+
+  /** Say who held this row's Lease at t; true where nobody did. */
+  function fill(row) {
+    const { content, text, many, lost } = stoodAt(row, t);
+    row.many = many;
+    row.cell.replaceChildren(content ?? text);
+    return lost;
+  }
+
+  const drag = (event) => {
+    const box = field.getBoundingClientRect();
+    move(from + ((event.clientX - box.left) / box.width) * (to - from));
+  };
+  head.addEventListener("pointerdown", (event) => {
+    head.setPointerCapture(event.pointerId);
+    head.addEventListener("pointermove", drag);
+  });
+  for (const end of ["pointerup", "pointercancel"]) {
+    head.addEventListener(end, () => head.removeEventListener("pointermove", drag));
+  }
+  head.addEventListener("keydown", (event) => {
+    const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -1, PageUp: 1 }[event.key];
+    if (way) move(t + way * (event.shiftKey || event.key.startsWith("Page") ? FAR : STEP));
+    else if (event.key === "Home") move(from);
+    else if (event.key === "End") move(to);
+    else return;
+    event.preventDefault();
+  });
+  lanes.addEventListener("click", (event) => event.target.closest("svg.lane, .tl-head svg") && drag(event));
+  place();
+}
+
+function showNobody(board, number) {
+  const state = board.querySelector("[data-nobody-state]");
+  const phase = number ? "expired" : "held";
+  state.className = `state is-${phase}`;
+  state.querySelector("use").setAttribute("href", `#st-${phase}`);
+  state.querySelector("[data-nobody]").textContent = number;
+}

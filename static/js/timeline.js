@@ -1,0 +1,31 @@
+// The timeline beside its links and forms: playhead, brush and keys work on what the server drew.
+import { startBrush } from "leaseboard/brush";
+import { followClock } from "leaseboard/timeline_live";
+import { startPlayhead } from "leaseboard/playhead";
+
+const keys = (event) => {
+  if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const link = document.querySelector(`#board [data-key="${CSS.escape(event.key)}"]`);
+  if (!link) return;
+  event.preventDefault();
+  link.click();
+};
+
+let started = null;
+
+function start() {
+  const board = document.getElementById("board");
+  if (!board || board === started) return;
+  started = board;
+  for (const control of board.querySelectorAll("[data-js]")) control.hidden = false;
+  for (const still of board.querySelectorAll("[data-still]")) still.remove();
+  const lanes = board.querySelector("[data-timeline]");
+  if (lanes) startPlayhead(board, lanes);
+  const brush = board.querySelector("[data-brush]");
+  if (brush) startBrush(brush);
+}
+
+start();
+document.addEventListener("keydown", keys);
+document.addEventListener("htmx:afterSettle", start);
+followClock(start);

@@ -1,0 +1,42 @@
+// The playhead is part of the URL, and of every link that keeps the instant.
+let asking = null;
+
+export const momentOf = (t) => new Date(t * 1000).toISOString().replace(".000", "");
+
+/** Say in the URL and the links that `t` is asked about; where changes lie too thick, ask the server. */
+export async function setAt(board, t, rows) {
+  const at = momentOf(t);
+  const url = withAt(location.href, at);
+  history.replaceState(history.state, "", url);
+  for (const link of board.querySelectorAll("a[data-at-link]")) {
+    link.href = withAt(link.href, at);
+    if (link.hasAttribute("hx-get")) link.setAttribute("hx-get", withAt(link.href, at));
+  }
+  for (const field of board.querySelectorAll("[data-at-field]")) field.value = at;
+  const input = board.querySelector("[data-at-input]");
+  if (input !== document.activeElement) input.value = at.replace("T", " ").replace("Z", "");
+  if (rows.some((row) => row.many)) await ask(url, rows);
+}
+
+/** Links of zooms and pages hold their own stretch: a link that has none keeps the one shown. */
+function withAt(href, at) {
+  const url = new URL(href);
+  url.searchParams.set("at", at);
+  return url.toString();
+}
+
+async function ask(url, rows) {
+  asking?.abort();
+  asking = new AbortController();
+  try {
+    const response = await fetch(url, { headers: { "HX-Request": "true" }, signal: asking.signal });
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const row of rows.filter((one) => one.many)) {
+      const fresh = page.querySelector(`[data-lane="${CSS.escape(row.key)}"] [data-as-of]`);
+      if (fresh) row.cell.replaceChildren(...fresh.childNodes);
+    }
+  } catch {
+    // Moved on, or the server is away: the cell says what is known.
+  }
+}
