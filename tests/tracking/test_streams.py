@@ -9,26 +9,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
+from leases.domain.as_of import Stood, as_of
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import identity
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
+from leases.domain.terms import Life, fold
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
-from leases.wire.events import Applied, Deleted, Listed
+from leases.wire.events import Bookmark, Listed, WatchEvent
+from leases.wire.status import Gone
+from leases.wire.watch import read_event
 
 STREAMS = Path(__file__).parents[1] / "conformance" / "streams"
 SOON = timedelta(seconds=0.05)  # between a doer's log and our line
-BEGINS = {
-    ChangeType.CREATED,
-    ChangeType.ACQUIRED,
-    ChangeType.TAKEN_OVER,
-    ChangeType.REPLACED,
-    ChangeType.RECOVERED,
-}
 RECORDED = [
     "election-handover-and-crash",
     "election-python-client",
@@ -41,18 +37,18 @@ RECORDED = [
 ]
 
 
-class Line(msgspec.Struct):
-    type: str
-    object: Lease
-
-
-def lines(stream: str) -> Iterator[tuple[datetime, Line]]:
-    """Every line with the time of its arrival."""
-    decode = msgspec.json.Decoder(Line).decode
+def lines(stream: str) -> Iterator[tuple[datetime, WatchEvent]]:
+    """Every line, read as our watch reads it, with the time of its arrival."""
     arrivals = json.loads((STREAMS / f"{stream}.arrivals.json").read_bytes())["arrival"]
     bodies = (STREAMS / f"{stream}.ndjson").read_bytes().splitlines()
     for arrival, body in zip(arrivals, bodies, strict=True):
-        yield datetime.fromisoformat(arrival), decode(body)
+        yield datetime.fromisoformat(arrival), read_event(body)
+
+
+def ended_at(stream: str) -> datetime:
+    """When the recording ended."""
+    arrivals = json.loads((STREAMS / f"{stream}.arrivals.json").read_bytes())
+    return datetime.fromisoformat(arrivals["ended"])
 
 
 def turn_to(store: Store, until: datetime) -> Iterator[Update | None]:
@@ -68,23 +64,41 @@ def replay(stream: str, *, twice: bool = False) -> tuple[Store, list[Change]]:
     store = Store("recorded")
     told: list[Update | None] = []
     initial: list[Lease] | None = [] if "initial" in stream or "bookmarks" in stream else None
-    for at, line in lines(stream):
+    for at, event in lines(stream):
         told.extend(turn_to(store, at))
-        if line.type == "BOOKMARK":
+        if isinstance(event, Bookmark):
             if initial is not None:
-                version = line.object.resource_version
-                told.append(store.replace(Listed(tuple(initial), version), at))
+                told.append(store.replace(Listed(tuple(initial), event.resource_version), at))
                 initial = None
         elif initial is not None:
-            initial.append(line.object)
+            initial.append(event.lease)
         else:
-            event = (Deleted if line.type == "DELETED" else Applied)(line.object)
             told.append(store.apply(event, at))
             if twice:
                 assert store.apply(event, at) is None
-    ended = json.loads((STREAMS / f"{stream}.arrivals.json").read_bytes())["ended"]
-    told.extend(turn_to(store, datetime.fromisoformat(ended)))
+    told.extend(turn_to(store, ended_at(stream)))
     return store, [change for update in told if update for change in update.changes]
+
+
+def lives(changes: list[Change]) -> dict[str, Life]:
+    """What the changes add up to, by the Lease's name."""
+    by_name: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        by_name[change.name].append(change)
+    return {name: fold(mine) for name, mine in by_name.items()}
+
+
+def held_spans(life: Life) -> list[tuple[str, str, datetime, datetime | None]]:
+    """Holder, uid, begin and end of each span in which it was validly held."""
+    spans = []
+    for term in life.terms:
+        since = term.since
+        for gap in term.gaps:
+            spans.append((term.holder, term.uid, since, gap.since))
+            since = gap.until
+        if since is not None:
+            spans.append((term.holder, term.uid, since, term.until))
+    return spans
 
 
 def truth(stream: str) -> dict[str, Any]:
@@ -96,33 +110,65 @@ def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-@pytest.mark.parametrize("stream", [name for name in RECORDED if name != "coordinated-election"])
-def test_every_period_of_holding_begins_and_ends_as_it_truly_did(stream: str) -> None:
+NOT_COORDINATED = [name for name in RECORDED if name != "coordinated-election"]
+
+
+def test_every_recorded_stream_of_leases_is_replayed() -> None:
+    """Those without a truth of Leases are of candidates, or hold nothing but an error."""
+    told = {path.name.removesuffix(".truth.json") for path in STREAMS.glob("*.truth.json")}
+    assert told - set(RECORDED) == {"coordinated-election-candidates"}
+    untold = {path.stem for path in STREAMS.glob("*.ndjson")} - told
+    assert untold == {"gone-410"}
+    with pytest.raises(Gone):
+        list(lines("gone-410"))
+
+
+@pytest.mark.parametrize("stream", NOT_COORDINATED)
+def test_every_term_and_gap_begins_and_ends_as_it_truly_did(stream: str) -> None:
     _, changes = replay(stream)
-    by_lease: dict[str, list[Change]] = defaultdict(list)
-    for change in changes:
-        by_lease[change.name].append(change)
-    ended = datetime.fromisoformat(
-        json.loads((STREAMS / f"{stream}.arrivals.json").read_bytes())["ended"]
-    )
+    listed = {change.name for change in changes if change.inferred}
     periods: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for period in truth(stream)["holders"]:
         periods[period["lease"]].append(period)
-    assert set(by_lease) == set(periods)
+    folded = lives(changes)
+    assert set(folded) == set(periods)
     for name, expected in periods.items():
-        told = by_lease[name]
-        begun = [change for change in told if change.change in BEGINS and change.holder]
-        assert [change.holder for change in begun] == [period["holder"] for period in expected]
-        for change, period in zip(begun, expected, strict=True):
-            assert change.uid == period["uid"]
-            if not change.inferred:
-                assert change.at == moment(period["first_seen"])
-            until = moment(period["lease_valid_until"])
-            ends = [c for c in told if c.at > change.at and c.change is not ChangeType.RECONFIGURED]
-            if until is None or until >= ended:
-                assert not ends
+        spans = held_spans(folded[name])
+        assert [span[:2] for span in spans] == [(p["holder"], p["uid"]) for p in expected]
+        for index, (span, period) in enumerate(zip(spans, expected, strict=True)):
+            if index or name not in listed:
+                assert span[2] == moment(period["first_seen"])
+            valid_until = moment(period["lease_valid_until"])
+            if valid_until is None or valid_until >= ended_at(stream):
+                assert span[3] is None
             else:
-                assert abs(ends[0].at - until) < SOON
+                assert span[3] is not None
+                assert abs(span[3] - valid_until) < SOON
+
+
+@pytest.mark.parametrize("stream", NOT_COORDINATED)
+def test_at_any_instant_it_stood_as_it_truly_did(stream: str) -> None:
+    """Looked at in the middle of every true period, and of the time between two."""
+    _, changes = replay(stream)
+    folded = lives(changes)
+    last: dict[str, dict[str, Any]] = {}
+    for period in truth(stream)["holders"]:
+        life, name = folded[period["lease"]], period["lease"]
+        begin = moment(period["first_seen"])
+        end = moment(period["lease_valid_until"]) or ended_at(stream)
+        assert begin is not None
+        stood = as_of(life, max(begin, begin + (end - begin) / 2))
+        assert (stood.phase, stood.holder) == (Stood.HELD, period["holder"])
+        if name in last and (before := moment(last[name]["lease_valid_until"])):
+            between = as_of(life, before + (begin - before) / 2)
+            ended_by = last[name]["ended_by"]
+            if ended_by == "deleted":
+                assert between.phase is Stood.DELETED
+            elif ended_by == "released":
+                assert between.phase is Stood.VACANT
+            elif ended_by.startswith("crash"):
+                assert (between.phase, between.holder) == (Stood.EXPIRED, last[name]["holder"])
+        last[name] = period
 
 
 @pytest.mark.parametrize(
@@ -190,6 +236,34 @@ def test_a_coordinated_election_tells_exactly_its_changes() -> None:
         }
         for true in expected
     ]
+
+
+def test_a_coordinated_elections_terms_are_those_of_its_truth() -> None:
+    """Its `terms` count the controller's write of preferredHolder as a renewal; `changes`, as our
+    rule, do not: where such a write came last, the term ends with the `expired` told there.
+    """
+    life = lives(replay("coordinated-election")[1])["demo-scheduler"]
+    told = truth("coordinated-election")["leases"]["coordinated/demo-scheduler"]
+    expected = told["terms"]
+    assert [(term.holder, term.uid, term.since) for term in life.terms] == [
+        (term["holder"], term["uid"], moment(term["began_at"])) for term in expected
+    ]
+    prefers = {c["at"] for c in told["changes"] if "preferredHolder" in c.get("fields", [])}
+    expiries = [moment(c["at"]) for c in told["changes"] if c["change"] == "expired"]
+    for term, true in zip(life.terms, expected, strict=True):
+        assert list(term.gaps) == true["gaps"]
+        if true["ended_by"] is None:
+            assert (term.until, term.ended) == (None, None)
+        elif true["ended_by"] in {"released", "deleted"}:
+            assert (term.until, term.ended) == (moment(true["ended_at"]), true["ended_by"])
+        else:
+            assert term.ended is ChangeType.EXPIRED
+            assert term.until in expiries
+            if true["last_write"] not in prefers:
+                assert term.until == moment(true["valid_until"])
+    ends = [moment(c["at"]) for c in told["changes"] if c["gap_seconds"] is not None]
+    assert [gap.until for gap in life.gaps if gap.until] == ends[:-1]  # the last ended an absence
+    assert [mark.at for mark in life.marks] == [moment(at) for at in sorted(prefers)]
 
 
 def test_the_gap_between_a_deletion_and_the_next_holder_is_told() -> None:
