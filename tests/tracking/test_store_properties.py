@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.change import Change
+from leases.domain.change import Change, ChangeType
 from leases.domain.identity import identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
@@ -126,3 +126,25 @@ def test_every_term_that_begins_is_ended_before_the_next(events: list[Event]) ->
         if change.change != "created":
             assert change.previous_holder == holding[change.name]
         holding[change.name] = change.holder
+
+
+@given(histories(), st.data())
+def test_replicas_with_clocks_of_their_own_tell_the_same_changes(
+    events: list[Event], data: st.DataObject
+) -> None:
+    """What two saw live differs in verdicts at most, where a write came as the time ran out."""
+    delays = st.floats(0, 0.009)
+    told = []
+    for _ in range(2):
+        late = [(event, seconds + data.draw(delays)) for event, seconds in events]
+        told.append(tell(Store("c"), late))
+    kept = [{(c.name, identity(c)): c for c in changes} for changes in told]
+    for name, word in kept[0].keys() ^ kept[1].keys():
+        assert word.split()[1] in {"expired", "term"}, (name, word)
+    for key in kept[0].keys() & kept[1].keys():
+        one, other = kept[0][key], kept[1][key]
+        assert one.holder == other.holder
+        assert one.change is other.change or {one.change, other.change} == {
+            ChangeType.TAKEN_OVER,
+            ChangeType.REPLACED,
+        }
