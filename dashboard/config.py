@@ -48,6 +48,12 @@ def _count(value: str) -> int:
     return int(value)
 
 
+def _rows(value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise ValueError("write a whole number of changes, 1 or more")
+    return int(value)
+
+
 def _hosts(value: str) -> tuple[str, ...]:
     return tuple(host.strip() for host in value.split(",") if host.strip())
 
@@ -105,6 +111,7 @@ class Config:
         _text, "", "bearer token that /metrics asks for; unset: none, as /healthz"
     )
     retention_days: int = _setting(_days, 90, "how long changes are kept")
+    retention_rows: int = _setting(_rows, 5_000_000, "how many changes are kept, the newest")
 
 
 def load(environ: Mapping[str, str] | None = None) -> Config:

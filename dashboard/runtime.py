@@ -11,17 +11,17 @@ import asyncio
 import logging
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import yaml
 from django.conf import settings
-from django.db import DatabaseError
 
 from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
+from dashboard.forgetting import Forgetting
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
 from dashboard.overrides import Overrides
@@ -33,7 +33,6 @@ from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
 from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
-from leases.history.retention import prune_batch
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
@@ -65,6 +64,7 @@ class Options:
     demo: bool = False
     feature_gates: frozenset[str] = frozenset()
     retention_days: int = 90
+    retention_rows: int = 5_000_000
 
 
 class Runtime:
@@ -129,16 +129,15 @@ class Runtime:
                 cluster.look_at_renewals(utc_now())
 
     async def _forget(self) -> None:
-        """Keep history as long as it was asked to be kept."""
+        """What is told of the last day goes with the hours, history when it is old or too long."""
+        options = self.options
+        forgetting = Forgetting(
+            self.recorder, days=options.retention_days, rows=options.retention_rows
+        )
         while True:
             for channel in self.publisher.channels.values():
                 channel.activity.forget(utc_now())
-            before = utc_now() - timedelta(days=self.options.retention_days)
-            try:
-                while await self.recorder.in_thread(partial(prune_batch, before)):
-                    pass
-            except DatabaseError:
-                logger.exception("Old changes could not be forgotten; trying again in an hour")
+            await forgetting.run(utc_now())
             await asyncio.sleep(FORGET_SECONDS)
 
     async def _prepare(self, cluster: WatchedCluster) -> Tracker:
@@ -245,6 +244,7 @@ def _from_settings() -> Options:
         data=config.data,
         kubeconfig=config.kubeconfig,
         retention_days=config.retention_days,
+        retention_rows=config.retention_rows,
     )
 
 

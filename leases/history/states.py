@@ -20,6 +20,7 @@ from leases.models import BEGIN_A_SPAN
 # What a Lease stands by after these was begun by an earlier change.
 _GO_ON = frozenset({ChangeType.EXPIRED, ChangeType.RECOVERED})
 # An index, and the condition that it serves.
+_LAST = ("change_by_lease", "1 = 1")
 _SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
 _BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
 _STANDING = ("change", "at", "holder", "uid", "kind", "transitions")
@@ -104,6 +105,17 @@ def told_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[
         changes = (began.get(number), said.get(number))
         found.append([change for change in changes if change is not None])
     return found
+
+
+def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list[tuple[int, str]]]:
+    """Of each Lease the rows, as id and change, that tell later ones what came before: its last
+    change first, then the ones by which it stands."""
+    asked = [(key, at) for key in keys]
+    rows = [
+        _last(cluster, asked, range(len(asked)), wanted, ("id", "change"))
+        for wanted in (_LAST, _SAYS, _BEGINS)
+    ]
+    return [[found[number] for found in rows if number in found] for number in range(len(asked))]
 
 
 def _told(

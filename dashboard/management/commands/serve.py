@@ -95,6 +95,7 @@ class Command(BaseCommand):
                 demo=embedded and not no_demo,
                 feature_gates=options["feature_gates"],
                 retention_days=config.retention_days,
+                retention_rows=config.retention_rows,
             )
         )
         self._greet(_origin(host, port), clusters[0].name, embedded, config.data)
