@@ -159,10 +159,10 @@ def _selects(labels: str) -> Matcher:
         raise BadFilter(
             f"labels cannot be {labels!r}: {error}. Write it as for kubectl: app=web,tier!=x."
         ) from error
-    nothing: dict[str, str] = {}
+    bare = all(holds({}) for holds in requirements)  # most Leases have no label
 
     def matches(lease: Tracked) -> bool:
-        found = lease.lease.metadata.labels or nothing
-        return all(holds(found) for holds in requirements)
+        found = lease.lease.metadata.labels
+        return all(holds(found) for holds in requirements) if found else bare
 
     return matches

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice, tee
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -44,44 +44,61 @@ class Found(msgspec.Struct, frozen=True):
     tally: Counts
 
 
-Busy = Callable[[ObjectName], int]
+Busy = Callable[[], Mapping[ObjectName, int]]
 
 
-def find(shelf: Shelf, wanted: LeaseFilter, *, busy: Busy = lambda _: 0) -> Found:
-    """The page that is wanted; the last one, if there are fewer. `busy` tells how many changes a
-    Lease had lately, for that column.
+def find(shelf: Shelf, wanted: LeaseFilter, *, busy: Busy = dict) -> Found:
+    """The page that is wanted; the last one, if there are fewer. `busy` tells, for that column, how
+    many changes each Lease had lately that had any.
     """
     kinds, phases = wanted.kinds or tuple(Kind), wanted.phases or tuple(Phase)
-    some: Sequence[Tracked] | None = None
+    source: _Source = shelf.select
     tally: Counts = shelf.counts()
     if wanted.namespace or wanted.searches:
         some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
-        if wanted.searches:
-            some = list(filter(searched(wanted), some))
-        tally = _tally(some)
+        piles = _by_phase(filter(searched(wanted), some) if wanted.searches else some)
+        source, tally = _among(piles), _tally(piles)
     total = sum(tally.get(kind, {}).get(phase, 0) for kind in kinds for phase in phases)
     page = min(wanted.page, max(1, -(-total // wanted.limit)))
     start = (page - 1) * wanted.limit
-
-    def of(*some_phases: Phase) -> Iterable[Tracked]:
-        if some is None:
-            return shelf.select(kinds, some_phases)
-        return (one for one in some if one.phase in some_phases and one.kind in kinds)
-
-    rows = _in_order(of, phases, wanted, start + wanted.limit, busy)
+    rows = _in_order(source, kinds, phases, wanted, start + wanted.limit, busy)
     return Found(list(islice(rows, start, start + wanted.limit)), page, total, tally)
 
 
-def _tally(leases: Sequence[Tracked]) -> Counts:
+_Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]
+_Piles = Mapping[Phase, list[Tracked]]
+
+
+def _by_phase(leases: Iterable[Tracked]) -> _Piles:
+    piles: dict[Phase, list[Tracked]] = {phase: [] for phase in Phase}
+    for one in leases:
+        piles[one.phase].append(one)
+    return piles
+
+
+def _among(piles: _Piles) -> _Source:
+    """Select from piles, each of them in name order, as a store does from all."""
+
+    def select(kinds: Collection[Kind], phases: Collection[Phase]) -> Iterable[Tracked]:
+        some = [piles[phase] for phase in phases if piles[phase]]
+        rows = some[0] if len(some) == 1 else heapq.merge(*some, key=attrgetter("key"))
+        return rows if len(kinds) == len(Kind) else (one for one in rows if one.kind in kinds)
+
+    return select
+
+
+def _tally(piles: _Piles) -> Counts:
     tally: dict[Kind, dict[Phase, int]] = {}
-    for (kind, phase), many in Counter([(one.kind, one.phase) for one in leases]).items():
-        tally.setdefault(kind, {})[phase] = many
+    for phase, some in piles.items():
+        for kind, many in Counter(map(attrgetter("kind"), some)).items():
+            tally.setdefault(kind, {})[phase] = many
     return tally
 
 
 def _in_order(
-    of: Callable[..., Iterable[Tracked]],
-    phases: Sequence[Phase],
+    source: _Source,
+    kinds: Collection[Kind],
+    phases: Collection[Phase],
     wanted: LeaseFilter,
     limit: int,
     busy: Busy,
@@ -89,12 +106,24 @@ def _in_order(
     """At least the first `limit` in the order that is wanted. Equals stay in name order."""
     if wanted.column == WORST_FIRST:  # phases are few: sort them, not the Leases
         worst = sorted(set(phases), key=SEVERITY.__getitem__, reverse=wanted.descending)
-        return chain.from_iterable(map(of, worst))
+        return chain.from_iterable(source(kinds, (phase,)) for phase in worst)
+    rows = source(kinds, phases)
     if wanted.column == "namespace":  # the order they are in
-        return list(of(*phases))[::-1] if wanted.descending else of(*phases)
+        return list(rows)[::-1] if wanted.descending else rows
     if wanted.column == "changes":
-        return _first(of(*phases), lambda one: busy(one.key), limit, most=not wanted.descending)
-    return _by_attribute(list(of(*phases)), wanted, limit)
+        return _busiest(rows, busy(), turned=wanted.descending)
+    return _by_attribute(list(rows), wanted, limit)
+
+
+def _busiest(
+    rows: Iterable[Tracked], busy: Mapping[ObjectName, int], *, turned: bool
+) -> Iterable[Tracked]:
+    """Those that changed are few; the others follow in name order, or come first."""
+    first, second = tee(rows)
+    moved = [one for one in first if one.key in busy] if busy else []
+    moved.sort(key=lambda one: busy[one.key], reverse=not turned)
+    still = (one for one in second if one.key not in busy)
+    return chain(still, moved) if turned else chain(moved, still)
 
 
 _ATTRIBUTES = {

@@ -55,11 +55,14 @@ class AgesChart(msgspec.Struct, frozen=True):
 Ages = Mapping[tuple[int, Phase], int]
 
 
-def spans(ages: Iterable[tuple[float, Phase]], duration: float) -> Counter[tuple[int, Phase]]:
+def spans(ages: Mapping[Phase, Iterable[float]], duration: float) -> Counter[tuple[int, Phase]]:
     """How many are in each span and phase, of ages in seconds."""
     per_second = SPANS / (WHOLE * duration)
-    last = SPANS - 1
-    return Counter([(min(last, int(age * per_second)), phase) for age, phase in ages])
+    found: Counter[tuple[int, Phase]] = Counter()
+    for phase, some in ages.items():
+        for span, number in Counter([int(age * per_second) for age in some]).items():
+            found[min(SPANS - 1, max(0, span)), phase] += number
+    return found
 
 
 def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:

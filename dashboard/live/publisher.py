@@ -19,6 +19,7 @@ from dashboard.live.messages import Counts, changes_message, flatten, flatten_al
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared import SharedRegions
 from dashboard.node_book import Grouping, NodeBook
+from dashboard.presenters.overview import HeartbeatAges
 from leases.domain.change import Change, ChangeType
 from leases.history.activity import Activity
 from leases.tracking.store import Store
@@ -56,6 +57,7 @@ class Channel:
         self.store = store
         self.activity = Activity()
         self.nodes = NodeBook()
+        self.ages = HeartbeatAges()
         self.shared = SharedRegions()
         self.fields: dict[Grouping, Field] = {}
         self._counted: tuple[int, Counts] = (-1, {})

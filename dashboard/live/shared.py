@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 
 from dashboard.node_book import Grouping
 from dashboard.presenters.nodes import group_lines, nodes_view
-from dashboard.presenters.overview import Watched, heartbeat_ages, overview
+from dashboard.presenters.overview import Watched, overview
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def _overview(watched: Watched, now: datetime) -> list[Region]:
 
 
 def _ages(watched: Watched, now: datetime) -> list[Region]:
-    chart = heartbeat_ages(watched.store, now)
+    chart = watched.ages.of(watched.store, now)
     return [Region("ages", chart, "overview/_ages.html", {"chart": chart})]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
-from itertools import islice
+from datetime import datetime, timedelta
+from itertools import chain, islice
 from typing import Protocol
 
 import msgspec
 
-from dashboard.charts.ages import USUAL_DURATION, AgesChart, ages_chart, spans
+from dashboard.charts.ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
 from dashboard.charts.hours import HoursChart, hours_chart
 from dashboard.node_book import NodeBook
 from dashboard.presenters.attention import Attention, attention
@@ -27,6 +27,7 @@ from leases.tracking.tracked import Tracked
 
 ELECTIONS = 15
 ATTENTION = 10
+AGES_EVERY = timedelta(seconds=4)
 SAMPLE = 1000  # heartbeats whose durations tell the usual one
 
 
@@ -36,6 +37,7 @@ class Watched(Protocol):
     store: Store
     activity: Activity
     nodes: NodeBook
+    ages: HeartbeatAges
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,11 +82,27 @@ def overview(watched: Watched, now: datetime) -> Overview:
     )
 
 
+class HeartbeatAges:
+    """The picture of ages, made anew every few seconds at most: it looks at every heartbeat."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[datetime, AgesChart] | None = None
+
+    def of(self, store: Store, now: datetime) -> AgesChart:
+        kept = self._kept
+        if kept is None or now - kept[0] >= AGES_EVERY:
+            kept = self._kept = (now, heartbeat_ages(store, now))
+        return kept[1]
+
+
 def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
     """How old the last renewals of all heartbeats are."""
-    beats = list(store.select((Kind.HEARTBEAT,), (Phase.HELD, Phase.LATE, Phase.EXPIRED)))
-    duration = _usual_duration(beats)
-    ages = (((now - beat.observed_at).total_seconds(), beat.phase) for beat in beats)
+    beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
+    duration = _usual_duration(chain.from_iterable(beats.values()))
+    ages = {
+        phase: [(now - beat.observed_at).total_seconds() for beat in some]
+        for phase, some in beats.items()
+    }
     return ages_chart(spans(ages, duration), duration, of="heartbeats")
 
 

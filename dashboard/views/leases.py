@@ -37,7 +37,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         return _refuse(request, str(error))
     activity = runtime.get().activity(cluster)
     store = request.cluster.store
-    found = find(store, wanted, busy=lambda key: activity.total(key, now))
+    found = find(store, wanted, busy=lambda: activity.totals(now))
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
     context: dict[str, Any] = {

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_GET
 from dashboard import runtime
 from dashboard.access import ClusterRequest, viewer_required
 from dashboard.presenters.change import change_line
-from dashboard.presenters.overview import heartbeat_ages
 from dashboard.presenters.overview import overview as overview_view
 from dashboard.recent import recent_changes
 
@@ -28,7 +27,7 @@ def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     feed_seq, newest = recent_changes(cluster, FEED)
     context: dict[str, Any] = {
         "view": overview_view(channel, now),
-        "chart": heartbeat_ages(channel.store, now),
+        "chart": channel.ages.of(channel.store, now),
         "changes": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
     }

@@ -109,10 +109,11 @@ class Activity:
         hours = self._leases.get(key)
         return [0] * HOURS if hours is None else list(hours.until(_hour(now)))
 
-    def total(self, key: ObjectName, now: datetime) -> int:
-        """Changes of one Lease in these hours."""
-        hours = self._leases.get(key)
-        return 0 if hours is None else int(sum(hours.until(_hour(now))))
+    def totals(self, now: datetime) -> dict[ObjectName, int]:
+        """Changes in these hours of each Lease that had any."""
+        hour = _hour(now)
+        sums = {key: sum(hours.until(hour)) for key, hours in list(self._leases.items())}
+        return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
         """Changes of these types to all Leases of a kind per hour, the running hour last."""

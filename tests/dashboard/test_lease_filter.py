@@ -9,14 +9,14 @@ from django.http import QueryDict
 from dashboard.lease_filter import BadFilter, read_filter, wants
 from dashboard.lease_search import find
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 from tests.dashboard.leases import NOW, tracked
 
 PROCESS = "cp-2_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
-BUSY = {"node": 5, "b": 7}
+BUSY = {ObjectName("kube-node-lease", "node"): 5, ObjectName("apps", "b"): 7}
 
 
 def with_labels(one: Tracked, **labels: str) -> Tracked:
@@ -39,7 +39,7 @@ LEASES = sorted(
 def asked(query: str):
     store = Store("c")
     store.restore(LEASES, NOW)
-    return find(store, read_filter(QueryDict(query)), busy=lambda key: BUSY.get(key.name, 0))
+    return find(store, read_filter(QueryDict(query)), busy=lambda: BUSY)
 
 
 def names(query: str) -> list[str]:

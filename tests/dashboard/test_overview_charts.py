@@ -29,7 +29,7 @@ def test_a_day_without_changes_says_so():
 
 def test_ages_stand_in_their_span_and_the_old_ones_together():
     held, late, dead = Phase.HELD, Phase.LATE, Phase.EXPIRED
-    ages = [(0.2, held), (0.9, held), (25.0, late), (61.0, dead), (9000.0, dead)]
+    ages = {held: [0.2, 0.9], late: [25.0], dead: [61.0, 9000.0]}
     chart = ages_chart(spans(ages, 40), 40, of="heartbeats")
     assert [(bar.phase, bar.title) for bar in chart.bars] == [
         ("held", "0 s to 1 s: 2 held"),

@@ -33,20 +33,20 @@ def noted(*changes):
 def test_changes_are_counted_in_their_hour_in_whatever_order_they_come():
     activity = noted(change(hours=2), change(), change(hours=2), change(hours=23), change(hours=24))
     assert activity.of(KEY, NOW) == [1] + [0] * 20 + [2, 0, 1]
-    assert activity.total(KEY, NOW) == 4
+    assert activity.totals(NOW) == {KEY: 4}
 
 
 def test_hours_pass_without_a_change():
     activity = noted(change())
     assert activity.of(KEY, NOW + timedelta(hours=3))[-4:] == [1, 0, 0, 0]
-    assert activity.total(KEY, NOW + timedelta(hours=24)) == 0
+    assert activity.totals(NOW + timedelta(hours=24)) == {}
     activity.forget(NOW + timedelta(hours=24))
     assert activity.of(KEY, NOW) == [0] * 24
 
 
 def test_what_was_there_before_we_looked_is_no_activity():
     created = change(change=ChangeType.CREATED, inferred=True)
-    assert noted(created).total(KEY, NOW) == 0
+    assert noted(created).totals(NOW) == {}
 
 
 def test_kinds_are_counted_apart_and_gaps_summed():

@@ -1,0 +1,198 @@
+"""Two hundred open pages, each with another filter: what they cost the server, and how soon a
+change is seen.
+
+python3 -m tests.benchmarks.many_pages [--leases 130000] [--elections 2000] [--rate 13000]
+    [--pages 200] [--seconds 60]
+
+Starts leasestorm and `manage.py serve --no-demo`. Prints the server time of the first paint of each
+page (median of 15 requests), the CPU of the serving process without and with the pages open, and
+the delay from the storm's own log of a change of holder to the change of the row in a Chromium that
+is open beside them (a MutationObserver's clock, one machine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Thread
+
+from playwright.sync_api import sync_playwright
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.benchmarks.storm import Pages, Usage, storm
+from tests.processes import Server, free_port, get, wait_for
+
+FIRST_PAINTS = (
+    "", "leases/", "leases/?q=ip-10", "leases/?kind=election&phase=held", "leases/?sort=-renewed",
+    "leases/?labels=app", "leases/?page=900", "nodes/", "holders/", "timeline/", "history/",
+    "wall/",
+)  # fmt: skip
+SETTLE = 15.0  # seconds after the list until cadences are learned and nothing else is begun
+WATCHED = "leases/?kind=election&limit=200"
+OBSERVE = """() => {
+  window.seen = [];
+  const look = (records) => {
+    const now = Date.now() / 1000;
+    for (const { addedNodes } of records)
+      for (const row of addedNodes)
+        if (row.dataset?.key) window.seen.push([row.dataset.key,
+          row.querySelector(".holder")?.title ?? "", now]);
+  };
+  new MutationObserver(look).observe(document.body, {subtree: true, childList: true});
+}"""
+
+
+def arguments() -> Namespace:
+    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--leases", type=int, default=130_000)
+    parser.add_argument("--elections", type=int, default=2_000)
+    parser.add_argument("--rate", type=float, default=13_000)
+    parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.set_defaults(
+        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
+        framing="event",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def filters(number: int, namespaces: list[str]) -> Iterator[str]:
+    """So many different lists."""
+    for index in range(number):
+        space = namespaces[index % len(namespaces)]
+        yield (
+            f"?kind=heartbeat&page={index + 1}",
+            f"?namespace={space}&page={index // len(namespaces) + 1}",
+            f"?kind=election&sort=name&page={index % 40 + 1}",
+            f"?q={index:03}",
+            f"?phase=held&sort=-name&page={index + 1}",
+        )[index % 5]
+
+
+class Filtered(Pages):
+    """Pages as the browser opens them, each with its own filter."""
+
+    async def keep_filtered(self, query: str) -> None:
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
+        url = f"{self.server.url}/c/storm/live/page/".replace("http", "ws", 1)
+        headers = {"Cookie": cookies, "Origin": self.server.url}
+        text = await asyncio.to_thread(self.get, f"leases/{query}")
+        show = {"show": {"row": re.findall(r'data-key="([^"]+)"', text)}, "query": query}
+        with suppress(OSError, ConnectionClosed):
+            async with connect(url, additional_headers=headers, compression=None) as socket:
+                await socket.send(json.dumps(show))
+                async for _ in socket:
+                    self.frames += 1
+
+
+async def open_for(pages: Filtered, queries: list[str], seconds: float) -> tuple[float, float]:
+    """CPU percent and frames a second, once all of them are open."""
+    tasks = []
+    for query in queries:
+        tasks.append(asyncio.create_task(pages.keep_filtered(query)))
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(5)
+    usage, frames, began = Usage(pages.server.process.pid), pages.frames, time.monotonic()
+    await asyncio.sleep(seconds)
+    found = usage.share, (pages.frames - frames) / (time.monotonic() - began)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return found
+
+
+def first_paints(pages: Pages) -> None:
+    for path in FIRST_PAINTS:
+        with suppress(OSError):
+            for _ in range(15):
+                pages.get(path)
+            median = statistics.median(pages.page_times[-15:])
+            print(f"first paint of /c/storm/{path}: median {median:.0f} ms")
+
+
+def delays(truth: Path, seen: list[tuple[str, str, float]], since: float) -> list[float]:
+    """Milliseconds from each write of a new holder to the row that shows it."""
+    shown: dict[tuple[str, str], float] = {}
+    for key, holder, at in seen:
+        shown.setdefault((key, holder), at)
+    found = []
+    for line in truth.read_text().splitlines():
+        change = json.loads(line)
+        place = (change.get("key", ""), change.get("to") or "")
+        if change["kind"] in ("transition", "acquired") and place in shown and change["t"] > since:
+            found.append((shown[place] - change["t"]) * 1000)
+    return found
+
+
+def measure(server: Server, asked: Namespace, truth: Path) -> None:
+    time.sleep(SETTLE)
+    pages = Filtered(server)
+    pages.sign_in()
+    first_paints(pages)
+    usage = Usage(server.process.pid)
+    time.sleep(min(20.0, asked.seconds))
+    alone = usage.share
+    print(f"CPU without pages: {alone:.1f} % of one core")
+    spaces = re.findall(r'<option value="([^"]+)"', pages.get("leases/"))
+    queries = list(filters(asked.pages, spaces))
+    results: list[tuple[float, float]] = []
+
+    def run() -> None:
+        results.append(asyncio.run(open_for(pages, queries, asked.seconds)))
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        context = browser.new_context()
+        jar = [{"name": c.name, "value": c.value or "", "url": server.url} for c in pages.cookies]
+        context.add_cookies(jar)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{server.url}/c/storm/{WATCHED}")
+        page.wait_for_timeout(3000)
+        page.evaluate(OBSERVE)
+        thread = Thread(target=run)
+        thread.start()
+        page.wait_for_timeout(8000)
+        since = time.time()
+        while thread.is_alive():
+            page.wait_for_timeout(500)
+        seen = page.evaluate("window.seen")
+        browser.close()
+    share, frames = results[0]
+    print(f"CPU with {asked.pages} pages: {share:.1f} % of one core, {frames:.0f} frames/s")
+    print(f"the pages cost {share - alone:.1f} % of one core")
+    late = delays(truth, seen, since)
+    if len(late) > 1:
+        cuts = statistics.quantiles(late, n=20)
+        print(
+            f"API event to DOM: median {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms ({len(late)} seen)"
+        )
+
+
+def main() -> None:
+    asked = arguments()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        port, truth = free_port(), folder / "truth"
+        stack.enter_context(storm(asked, port, truth))
+        source = f"storm=url:http://127.0.0.1:{port}"
+        server = Server(folder / "data", "--no-demo", "--cluster", source)
+        stack.callback(server.interrupt)
+        ready = f"{server.url}/readyz"
+        wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
+        measure(server, asked, truth)
+
+
+if __name__ == "__main__":
+    main()
