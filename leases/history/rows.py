@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
 from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import identity
 from leases.domain.kind import Kind
 
+COLUMNS = (
+    "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
+    "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
+    "gap_seconds", "renewed_at", "fields", "identity",
+)  # fmt: skip
+
+
+def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[Any, ...]:
+    """What each of COLUMNS keeps; `time` is how the database wants a moment."""
+    return (
+        change.cluster,
+        change.namespace,
+        change.name,
+        change.uid,
+        change.kind.value,
+        change.change.value,
+        time(change.at),
+        time(change.observed_at),
+        change.holder,
+        change.previous_holder,
+        change.resource_version,
+        change.transitions,
+        change.missed,
+        change.inferred,
+        time(change.inferred_since),
+        change.gap_seconds,
+        time(change.renewed_at),
+        " ".join(change.fields),
+        identity(change),
+    )
+
 
 def to_row(change: Change) -> models.Change:
     """An unsaved row."""
-    return models.Change(
-        cluster=change.cluster,
-        namespace=change.namespace,
-        name=change.name,
-        uid=change.uid,
-        kind=change.kind.value,
-        change=change.change.value,
-        at=change.at,
-        observed_at=change.observed_at,
-        holder=change.holder,
-        previous_holder=change.previous_holder,
-        resource_version=change.resource_version,
-        transitions=change.transitions,
-        missed=change.missed,
-        inferred=change.inferred,
-        inferred_since=change.inferred_since,
-        gap_seconds=change.gap_seconds,
-        renewed_at=change.renewed_at,
-        fields=" ".join(change.fields),
-        identity=identity(change),
-    )
+    values = to_values(change, lambda moment: moment)
+    return models.Change(**dict(zip(COLUMNS, values, strict=True)))
 
 
 def from_row(row: models.Change) -> Change:

@@ -8,7 +8,6 @@ is known by its window: in it the same Lease came to the same holder.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.db import connection
 from django.db.models import Q
@@ -16,21 +15,20 @@ from django.db.models import Q
 from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import OF_THE_TERM
-from leases.history.rows import to_row
+from leases.history.rows import COLUMNS, to_values
 
-_COLUMNS = [field for field in models.Change._meta.concrete_fields if not field.primary_key]  # noqa: SLF001
-_NAMES = ", ".join(str(field.column) for field in _COLUMNS)
-_SETS = ", ".join(f"{field.column} = excluded.{field.column}" for field in _COLUMNS)
+_SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
 # executemany costs a fraction of bulk_create, which also cannot choose between two accounts. A
 # take-over stands above the same write seen as a replacement: only it goes with the `expired`
 # that one of the replicas told.
 _INSERT = f"""
-    INSERT INTO leases_change ({_NAMES}) VALUES ({", ".join(["%s"] * len(_COLUMNS))})
+    INSERT INTO leases_change ({", ".join(COLUMNS)})
+    VALUES ({", ".join(["%s"] * len(COLUMNS))})
     ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
     WHERE leases_change.inferred AND NOT excluded.inferred
     OR leases_change.inferred = excluded.inferred
     AND leases_change.change = 'replaced' AND excluded.change = 'taken_over'
-"""  # noqa: S608 - column names of our own model
+"""  # noqa: S608 - names of our own columns
 _FORGET = """
     DELETE FROM leases_change
     WHERE cluster = %s AND namespace = %s AND name = %s AND uid = %s AND inferred
@@ -57,13 +55,9 @@ def write_changes(changes: Iterable[Change]) -> None:
 def _insert(changes: Sequence[Change]) -> None:
     if not changes:
         return
-    rows = [[_value(row, field) for field in _COLUMNS] for row in map(to_row, changes)]
+    time = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
-        cursor.executemany(_INSERT, rows)
-
-
-def _value(row: models.Change, field: Any) -> Any:
-    return field.get_db_prep_save(getattr(row, field.attname), connection)
+        cursor.executemany(_INSERT, [to_values(change, time) for change in changes])
 
 
 def _group(change: Change) -> tuple[ChangeType, ...]:
@@ -89,14 +83,13 @@ def _is_told(concluded: Change) -> bool:
 
 def _forget_conclusions(seen: Iterable[Change]) -> None:
     """Take back what another replica concluded of the changes that we saw."""
-    at = models.Change._meta.get_field("at")  # noqa: SLF001
+    time = connection.ops.adapt_datetimefield_value
     for group in _GROUPS:
         mine = [change for change in seen if change.change in group]
-        moments = [at.get_db_prep_save(change.at, connection) for change in mine]
         windows = [
-            (change.cluster, change.namespace, change.name, change.uid, change.holder or "", when,
-             when, *group)
-            for change, when in zip(mine, moments, strict=True)
+            (change.cluster, change.namespace, change.name, change.uid, change.holder or "",
+             time(change.at), time(change.at), *group)
+            for change in mine
         ]  # fmt: skip
         if windows:
             with connection.cursor() as cursor:
