@@ -9,6 +9,7 @@ import re
 
 _SPACE = b" \t\r\n"
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_PLAIN = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:[bfnrt\\/"]|u[0-9a-fA-F]{4}))++')
 _LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 _END = "unexpected end of JSON input"
 
@@ -27,8 +28,6 @@ def scan_error(data: bytes) -> str:
             raise scanner.wrong("after top-level value")
     except JsonError as error:
         return str(error)
-    except RecursionError:
-        return "exceeded max depth"
     return _END
 
 
@@ -144,6 +143,8 @@ class _Scanner:
     def string(self) -> None:
         self.at += 1
         while True:
+            if plain := _PLAIN.match(self.data, self.at):
+                self.at = plain.end()
             char = self.peek()
             if char == b'"':
                 self.at += 1
