@@ -49,6 +49,9 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         try:
+            if request.has_bad_path():
+                await request.answer_text(400, "400 Bad Request")
+                return
             await self._serve(request)
         except BadPath as error:
             await request.answer_text(500, f"{error.status.message}\n")

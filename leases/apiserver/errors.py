@@ -122,6 +122,12 @@ def future_version(asked: int, current: int) -> ApiError:
     return failure(504, "Timeout", message, details)
 
 
+def timed_out() -> ApiError:
+    """504: the client took too long to send its request."""
+    message = "Timeout: request did not complete within the allotted timeout"
+    return failure(504, "Timeout", message, StatusDetails())
+
+
 def forbidden(message: str, details: StatusDetails) -> ApiError:
     return failure(403, "Forbidden", message, details)
 

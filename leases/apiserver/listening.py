@@ -10,18 +10,16 @@ import contextlib
 import logging
 import socket
 import ssl
-import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from leases.apiserver.certificate import make_certificate
 from leases.apiserver.kubeconfig import write_private
+from leases.apiserver.protocol import Protocol
 
 logger = logging.getLogger(__name__)
 CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
@@ -79,37 +77,6 @@ def tls_context(directory: Path) -> ssl.SSLContext:
     context.load_cert_chain(directory / CERTIFICATE, directory / KEY)
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP, which also lets a handler cut its connection and answers methods it does not
-    know.
-    """
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["leaseboard.cut"] = self.cut  # type: ignore[typeddict-unknown-key]
-
-    def cut(self) -> None:
-        """Drop the connection at once, with all that the client has not read yet."""
-        connection = self.transport.get_extra_info("socket")
-        if connection is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserInvalidMethodError:
-            # All methods that no route allows are answered alike: one that the parser knows
-            # will do.
-            self.parser = httptools.HttpRequestParser(self)
-            super().data_received(b"TRACE " + data.partition(b" ")[2])
-        except httptools.HttpParserUpgrade:
-            logger.debug("a client asked for another protocol")
-        except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
 
 
 class Server(uvicorn.Server):

@@ -8,13 +8,14 @@ import asyncio
 import gzip
 import re
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 from leases.apiserver.auth import User
-from leases.apiserver.errors import BODY_LIMIT, bad_request, status_body, too_large
+from leases.apiserver.errors import BODY_LIMIT, bad_request, status_body, timed_out, too_large
 from leases.apiserver.negotiation import Output, encode, negotiate_or_json, wants_pretty
+from leases.apiserver.protocol import LATE
 from leases.wire.status import ApiError
 
 Scope = MutableMapping[str, Any]
@@ -26,17 +27,22 @@ TEXT = "text/plain; charset=utf-8"
 GZIP_FROM = 128 * 1024
 _ALL_WARNINGS, _ONE_WARNING = 4096, 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_BAD_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
+_BAD_PAIR = re.compile(r";|%(?![0-9a-fA-F]{2})")
 _DRAIN_LIMIT = 64 * 1024 * 1024
+_INT64_DIGITS = 19
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class Params:
-    """Query parameters. Given twice, the first counts."""
+    """Query parameters. Given twice, the first counts; what is badly written does not count."""
 
     def __init__(self, query: bytes) -> None:
         self._all: dict[str, list[str]] = {}
         if query:
             text = query.decode("utf-8", "replace")
+            if "%" in text or ";" in text:
+                text = "&".join(pair for pair in text.split("&") if not _BAD_PAIR.search(pair))
             for name, value in parse_qsl(text, keep_blank_values=True):
                 self._all.setdefault(name, []).append(value)
 
@@ -73,8 +79,8 @@ class Params:
             return None
         if not _INTEGER.fullmatch(text):
             raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        value = int(text)
-        if not -(2**63) <= value < 2**63:
+        digits = text.lstrip("+-0")
+        if len(digits) > _INT64_DIGITS or not -(2**63) <= (value := int(text)) < 2**63:
             raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
         return value
 
@@ -93,8 +99,9 @@ class Request:
             name: value.decode("latin-1") for name, value in reversed(scope["headers"])
         }
         self.user = User("", "")
-        self.warnings: list[str] = []
+        self.warnings: dict[str, None] = {}
         self._body: bytes | None = None
+        self._hang_up = False
 
     def header(self, name: bytes) -> str:
         return self._headers.get(name, "")
@@ -107,12 +114,16 @@ class Request:
         sent = raw + b"?" + query if query else raw
         return sent.decode("latin-1")
 
+    def has_bad_path(self) -> bool:
+        """Whether Go's net/http would take the path for none, and not hand the request on."""
+        raw: bytes = self.scope["raw_path"]
+        return raw[:1] != b"/" or (b"%" in raw and _BAD_ESCAPE.search(raw) is not None)
+
     def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
+        self.warnings[text] = None
 
     async def body(self) -> bytes:
-        """The body. Raises 413 over the limit, once the client has sent (most of) it."""
+        """The body. Raises 413 over the limit, once the client has sent (most of) it, and 504."""
         if self._body is None:
             self._body = await self._receive_body()
         return self._body
@@ -122,12 +133,16 @@ class Request:
         size, more = 0, True
         while more and size < _DRAIN_LIMIT:
             message = await self.receive()
+            if LATE in self.scope:
+                self._hang_up = True
+                raise timed_out()
             if message["type"] == "http.disconnect":
                 raise ConnectionResetError("the client went away while sending")
             size += len(message["body"])
             if size <= BODY_LIMIT:
                 parts.append(message["body"])
             more = message.get("more_body", False)
+        self._hang_up = more
         if size > BODY_LIMIT:
             raise too_large()
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -140,6 +155,8 @@ class Request:
             (b"cache-control", b"no-cache, private"),
             (b"content-type", content_type.encode("latin-1")),
         ]
+        if self._hang_up:
+            found.append((b"connection", b"close"))
         if self.warnings:
             found += [(b"warning", value) for value in warning_headers(self.warnings)]
         return found
@@ -177,7 +194,7 @@ def _takes_gzip(header: str) -> bool:
     return any(part.strip() == "gzip" for part in header.split(","))
 
 
-def warning_headers(texts: list[str]) -> list[bytes]:
+def warning_headers(texts: Iterable[str]) -> list[bytes]:
     """The values of the Warning headers; from 4096 characters in all, each is cut to 256.
 
     Source: apiserver/pkg/endpoints/filters/warning.go.
