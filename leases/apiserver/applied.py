@@ -108,7 +108,7 @@ def _validate_member(
 
 
 def _validate_items(items: list[Any], kind: schema.Listing, path: str, wrong: list[str]) -> None:
-    seen: list[Any] = []
+    seen: set[Any] = set()
     for index, item in enumerate(items):
         if kind.key and not (isinstance(item, dict) and item.get(kind.key) is not None):
             wrong.append(
@@ -117,10 +117,11 @@ def _validate_items(items: list[Any], kind: schema.Listing, path: str, wrong: li
             )
             continue
         identity = item[kind.key] if kind.key else item
-        if kind.key is not None and identity in seen:
+        hashable = go_text(identity) if isinstance(identity, dict | list) else identity
+        if kind.key is not None and hashable in seen:
             shown = f'[{kind.key}="{identity}"]' if kind.key else f'[="{identity}"]'
             wrong.append(f"{path}: duplicate entries for key {shown}")
-        seen.append(identity)
+        seen.add(hashable)
         _validate(item, kind.item, f"{path}[{index}]", wrong)
 
 

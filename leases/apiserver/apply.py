@@ -94,7 +94,7 @@ class Apply:
         owners[self._manager] = Owned(owned, before.time if before else None)
         if before is not None:
             kept = set().union(*(other.paths for other in owners.values()))
-            _prune(new, before.paths - kept, self._kind)
+            _prune(new, _Branch(before.paths - kept), self._kind)
         difference = compare(base, new, self._kind)
         taken = difference.modified | difference.added
         conflicts: Conflicts = []
@@ -165,40 +165,50 @@ def _merge(base: Any, config: Any, kind: schema.Kind) -> Any:
 
 def _merge_list(base: list[Any], config: list[Any], kind: schema.Listing) -> list[Any]:
     """Items of both: those of the configuration in its order, the others where they stand."""
-    wanted = [item_element(item, kind) for item in config]
+    wanted: dict[str, int] = {}
+    for place, item in enumerate(config):
+        wanted.setdefault(item_element(item, kind), place)
     result: list[Any] = []
     at = 0
     for item in base:
-        element = item_element(item, kind)
-        if element not in wanted:
+        place = wanted.get(item_element(item, kind), -1)
+        if place < 0:
             result.append(item)
-        elif wanted.index(element) >= at:
-            stop = wanted.index(element) + 1
-            result += config[at:stop]
-            at = stop
+        elif place >= at:
+            result += config[at : place + 1]
+            at = place + 1
     return result + config[at:]
 
 
-def _prune(new: Object, gone: Paths, kind: schema.Structure) -> None:
+class _Branch:
+    """Paths with a beginning in common: whether one ends here, and how the others go on."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.ends = False
+        self.branches: dict[str, _Branch] = {}
+        for path in paths:
+            at = self
+            for element in path:
+                at = at.branches.setdefault(element, _Branch(set()))
+            at.ends = True
+
+
+def _prune(value: Any, gone: _Branch, kind: schema.Kind) -> None:
     """Remove what nobody owns any more; containers only when nothing is left in them."""
-    for path in sorted(gone, key=len, reverse=True):
-        _remove(new, path, kind)
-
-
-def _remove(value: Any, path: Path, kind: schema.Kind) -> None:
-    element, rest = path[0], path[1:]
     found = elements(value, kind)
-    if element not in found:
-        return
-    inner = kind_of(kind, element)
-    if rest:
-        _remove(found[element], rest, inner)
-    elif is_granular(inner) and found[element]:
-        return
-    elif isinstance(value, dict):
-        del value[element[2:]]
-    elif isinstance(value, list) and isinstance(kind, schema.Listing):
-        value[:] = [item for item in value if item_element(item, kind) != element]
+    doomed = set()
+    for element, branch in gone.branches.items():
+        if element not in found:
+            continue
+        inner = kind_of(kind, element)
+        _prune(found[element], branch, inner)
+        if branch.ends and not (is_granular(inner) and found[element]):
+            doomed.add(element)
+    if isinstance(value, dict):
+        for element in doomed:
+            del value[element[2:]]
+    elif doomed and isinstance(kind, schema.Listing):
+        value[:] = [item for item in value if item_element(item, kind) not in doomed]
 
 
 def apply_conflict(conflicts: Conflicts, version: str) -> ApiError:

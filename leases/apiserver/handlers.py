@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from leases.apiserver.aside import aside
 from leases.apiserver.bodies import media_type_of, parse, read_object
 from leases.apiserver.deleting import delete
 from leases.apiserver.errors import bad_request, internal, not_found, success_body
@@ -124,7 +125,9 @@ class Handlers:
         media_type = media_type_of(request)
         data = await request.body()
         options = write_options(request, "CreateOptions")
-        obj = read_object(request, data, media_type, resource, options.validation)
+        obj = await aside(
+            len(data), read_object, request, data, media_type, resource, options.validation
+        )
         merge_owners(obj, request.warn)
         obj["metadata"].pop("managedFields", None)
         written = await self._writer.create(
@@ -137,7 +140,9 @@ class Handlers:
         data = await request.body()
         options = write_options(request, "UpdateOptions")
         media_type = media_type_of(request)
-        obj = read_object(request, data, media_type, resource, options.validation)
+        obj = await aside(
+            len(data), read_object, request, data, media_type, resource, options.validation
+        )
         place_in_namespace(obj, place.namespace)
         check_name(obj, place.name)
         merge_owners(obj, request.warn)
@@ -199,6 +204,7 @@ async def _delete_options(request: Request) -> DeleteOptions:
     if not data:
         return delete_options_of_query(request.query)
     try:
-        return delete_options_of_body(parse(data, media_type_of(request)).value)
+        parsed = await aside(len(data), parse, data, media_type_of(request))
+        return delete_options_of_body(parsed.value)
     except ValueError as error:
         raise internal(str(error)) from None

@@ -1,17 +1,21 @@
 """JSON patch (RFC 6902) and merge patch (RFC 7386) with the habits of evanphx/json-patch v4.
 
 Its habits: `replace` of a missing member adds it, `add` without a value writes null, what stands
-before the first slash of a path is not looked at, indexes may be negative.
+before the first slash of a path is not looked at, indexes may be negative, all that `copy` copies
+may not be larger than 3 MiB.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from copy import deepcopy
 from typing import Any
 
-from leases.apiserver.gojson import Number
+from leases.apiserver.gojson import MAX_DEPTH, Number
 
+COPY_LIMIT = 3 * 1024 * 1024
+_LONGEST_INDEX = 10
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -34,13 +38,36 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 def json_patch(document: Any, operations: list[Any]) -> Any:
     """A new document. Raises PatchError."""
-    document = deepcopy(document)
-    for operation in operations:
-        document = _apply(document, operation)
+    try:
+        document = _all(deepcopy(document), operations)
+    except RecursionError:
+        raise PatchError("the document became too deep") from None
+    _check_depth(document)
     return document
 
 
-def _apply(document: Any, operation: Any) -> Any:
+def _all(document: Any, operations: list[Any]) -> Any:
+    copied = 0
+    for operation in operations:
+        document, size = _apply(document, operation)
+        copied += size
+        if copied > COPY_LIMIT:
+            raise PatchError("the operations copy too much")
+    return document
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise PatchError("the document became too deep")
+
+
+def _apply(document: Any, operation: Any) -> tuple[Any, int]:
+    """The document, and how many bytes were copied in it."""
     if not isinstance(operation, dict):
         raise PatchError("an operation is no object")
     kind, path = operation.get("op"), operation.get("path")
@@ -55,28 +82,32 @@ def _apply(document: Any, operation: Any) -> Any:
         if path == "":
             if not isinstance(value, dict | list):
                 raise PatchError("only an object or a list can replace the document")
-            return value
+            return value, 0
         _replace(document, path, value)
     elif kind == "test":
         _test(document, path, value)
     elif kind in ("move", "copy"):
-        _carry(document, operation, path, move=kind == "move")
+        return document, _carry(document, operation, path, move=kind == "move")
     else:
         raise PatchError(f"unknown operation {kind}")
-    return document
+    return document, 0
 
 
-def _carry(document: Any, operation: dict[str, Any], path: str, *, move: bool) -> None:
+def _carry(document: Any, operation: dict[str, Any], path: str, *, move: bool) -> int:
+    """How many bytes were copied."""
     source = operation.get("from")
     if not isinstance(source, str):
         raise PatchError("an operation has no from")
     container, key = _find(document, source)
-    value = deepcopy(_get(container, key))
+    value = _get(container, key)
     if move:
         _remove(document, source)
-    elif isinstance(container, dict) and key not in container:
+        _add(document, path, value)
+        return 0
+    if isinstance(container, dict) and key not in container:
         raise PatchError("nothing to copy")
-    _add(document, path, value)
+    _add(document, path, deepcopy(value))
+    return len(json.dumps(value))
 
 
 def _find(document: Any, path: str) -> tuple[Any, str]:
@@ -97,7 +128,7 @@ def _unescaped(part: str) -> str:
 
 
 def _index(items: list[Any], key: str, *, end: int) -> int:
-    if not _INDEX.fullmatch(key):
+    if not _INDEX.fullmatch(key) or len(key) > _LONGEST_INDEX:
         raise PatchError(f"no index: {key}")
     index = int(key)
     if not -len(items) <= index < end:

@@ -5,10 +5,12 @@ Source: apiserver/pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from leases.apiserver.applied import read_applied
 from leases.apiserver.apply import Apply
+from leases.apiserver.aside import aside
 from leases.apiserver.bodies import no_object, unregistered
 from leases.apiserver.decoding import DecodeError, Decoder, UnstructuredDecoder, repeated_fields
 from leases.apiserver.errors import (
@@ -37,7 +39,7 @@ from leases.apiserver.writing import (
     merge_owners,
     place_in_namespace,
 )
-from leases.wire.status import StatusDetails
+from leases.wire.status import ApiError, StatusDetails
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -62,17 +64,21 @@ class Patcher:
         data = await request.body()
         options = write_options(request, "PatchOptions", apply=kind == APPLY_PATCH)
         one = _Patch(request, place.resource, data, options)
-        change = {
-            JSON_PATCH: one.json,
-            MERGE_PATCH: one.merge,
-            STRATEGIC_PATCH: one.strategic,
-            APPLY_PATCH: one.apply,
-        }[kind]
+        ways: dict[str, tuple[Callable[[], Any], Callable[[Object | None, Any], Object]]] = {
+            JSON_PATCH: (one.operations, one.json),
+            MERGE_PATCH: (one.merge_map, one.merge),
+            STRATEGIC_PATCH: (one.strategic_map, one.strategic),
+            APPLY_PATCH: (one.config, one.apply),
+        }
+        read, change = ways[kind]
+        sent = await aside(len(data), _attempt, read)
 
         def wanted(old: Object | None) -> Object:
             if old is None and kind != APPLY_PATCH:
                 raise not_found(place.resource.plural, place.name, place.resource.group)
-            new = change(old)
+            if isinstance(sent, ApiError):
+                raise sent
+            new = change(old, sent)
             place_in_namespace(new, place.namespace)
             check_name(new, place.name)
             merge_owners(new, request.warn)
@@ -83,6 +89,14 @@ class Patcher:
         return await self._writer.update(
             place.resource, place.namespace, place.name, wanted, dry_run=options.dry_run
         )
+
+
+def _attempt(read: Callable[[], Any]) -> Any:
+    """What is read, or the error, which counts only when the object is there."""
+    try:
+        return read()
+    except ApiError as error:
+        return error
 
 
 class _Patch:
@@ -101,7 +115,8 @@ class _Patch:
         head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
         return head | old
 
-    def json(self, old: Object | None) -> Object:
+    def operations(self) -> tuple[list[Any], list[str]]:
+        """Those of a JSON patch, and what a strict reading complains about."""
         try:
             operations = loads(self._data)
         except JsonError as error:
@@ -114,6 +129,10 @@ class _Patch:
                 f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
                 f"got {len(operations)}"
             )
+        return operations, complaints
+
+    def json(self, old: Object | None, sent: tuple[list[Any], list[str]]) -> Object:
+        operations, complaints = sent
         try:
             patched = json_patch(self._typed(old or {}), operations)
         except PatchError:
@@ -146,10 +165,13 @@ class _Patch:
             for text in repeated_fields(operation, f"[{index}]", known=_OPERATION_FIELDS)
         ]
 
-    def merge(self, old: Object | None) -> Object:
+    def merge_map(self) -> Object:
         patch = self._read_map("error decoding patch: ")
         if patch is None:
             raise bad_request("Invalid JSON Patch")
+        return patch
+
+    def merge(self, old: Object | None, patch: Object) -> Object:
         return self._decoded(merge_patch(self._typed(old or {}), patch), repeated_fields(patch, ""))
 
     def _read_map(self, before: str) -> Object | None:
@@ -162,8 +184,10 @@ class _Patch:
             raise bad_request(f"{before}json: cannot unmarshal {word} into Go value of type {_MAP}")
         return patch
 
-    def strategic(self, old: Object | None) -> Object:
-        patch = self._read_map("") or {}
+    def strategic_map(self) -> Object:
+        return self._read_map("") or {}
+
+    def strategic(self, old: Object | None, patch: Object) -> Object:
         shown = go_text(patch)
         complaints = repeated_fields(patch, "")
         try:
@@ -180,9 +204,11 @@ class _Patch:
         self._complain(shown, complaints + decoder.strict)
         return _untyped(new)
 
-    def apply(self, old: Object | None) -> Object:
+    def config(self) -> Object:
+        return read_applied(self._request, self._data, self._resource, self._options.validation)
+
+    def apply(self, old: Object | None, config: Object) -> Object:
         resource, options = self._resource, self._options
-        config = read_applied(self._request, self._data, resource, options.validation)
         if old is None:
             _check_new(config, resource)
         change = Apply(resource.schema, resource.api_version, options.manager, now_text())

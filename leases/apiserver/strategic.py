@@ -6,6 +6,8 @@ Source: apimachinery/pkg/util/strategicpatch/patch.go.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from copy import deepcopy
 from typing import Any
 
@@ -78,14 +80,11 @@ def _retain_keys(original: Map, patch: Map) -> None:
     retained = patch.pop(_RETAIN)
     if not isinstance(retained, list):
         raise StrategicError("invalid patch format of retainKeys", 400)
+    kept = {_identity(key, "") for key in retained if not isinstance(key, dict)}
     for key, value in patch.items():
-        if (
-            value is not None
-            and not key.startswith((_DELETE_ITEMS, _ORDER))
-            and key not in retained
-        ):
+        if value is not None and not key.startswith((_DELETE_ITEMS, _ORDER)) and key not in kept:
             raise StrategicError("patch content doesn't match retainKeys list", 422)
-    for key in [key for key in original if key not in retained]:
+    for key in [key for key in original if key not in kept]:
         del original[key]
 
 
@@ -113,19 +112,22 @@ def _set_order(original: Map, patch: Map, key: str, kind: schema.Kind | None) ->
 
 def _check_order(given: list[Any], order: list[Any], merge_key: str) -> None:
     """Every element of the patch must stand in the order list, in the same order."""
-    places = [_identity(item, merge_key) for item in order]
+    places: dict[Any, list[int]] = {}
+    for place, item in enumerate(order):
+        places.setdefault(_identity(item, merge_key), []).append(place)
     at = 0
     for item in given:
         if isinstance(item, dict) and item.get(_DIRECTIVE) == "delete":
             continue
-        identity = _identity(item, merge_key)
-        if identity not in places[at:]:
+        later = places.get(_identity(item, merge_key), [])
+        following = bisect_left(later, at)
+        if following == len(later):
             raise StrategicError(
                 f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder "
                 "list:\n"
                 f"{go_text(order)}\n"
             )
-        at = places.index(identity, at)
+        at = later[following]
 
 
 def _merge_key(kind: schema.Kind | None) -> str:
@@ -133,13 +135,14 @@ def _merge_key(kind: schema.Kind | None) -> str:
 
 
 def _identity(item: Any, merge_key: str) -> Any:
-    if not isinstance(item, dict):
-        return item
-    if merge_key not in item:
-        raise StrategicError(
-            f"map: {go_text(item)} does not contain declared merge key: {merge_key}"
-        )
-    return item[merge_key]
+    """What makes an item of a list itself; what cannot be hashed is taken by its text."""
+    if isinstance(item, dict):
+        if merge_key not in item:
+            raise StrategicError(
+                f"map: {go_text(item)} does not contain declared merge key: {merge_key}"
+            )
+        item = item[merge_key]
+    return go_text(item) if isinstance(item, dict | list) else item
 
 
 def _merge_list(
@@ -147,7 +150,8 @@ def _merge_list(
 ) -> list[Any]:
     merges = isinstance(kind, schema.Listing) and kind.key is not None
     if deletes:
-        return [item for item in original if item not in patch]
+        gone = {_identity(item, "") for item in patch if not isinstance(item, dict)}
+        return [item for item in original if isinstance(item, dict) or item not in gone]
     if not merges:
         return patch
     _check_items(original + patch)
@@ -160,15 +164,16 @@ def _merge_list(
     original, patch = _special_items(original, patch, merge_key)
     item_kind = kind.item if isinstance(kind, schema.Listing) else None
     merged = list(original)
+    places: dict[Any, int] = {}
+    for place, item in enumerate(merged):
+        if merge_key in item:
+            places.setdefault(_identity(item, merge_key), place)
     for item in patch:
-        identity = _identity(item, merge_key)
-        index = next(
-            (at for at, found in enumerate(merged) if found.get(merge_key) == identity), None
-        )
-        if index is None:
+        at = places.setdefault(_identity(item, merge_key), len(merged))
+        if at == len(merged):
             merged.append(item)
         else:
-            merged[index] = _merge_map(merged[index], dict(item), item_kind)
+            merged[at] = _merge_map(merged[at], dict(item), item_kind)
     return _ordered(merged, patch, original, merge_key)
 
 
@@ -185,6 +190,7 @@ def _special_items(
 ) -> tuple[list[Any], list[Any]]:
     """Items that say $patch: delete takes its twin away, replace takes all others."""
     plain, replaces = [], False
+    deleted: set[Any] = set()
     for item in patch:
         if not isinstance(item, dict):
             raise StrategicError("invalid patch format of primitive list", 400)
@@ -192,33 +198,39 @@ def _special_items(
         if word is None:
             plain.append(item)
         elif word == "delete":
-            identity = _identity(item, merge_key)
-            original = [found for found in original if found.get(merge_key) != identity]
+            deleted.add(_identity(item, merge_key))
         elif word == "replace":
             replaces = True
         else:
             raise StrategicError(f"unknown patch type: {go_text(word)} in map: {go_text(item)}")
+    if deleted:
+        original = [item for item in original if _identity(item, merge_key) not in deleted]
     return (plain, []) if replaces else (original, plain)
 
 
 def _ordered(merged: list[Any], order: list[Any], before: list[Any], merge_key: str) -> list[Any]:
     """What the patch names in its order, the rest in the old one; new items come first."""
-    wanted = [_identity(item, merge_key) for item in order]
-    old = [_identity(item, merge_key) for item in before]
+    wanted, old = _places(order, merge_key), _places(before, merge_key)
     named = [item for item in merged if _identity(item, merge_key) in wanted]
     rest = [item for item in merged if _identity(item, merge_key) not in wanted]
-    named.sort(key=lambda item: wanted.index(_identity(item, merge_key)))
-    rest.sort(key=lambda item: _place(old, _identity(item, merge_key)))
+    named.sort(key=lambda item: wanted[_identity(item, merge_key)])
+    rest.sort(key=lambda item: old.get(_identity(item, merge_key), len(before)))
+    named_left, rest_left = deque(named), deque(rest)
     result = []
-    while named and rest:
-        left, right = _identity(rest[0], merge_key), _identity(named[0], merge_key)
-        old_first = left in old and right in old and old.index(left) < old.index(right)
-        result.append(rest.pop(0) if old_first else named.pop(0))
-    return result + named + rest
+    while named_left and rest_left:
+        left = old.get(_identity(rest_left[0], merge_key))
+        right = old.get(_identity(named_left[0], merge_key))
+        old_first = left is not None and right is not None and left < right
+        result.append(rest_left.popleft() if old_first else named_left.popleft())
+    return [*result, *named_left, *rest_left]
 
 
-def _place(old: list[Any], identity: Any) -> int:
-    return old.index(identity) if identity in old else len(old)
+def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
+    """Where each item stands first."""
+    found: dict[Any, int] = {}
+    for place, item in enumerate(items):
+        found.setdefault(_identity(item, merge_key), place)
+    return found
 
 
 def _without_directives(value: Any) -> Any:

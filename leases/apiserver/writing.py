@@ -19,6 +19,7 @@ from leases.apiserver.errors import (
     internal,
     invalid,
 )
+from leases.apiserver.gojson import dumps
 from leases.apiserver.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.names import generated_name
 from leases.apiserver.namespaces import Namespaces, completed
@@ -91,15 +92,15 @@ def merge_owners(obj: Object, warn: Callable[[str], None]) -> None:
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[Object] = []
+    kept: dict[bytes, Object] = {}
     doubles: list[str] = []
     for owner in owners:
-        if owner in kept:
+        text = dumps(owner)
+        if text in kept:
             doubles.append(owner["uid"])
-        else:
-            kept.append(owner)
+        kept[text] = owner
     if doubles:
-        obj["metadata"]["ownerReferences"] = kept
+        obj["metadata"]["ownerReferences"] = list(kept.values())
         warn(_DUPLICATE_OWNERS + ", ".join(dict.fromkeys(doubles)))
 
 
