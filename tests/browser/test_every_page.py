@@ -1,0 +1,166 @@
+"""Every page in light and in dark: axe-core finds nothing, nothing breaks the content security
+policy, no error stands in the console, and no other host is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.urls import URLPattern, URLResolver
+from playwright.sync_api import Browser, Page
+
+from dashboard import urls
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, serving, wait_for
+
+AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
+HELD, FREE = "default/held", "default/free"
+OF_CLUSTER = {
+    "overview": "",
+    "leases": "leases/",
+    "leases (a filter without a match)": "leases/?q=nothing-is-called-so",
+    "leases (a bad filter)": "leases/?sort=age",
+    "lease": f"leases/{HELD}/",
+    "lease (deleted)": "leases/default/gone/",
+    "lease_edit": f"leases/{HELD}/edit/",
+    "timeline": "timeline/",
+    "holders": "holders/",
+    "nodes": "nodes/",
+    "history": "history/",
+    "wall": "wall/",
+}
+PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
+    "audit": "audit/",
+    "wall_links": "wall-links/",
+    "components": "components/",
+    "404": "c/nowhere/",
+}
+# Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
+NO_PAGES = {
+    "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link", "revoke_wall_link",
+    "node_cells", "lease_asked", "lease_kind",
+}  # fmt: skip
+RUN = """async (only) => {
+  const found = await axe.run(document, {
+    resultTypes: ["violations"],
+    ...(only && {runOnly: [only]}),
+  });
+  return found.violations.flatMap(({id, nodes}) =>
+    nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+}"""
+LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A cluster with one Lease of each sort that matters to a page."""
+    folder = tmp_path_factory.mktemp("every-page")
+    with serving(folder / "data", "--no-demo") as one:
+        api = LeaseApi(one.kubeconfig)
+        api.create("held", holder="web-59d4c9cf7d-l4xvb_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44")
+        api.take("held", holder="web-59d4c9cf7d-9tqqs", transitions=1)
+        api.create("free", holder="one")
+        api.patch("free", holderIdentity="")
+        api.create("brief", holder="one", duration=1)
+        api.create("gone", holder="one")
+        api.delete("gone")
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(server: Server, browser: Browser) -> str:
+    """The cookies of an admin, as playwright keeps them."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.printed("Sign in"))
+    state = json.dumps(context.storage_state())
+    context.close()
+    return state
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.exists():
+        text = "axe-core is not on this machine: npm ci in tests/browser/node"
+        if os.environ.get("CI") == "true":
+            pytest.fail(text)
+        pytest.skip(text)
+    return AXE.read_text()
+
+
+class Watched:
+    """One page, with everything it complained of and every host it asked."""
+
+    def __init__(self, browser: Browser, state: str | None, theme: str = "light") -> None:
+        self.context = browser.new_context(
+            storage_state=json.loads(state) if state else None,
+            viewport={"width": 1440, "height": 900},
+            color_scheme=theme,  # type: ignore[arg-type]
+            reduced_motion="reduce",
+        )
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.hosts: set[str] = set()
+        self.page.add_init_script(LISTEN)
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+
+    def _hear(self, line) -> None:
+        expected = "Failed to load resource: the server responded with a status of 4"
+        if line.type in ("error", "warning") and not line.text.startswith(expected):
+            self.complaints.append(line.text)
+
+
+def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
+    """What axe finds, in light and then in dark."""
+    page = watched.page
+    page.goto(f"{server.url}/{path}")
+    if page.locator("[data-live-pill]").count():
+        wait_for(lambda: "Live" in page.locator("[data-live-pill]").inner_text(), what="Live")
+    page.evaluate(axe)
+    found = page.evaluate(RUN, None)
+    page.emulate_media(color_scheme="dark")
+    return [*found, *(f"dark {line}" for line in page.evaluate(RUN, "color-contrast"))]
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_a_page_is_accessible_and_keeps_to_itself(
+    name: str, server: Server, browser: Browser, signed_in: str, axe: str
+) -> None:
+    watched = Watched(browser, signed_in)
+    try:
+        assert look(watched, server, PAGES[name], axe) == []
+        assert watched.complaints == []
+        assert watched.hosts == {urlsplit(server.url).netloc}
+    finally:
+        watched.context.close()
+
+
+def test_the_sign_in_page_too(server: Server, browser: Browser, axe: str) -> None:
+    watched = Watched(browser, None)
+    try:
+        assert look(watched, server, "sign-in/", axe) == []
+        assert watched.complaints == []
+    finally:
+        watched.context.close()
+
+
+def test_no_page_is_left_out() -> None:
+    names = {name for name in _names(urls.urlpatterns) if name}
+    assert names - NO_PAGES - {"sign_in"} <= set(PAGES)
+
+
+def _names(patterns: list[URLPattern | URLResolver]) -> Iterator[str | None]:
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            yield pattern.name
+        elif not pattern.app_name:  # Django's own admin is not ours to judge
+            yield from _names(pattern.url_patterns)
