@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
@@ -12,46 +14,139 @@ from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, viewer_required
 from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
-from dashboard.presenters.change import change_line
+from dashboard.holdings import host_of
+from dashboard.lease_filter import BadFilter
+from dashboard.lease_past import read_past
+from dashboard.presenters.change import ChangeLine, change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
 from dashboard.presenters.lease import lease_view
+from dashboard.presenters.past import PastView, Range, past_view
 from dashboard.presenters.renewals import renewals_view
+from dashboard.presenters.row import row_view
 from dashboard.recent import changes_of
 from dashboard.roles import OVERRULE
+from dashboard.timeline_filter import RANGES
 from leases.domain.lease import ObjectName
+from leases.history import queries
+from leases.history.queries import BadCursor
 from leases.history.streams import HistoryFilter
+from leases.tracking.tracked import Tracked
 
-CHANGES = 50
+CHANGES = 20
+BESIDE = 8
+USUAL_RANGE = "24h"
+ASKED_FOR = "X-Regions"  # which parts a script wants drawn anew
+WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 
 
 @require_GET
 @viewer_required
 def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
-    """Head, changes, fields and YAML."""
-    now = timezone.now()
-    key = ObjectName(namespace, name)
-    feed_seq, changes = changes_of(cluster, key, CHANGES)
-    tracked = request.cluster.store.get(key)
-    if tracked is None and not changes:
-        raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
-    mine = history_query(HistoryFilter(namespace=namespace, lease=name))
-    lines = [change_line(change, now) for change in changes]
-    context: dict[str, Any] = {
-        "namespace": namespace,
-        "name": name,
-        "key": str(key),
-        "changes": lines,
-        "feed_seq": feed_seq,
-        "history_url": f"{reverse('history', args=[cluster])}?{mine}",
-    }
-    if tracked is None:
-        context["last"] = lines[0]
-    else:
-        if request.user.has_perm(OVERRULE):
-            said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
-            context["kind_form"] = LeaseKindForm(initial=said)
-        context["lease"] = lease_view(cluster, tracked, now)
-        context["detail"] = lease_detail(tracked, now)
-        context["renewals"] = renewals_view(tracked, request.cluster.renewals.of(tracked), now)
+    """Head, past, renewals, changes, fields and YAML."""
+    page = LeasePage(request, cluster, ObjectName(namespace, name))
+    try:
+        context = page.context()
+    except (BadFilter, BadCursor) as error:
+        return render(request, "leases/refused.html", page.base() | {"error": error}, status=400)
     return render(request, "leases/detail.html", context)
+
+
+class LeasePage:
+    """One request of a Lease's page."""
+
+    def __init__(self, request: ClusterRequest, cluster: str, key: ObjectName) -> None:
+        self.request = request
+        self.cluster = cluster
+        self.key = key
+        self.now: datetime = timezone.now()
+        self.tracked = request.cluster.store.get(key)
+
+    def base(self) -> dict[str, Any]:
+        return {"namespace": self.key.namespace, "name": self.key.name, "key": str(self.key)}
+
+    def context(self) -> dict[str, Any]:
+        """What the template needs. Raises Http404, BadFilter and BadCursor."""
+        wanted = set(self.request.headers.get(ASKED_FOR, "").split())
+        context = self.base()
+        if self.tracked is not None:
+            context |= self._present(self.tracked)
+            if wanted and wanted <= WITHOUT_HISTORY:
+                return context
+        context |= self._changes()
+        if self.tracked is None:
+            context["last"] = self._last(context["lines"])
+        else:
+            context |= self._beside(self.tracked)
+        context["past"] = self._past()
+        return context
+
+    def _present(self, tracked: Tracked) -> dict[str, Any]:
+        intervals = self.request.cluster.renewals.of(tracked)
+        form: dict[str, Any] = {}
+        if self.request.user.has_perm(OVERRULE):
+            said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
+            form["kind_form"] = LeaseKindForm(initial=said)
+        return form | {
+            "lease": lease_view(self.cluster, tracked, self.now),
+            "detail": lease_detail(tracked, self.now),
+            "renewals": renewals_view(tracked, intervals, self.now),
+        }
+
+    def _changes(self) -> dict[str, Any]:
+        """A page of changes; the first one with those too new to be in history."""
+        mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
+        before = self.request.GET.get("before") or None
+        found = queries.find(self.cluster, mine, before=before, limit=CHANGES)
+        seq, newest = changes_of(self.cluster, self.key, CHANGES)
+        changes = found.changes if before else newest
+        return {
+            "lines": [change_line(change, self.now) for change in changes],
+            "feed_seq": None if before else seq,
+            "limit": CHANGES,
+            "older_url": self._url(before=found.older) if found.older else "",
+            "newest_url": self._url(before="") if before else "",
+            "history_url": f"{reverse('history', args=[self.cluster])}?{history_query(mine)}",
+        }
+
+    def _last(self, lines: list[ChangeLine]) -> ChangeLine:
+        """The last that is known of a Lease that is not there."""
+        _, newest = changes_of(self.cluster, self.key, 1)
+        if not newest:
+            raise Http404(
+                f"There is no Lease {self.key} in {self.cluster}, "
+                "and history knows none of this name."
+            )
+        return change_line(newest[0], self.now)
+
+    def _past(self) -> PastView:
+        name = self.request.GET.get("range") or USUAL_RANGE
+        if name not in RANGES:
+            raise BadFilter(f"range cannot be {name!r}: use one of {', '.join(RANGES)}.")
+        past = read_past(self.cluster, self.key, since=self.now - RANGES[name], until=self.now)
+        ranges = tuple(
+            Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES
+        )
+        return past_view(past, ranges, self.now)
+
+    def _beside(self, tracked: Tracked) -> dict[str, Any]:
+        beside = self.request.cluster.holdings.beside(tracked)
+        if not beside or tracked.holder is None:
+            return {}
+        host = host_of(tracked.holder)
+        query = urlencode({"q": host})
+        return {
+            "beside": [row_view(self.cluster, one, self.now) for one in beside[:BESIDE]],
+            "beside_more": max(0, len(beside) - BESIDE),
+            "host": host,
+            "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",
+        }
+
+    def _url(self, **changes: str) -> str:
+        """This page with something else chosen; what is as it always is stays out of it."""
+        known = {name: self.request.GET.get(name, "") for name in ("range", "before")}
+        pairs = known | changes
+        if pairs["range"] == USUAL_RANGE:
+            pairs["range"] = ""
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"{self.request.path}?{query}" if query else self.request.path

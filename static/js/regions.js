@@ -52,7 +52,7 @@ async function fetchPage() {
   const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
   if (ids.length) {
     try {
-      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      const response = await fetch(location.href, { headers: { Accept: "text/html", "X-Regions": ids.join(" ") } });
       if (response.ok || response.status === 404) place(ids, await response.text());
     } catch {
       // The socket says that the server is away; the regions stay marked and are fetched when it is back.

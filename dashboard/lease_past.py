@@ -1,0 +1,47 @@
+"""What history remembers of one Lease over a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.pieces import Busy
+from leases.actions import audit
+from leases.domain.lease import ObjectName
+from leases.domain.statistics import Statistics, statistics
+from leases.domain.terms import Life
+from leases.domain.watching import Unwatched
+from leases.history.lanes import lanes
+from leases.history.watches import unwatched_times
+
+
+class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
+    """`figures` is None where so much happened that changes were only counted."""
+
+    since: datetime
+    until: datetime
+    life: Life
+    busy: tuple[Busy, ...]
+    changes: int
+    edits: Sequence[datetime]
+    blind: tuple[Unwatched, ...]
+    figures: Statistics | None
+
+
+def read_past(cluster: str, key: ObjectName, *, since: datetime, until: datetime) -> LeasePast:
+    """Bounded, however busy the Lease was."""
+    found = lanes(cluster, [key], since=since, until=until)
+    life = found[0].life if found else Life()
+    bands = found[0].bands if found else ()
+    return LeasePast(
+        since=since,
+        until=until,
+        life=life,
+        busy=tuple(Busy(b.since, b.until, b.changes) for b in bands if b.changes > 1),
+        changes=found[0].changes if found else 0,
+        edits=audit.done_between(cluster, since, until).get(key, ()),
+        blind=tuple(unwatched_times(cluster, since=since, until=until, now=until)),
+        figures=None if bands else statistics([life], since=since, until=until),
+    )

@@ -1,0 +1,176 @@
+"""Who held a Lease over a range: its lane, its terms, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane import Fog, fog, marks, shapes
+from dashboard.charts.scale import Scale
+from dashboard.charts.ticks import Tick, ticks
+from dashboard.lease_past import LeasePast
+from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.lane_shape import (
+    LONG_GAP,
+    MarkView,
+    ShapeView,
+    how_ended,
+    mark_view,
+    shape_view,
+)
+from dashboard.presenters.words import age, counted, span_of, thousands, when
+from leases.domain.statistics import Statistics
+from leases.domain.terms import Gap, Life, Term
+
+TERMS = 8
+
+
+class Range(msgspec.Struct, frozen=True):
+    label: str
+    url: str
+    on: bool
+
+
+class TermRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A term as a row; `held_since` (epoch s) is set while it goes on. `gap` is the time without a
+    holder before it.
+    """
+
+    holder: HolderView | None
+    since: str
+    until: str
+    held_for: str
+    held_since: float | None
+    gap: str
+    gap_is_long: bool
+    ended: str
+    note: str
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A number in its cell, and what it is made of."""
+
+    label: str
+    value: str
+    detail: str
+
+
+class PastView(msgspec.Struct, frozen=True, kw_only=True):
+    """`says` is the finding in one sentence; `fogs` are the times in which nobody watched."""
+
+    note: str
+    says: str
+    shapes: tuple[ShapeView, ...]
+    marks: tuple[MarkView, ...]
+    ticks: tuple[Tick, ...]
+    fogs: tuple[Fog, ...]
+    begins: str
+    rows: tuple[TermRow, ...]
+    more: int
+    figures: tuple[Figure, ...]
+    too_many: str
+    blind_for: str
+    ranges: tuple[Range, ...]
+
+
+def past_view(past: LeasePast, ranges: tuple[Range, ...], now: datetime) -> PastView:
+    """The past as of now."""
+    scale = Scale(past.since, past.until)
+    drawn = shapes(past.life, scale, busy=past.busy)
+    moments = [(at, "edit") for at in past.edits]
+    moments += [(change.at, "reconfigured") for change in past.life.marks]
+    rows = list(_rows(past.life, past.since, now))
+    blind = sum((span.until - span.since).total_seconds() for span in past.blind)
+    note = _note(past)
+    return PastView(
+        note=note,
+        says=f"Who held it: {note}",
+        shapes=tuple(shape_view(shape, now) for shape in drawn),
+        marks=tuple(mark_view(mark, past.life.marks, now) for mark in marks(moments, scale)),
+        ticks=ticks(scale),
+        fogs=fog(((span.since, span.until) for span in past.blind), scale),
+        begins=when(past.since, now),
+        rows=tuple(rows[:TERMS]),
+        more=max(0, len(rows) - TERMS),
+        figures=_figures(past.figures) if past.figures else (),
+        too_many="" if past.figures else _too_many(past.changes),
+        blind_for=age(blind) if blind else "",
+        ranges=ranges,
+    )
+
+
+def _note(past: LeasePast) -> str:
+    length = span_of(past.until - past.since)
+    if past.figures is None:
+        return f"{counted(past.changes, 'change')} in {length}"
+    told = f"{counted(past.figures.terms, 'term')} in {length}"
+    lost = past.figures.leaderless
+    return f"{told}, {age(lost)} without a holder" if lost else f"{told}, never without a holder"
+
+
+def _too_many(changes: int) -> str:
+    return (
+        f"{counted(changes, 'change')} are too many to measure terms here: choose a shorter range."
+    )
+
+
+def _rows(life: Life, since: datetime, now: datetime) -> Iterator[TermRow]:
+    """The terms that went on in the range, newest first."""
+    before = {gap.until: gap for gap in life.gaps if gap.until is not None}
+    for term in reversed(life.terms):
+        if term.until is None or term.until > since:
+            yield _row(term, before.get(term.since), now)
+
+
+def _row(term: Term, gap: Gap | None, now: datetime) -> TermRow:
+    lost = (term.since - gap.since).total_seconds() if gap else 0.0
+    begun = when(term.since, now)
+    return TermRow(
+        holder=holder_view(term.holder),
+        since=begun if term.began else f"before {begun}",
+        until=when(term.until, now) if term.until else "now",
+        held_for=age(((term.until or now) - term.since).total_seconds()),
+        held_since=None if term.until else term.since.timestamp(),
+        gap=age(lost) if lost else "none",
+        gap_is_long=lost >= LONG_GAP,
+        ended=how_ended(term),
+        note=", ".join(_notes(term, now)),
+    )
+
+
+def _notes(term: Term, now: datetime) -> Iterator[str]:
+    if term.gaps:
+        lost = sum(((gap.until or now) - gap.since).total_seconds() for gap in term.gaps)
+        yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
+    if term.missed:
+        yield f"{counted(term.missed, 'change')} of holder not seen"
+    if term.inferred and term.inferred_since:
+        yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
+
+
+def _figures(seen: Statistics) -> tuple[Figure, ...]:
+    share = seen.leaderless / (seen.held + seen.leaderless) if seen.leaderless else 0.0
+    lost = age(seen.leaderless) if seen.leaderless else "never"
+    of_time = f"{100 * share:.2g} % of the time" if share else "in the range"
+    return (
+        Figure("Terms", thousands(seen.terms), "that went on in the range"),
+        Figure("Longest", _length(seen.longest), "so far, if it goes on"),
+        Figure("Median", _length(seen.median), "half of them were longer"),
+        Figure("Without a holder", lost, of_time),
+        Figure(
+            "Taken over in, p50",
+            _length(seen.takeover_p50),
+            "from the last renewal of one to the first write of the next",
+        ),
+        Figure(
+            "Taken over in, p95",
+            _length(seen.takeover_p95),
+            f"of {counted(seen.takeovers, 'take-over')}",
+        ),
+    )
+
+
+def _length(seconds: float | None) -> str:
+    return "none" if seconds is None else age(seconds)
