@@ -50,8 +50,11 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> Asked:
     return Asked(managed=managed, events=events, candidates=candidates)
 
 
-async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]]:
-    whole = await cluster.writer.raw_get(key, within=WITHIN)
+async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | Refusal:
+    try:
+        whole = await cluster.writer.raw_get(key, within=WITHIN)
+    except NotFound:
+        return Refusal("The Lease is not in the cluster any more.", quiet=True)
     entries = whole.get("metadata", {}).get("managedFields") or []
     return [entry for entry in entries if isinstance(entry, dict)]
 

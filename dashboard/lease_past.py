@@ -34,12 +34,13 @@ def read_past(cluster: str, key: ObjectName, *, since: datetime, until: datetime
     """Bounded, however busy the Lease was."""
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
-    bands = found[0].bands if found else ()
+    # A band of one change leaves none out: its last is told.
+    bands = [band for band in found[0].bands if band.changes > 1] if found else []
     return LeasePast(
         since=since,
         until=until,
         life=life,
-        busy=tuple(Busy(b.since, b.until, b.changes) for b in bands if b.changes > 1),
+        busy=tuple(Busy(band.since, band.until, band.changes) for band in bands),
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
         blind=tuple(unwatched_times(cluster, since=since, until=until, now=until)),

@@ -16,7 +16,7 @@ from dashboard.holder_filter import IDENTITY
 from dashboard.holdings import HELD, Holder, host_of
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.row import lease_url
-from dashboard.presenters.words import age, counted, when
+from dashboard.presenters.words import age, counted, span_of, when
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import Life
@@ -183,7 +183,7 @@ def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
         (min(spell.until, scale.until) - max(spell.since, scale.since)).total_seconds()
         for spell in drawn
     )
-    return f"Held something for {age(seconds)} of {age(scale.length.total_seconds())}"
+    return f"Held something for {age(seconds)} of {span_of(scale.length)}"
 
 
 def holder_item(cluster: str, holder: Holder, *, held: int) -> dict[str, Any]:

@@ -57,6 +57,8 @@ def renewals_view(
     until = datetime.fromtimestamp((now.timestamp() // SLOT + 1) * SLOT, now.tzinfo)
     scale = Scale(until - length, until)
     _, duration, late = numbers(tracked)
+    if tracked.holder is None:
+        duration = None  # who releases writes another one
     chart = renewal_chart(
         ((one.since, one.seconds) for one in intervals),
         scale,

@@ -37,14 +37,17 @@ class LeaseApi:
             item: dict[str, Any] = json.load(answer)
             return item
 
-    def create(self, name: str, *, holder: str, duration: int = 3600, transitions: int = 0) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def create(
+        self, name: str, *, holder: str, duration: int = 3600, transitions: int = 0, **more: Any
+    ) -> None:
+        now = timestamp()
         spec = {
             "holderIdentity": holder,
             "leaseDurationSeconds": duration,
             "acquireTime": now,
             "renewTime": now,
             "leaseTransitions": transitions,
+            **more,
         }
         self.send("POST", leases(), {"metadata": {"name": name}, "spec": spec})
 
@@ -54,7 +57,7 @@ class LeaseApi:
         )
 
     def take(self, name: str, *, holder: str, transitions: int) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = timestamp()
         self.patch(
             name,
             holderIdentity=holder,
@@ -73,6 +76,11 @@ class LeaseApi:
 
     def delete(self, name: str) -> None:
         self.send("DELETE", f"{leases()}/{name}")
+
+
+def timestamp() -> str:
+    """Now, as the API writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def leases(namespace: str = "default") -> str:

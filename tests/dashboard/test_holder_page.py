@@ -152,7 +152,7 @@ def test_a_lane_tells_when_anything_was_held(store, operator):
     remember(ChangeType.TAKEN_OVER, minutes_ago=45, holder="cp-9", previous_holder="cp-8")
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     html = operator.get("/c/a/holders/?range=1h&q=cp-9").content.decode()
-    assert 'aria-label="Held something for 15 m 0 s of 1 h 0 m"' in html
+    assert 'aria-label="Held something for 15 m 0 s of 1 h"' in html
     assert re.search(r"<title>1 term, [\d: A-Za-z]+ to [\d: A-Za-z]+ \(15 m 0 s\)</title>", html)
 
 

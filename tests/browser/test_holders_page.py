@@ -1,0 +1,110 @@
+"""The Holders page in a real browser: live, without a script, by keyboard, back and forward."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.visits import Visits
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, serving
+
+PATH = "/c/embedded/holders/"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Three Leases of cp-1, under two identities, and one of cp-2."""
+    data: Path = tmp_path_factory.mktemp("holders-page") / "data"
+    with serving(data, "--no-demo") as one:
+        one.wait_synced()
+        api = LeaseApi(one.kubeconfig)
+        api.create("scheduler", holder="cp-1_8c2e")
+        api.create("manager", holder="cp-1_a4c1")
+        api.create("cloud", holder="cp-1_a4c1")
+        api.create("operator", holder="cp-2")
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(server: Server, browser: Browser) -> Visits:
+    return Visits(browser, server)
+
+
+@pytest.fixture
+def visits(signed_in: Visits) -> Iterator[Visits]:
+    """Ways into the pages; a complaint in a console fails the test."""
+    yield signed_in
+    signed_in.leave()
+    assert signed_in.complaints == []
+
+
+def holders(page: Page) -> list[str]:
+    rows = page.locator("[data-holder]").all()
+    return [str(row.get_attribute("data-holder")) for row in rows]
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-holder="{name}"]')
+
+
+def test_the_first_paint_needs_no_script(visits):
+    page = visits.open(PATH, java_script_enabled=False)
+    assert holders(page) == ["cp-1", "cp-2"]
+    expect(row(page, "cp-1")).to_contain_text(re.compile(r"3\s*Leases, 75 %"))
+    page.get_by_role("link", name="By identity").click()
+    assert holders(page) == ["cp-1_a4c1", "cp-1_8c2e", "cp-2"]
+    page.get_by_label("Holder or Lease contains").fill("cp-2")
+    page.keyboard.press("Enter")
+    assert holders(page) == ["cp-2"]
+    assert "group=identity" in page.url
+
+
+def test_a_take_over_moves_a_lease_without_a_reload(server, visits):
+    page = visits.open_live(f"{PATH}?range=1h")
+    loaded_at = page.evaluate("performance.timeOrigin")
+    api = LeaseApi(server.kubeconfig)
+    api.take("operator", holder="cp-3", transitions=1)
+    expect(row(page, "cp-3")).to_contain_text("operator", timeout=10_000)
+    expect(row(page, "cp-2")).to_contain_text("holds nothing now", timeout=10_000)
+    assert page.evaluate("performance.timeOrigin") == loaded_at
+    api.take("operator", holder="cp-2", transitions=2)
+    expect(row(page, "cp-2")).to_contain_text("operator", timeout=10_000)
+
+
+def test_a_search_is_a_url_and_back_returns(visits):
+    page = visits.open(PATH)
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.get_by_label("Holder or Lease contains").press_sequentially("sched")
+    expect(row(page, "cp-2")).to_have_count(0)
+    assert page.url.endswith(f"{PATH}?q=sched")
+    page.go_back()
+    expect(row(page, "cp-2")).to_have_count(1)
+    assert page.url.endswith(PATH)
+
+
+def test_it_is_used_by_keyboard(visits):
+    page = visits.open(PATH)
+    page.get_by_role("link", name="Holder", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator('[role="columnheader"][aria-sort="ascending"]')).to_contain_text("Holder")
+    summary = row(page, "cp-1").locator("summary")
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(row(page, "cp-1").locator(".ids li").first).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("cloud")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(visits):
+    page = visits.open(PATH, viewport={"width": 390, "height": 844})
+    width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(width) == 0
+    expect(row(page, "cp-1").locator(".chips")).to_be_visible()
+    expect(row(page, "cp-1").locator("svg.lane")).to_be_hidden()

@@ -1,0 +1,143 @@
+"""One Lease's page in a real browser: live, without a script, by keyboard, back and forward."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.visits import Visits
+from tests.dashboard.api_client import LeaseApi, timestamp
+from tests.processes import Server, serving, wait_for
+
+CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
+PATH = "/c/embedded/leases/default/story/"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data: Path = tmp_path_factory.mktemp("lease-page") / "data"
+    gate = ("--feature-gates", "CoordinatedLeaderElection=true")
+    with serving(data, "--no-demo", *gate) as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(server: Server, browser: Browser) -> Visits:
+    return Visits(browser, server)
+
+
+@pytest.fixture
+def visits(signed_in: Visits) -> Iterator[Visits]:
+    """Ways into the pages; a complaint in a console fails the test."""
+    yield signed_in
+    signed_in.leave()
+    assert signed_in.complaints == []
+
+
+@pytest.fixture
+def api(server: Server) -> LeaseApi:
+    return LeaseApi(server.kubeconfig)
+
+
+@pytest.fixture
+def story(api: LeaseApi) -> Iterator[LeaseApi]:
+    """A Lease held by cp-1, for 15 s from its last renewal."""
+    api.create("story", holder="cp-1", duration=15)
+    yield api
+    api.delete("story")
+
+
+def seconds(text: str) -> float:
+    return float(re.findall(r"[\d.]+", text)[0])
+
+
+def test_the_first_paint_needs_no_script(story, visits):
+    page = visits.open(PATH, java_script_enabled=False)
+    expect(page.locator("h1")).to_have_text("story")
+    expect(page.locator("#head")).to_contain_text("If the holder died now, others may acquire it")
+    expect(page.locator("#facts")).to_contain_text("leaseDurationSeconds")
+    expect(page.locator("#yaml")).to_contain_text("holderIdentity: cp-1")
+    expect(page.locator("#past")).to_contain_text("1 term in 24 h")
+    page.get_by_role("link", name="Ask the cluster for candidates").click()
+    expect(page.locator("h1")).to_have_text("What the cluster says of story")
+    expect(page.locator("#asked")).to_contain_text("This cluster has no Events.")
+
+
+def test_a_change_of_holder_arrives_without_a_reload(story, visits):
+    page = visits.open_live(f"{PATH}?range=1h")
+    loaded_at = page.evaluate("performance.timeOrigin")
+    story.take("story", holder="cp-2", transitions=1)
+    expect(page.locator("#head .says")).to_contain_text("cp-2")
+    expect(page.locator("#changes li").first).to_contain_text("passed to cp-2")
+    terms = page.locator("#past .terms tbody tr")
+    expect(terms).to_have_count(2, timeout=10_000)
+    expect(terms.first).to_contain_text("cp-2")
+    expect(page.locator("#facts")).to_contain_text("cp-2", timeout=10_000)
+    assert page.evaluate("performance.timeOrigin") == loaded_at
+
+
+def test_the_numbers_go_on_with_the_clock_and_back_with_a_renewal(story, visits):
+    page = visits.open_live(PATH)
+    first = page.locator("#head .about b").first
+    begun = seconds(first.inner_text())
+    wait_for(lambda: seconds(first.inner_text()) <= begun - 2, what="the forecast to count down")
+    story.take("story", holder="cp-1", transitions=0)
+    wait_for(lambda: seconds(first.inner_text()) >= 14, what="the forecast after a renewal")
+
+
+def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
+    api.create("short", holder="cp-1", duration=2)
+    page = visits.open_live("/c/embedded/leases/default/short/")
+    expect(page.locator("#head .says")).to_contain_text("Expired", timeout=10_000)
+    expect(page.locator("#head .about")).to_contain_text("Others may acquire it since")
+    api.delete("short")
+    expect(page.locator("#head .says")).to_contain_text("Deleted since", timeout=10_000)
+    expect(page.locator("#changes li").first).to_contain_text("was deleted; last held by cp-1")
+
+
+def test_candidates_come_after_the_page_and_are_asked_again(api, visits):
+    spec = {
+        "leaseName": "elected", "binaryVersion": "1.37.0", "strategy": "OldestEmulationVersion",
+    }  # fmt: skip
+    for name, version in (("cp-1", "1.36.0"), ("cp-2", "1.35.0")):
+        now = timestamp()
+        body = {"metadata": {"name": name, "namespace": "default"}}
+        body["spec"] = spec | {"emulationVersion": version, "renewTime": now}
+        api.send("POST", CANDIDATES, body)
+    api.create("elected", holder="cp-1", strategy="OldestEmulationVersion")
+    page = visits.open_live("/c/embedded/leases/default/elected/")
+    asked = page.locator("#asked")
+    expect(asked).to_contain_text("cp-2 should win by OldestEmulationVersion.")
+    expect(page.locator("#head")).not_to_contain_text("Its term was ended")
+    api.patch("elected", preferredHolder="cp-2")
+    expect(page.locator("#head")).to_contain_text("Its term was ended: cp-2 is preferred.")
+    asked.get_by_role("link", name="Ask again").click()
+    expect(asked.locator("tr", has_text="cp-2")).to_contain_text("preferred")
+
+
+def test_a_range_is_a_url_and_back_returns_to_the_one_before(story, visits):
+    page = visits.open(PATH)
+    chosen = page.locator("#past .seg [aria-current]")
+    page.locator("#past .seg").get_by_role("link", name="7 d").focus()
+    page.keyboard.press("Enter")
+    expect(chosen).to_have_text("7 d")
+    assert page.url.endswith(f"{PATH}?range=7d")
+    page.go_back()
+    expect(chosen).to_have_text("24 h")
+    assert page.url.endswith(PATH)
+    page.go_forward()
+    expect(chosen).to_have_text("7 d")
+
+
+def test_yaml_is_copied_as_it_stands(story, visits):
+    page = visits.open(PATH, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.locator("#announce")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "kind: Lease" in copied
+    assert copied.strip() == page.locator("#yaml").inner_text().strip()
