@@ -76,6 +76,8 @@ class Runtime:
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.drawings = Drawings()
         self.recorder = Recorder()
+        for channel in self.publisher.channels.values():
+            channel.problem = lambda: self.recorder.problem
         self.overrides = Overrides(self.recorder.in_thread)
         self.api: LeaseApiServer | None = None
         self._tasks: list[asyncio.Task[None]] = []

@@ -80,14 +80,17 @@ def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
     return flat
 
 
-def connection_item(connection: Connection, *, events_per_second: float) -> dict[str, Any]:
-    """Where the watch stands, for the live pill."""
+def connection_item(
+    connection: Connection, *, events_per_second: float, problem: str | None
+) -> dict[str, Any]:
+    """Where the watch stands, for the live pill; `problem` is what history has, for its band."""
     return {
         "state": connection.state.value,
         "since": connection.since.timestamp(),
         "detail": connection.detail,
         "behind_seconds": connection.behind_seconds,
         "events_per_second": round(events_per_second, 1),
+        "problem": problem or "",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -35,6 +36,8 @@ class ChannelView(Protocol):
     first_seq: int
     events_per_second: float
 
+    @property
+    def problem(self) -> Callable[[], str | None]: ...
     @property
     def recent(self) -> deque[tuple[int, Change]]: ...
     def counts(self) -> Counts: ...
@@ -158,7 +161,9 @@ class PageReader:
         frame["now"] = now.timestamp()
         frame["seq"] = self._channel.seq
         frame["connection"] = connection_item(
-            self._channel.store.connection, events_per_second=self._channel.events_per_second
+            self._channel.store.connection,
+            events_per_second=self._channel.events_per_second,
+            problem=self._channel.problem(),
         )
         return frame
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from dashboard.live.field import Field
@@ -68,6 +68,7 @@ class Channel:
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
+        self.problem: Callable[[], str | None] = lambda: None  # what history has, in a sentence
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)

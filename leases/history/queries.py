@@ -61,7 +61,7 @@ def find(cluster: str, wanted: HistoryFilter, *, before: str | None = None, limi
     after = _read_cursor(before) if before else None
     rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
     total, exact = _total(sources)
-    older = _write_cursor(more) if more else None
+    older = write_cursor(more) if more else None
     return Page([to_change(row) for row in rows], older, total, exact)
 
 
@@ -124,7 +124,7 @@ def _total(sources: list[Stream]) -> tuple[int, bool]:
     return total, True
 
 
-def _write_cursor(reached: Position) -> str:
+def write_cursor(reached: Position) -> str:
     text = f"{reached[0].isoformat()}|{reached[1]}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

@@ -1,5 +1,6 @@
 // What the pill and the band under the top bar say, and when the clock stands still.
 import { freeze, now } from "leaseboard/clock";
+import { showProblem } from "leaseboard/problem";
 import { say } from "leaseboard/say";
 
 const root = document.documentElement;
@@ -15,7 +16,7 @@ const clock = (t) => new Date(t * 1000).toISOString().slice(11, 19);
 let shown = "";
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
-export function showConnection({ state, heardAt, since, detail, behind, rate }) {
+export function showConnection({ state, heardAt, since, detail, behind, rate, problem }) {
   let word = state;
   if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
   const at = since || heardAt;
@@ -23,6 +24,7 @@ export function showConnection({ state, heardAt, since, detail, behind, rate }) 
   freeze(word === "live" ? null : Math.min(heardAt, at));
   pill(word, at, behind, rate);
   band(word, at, detail);
+  showProblem(problem);
   if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
   shown = word;
 }

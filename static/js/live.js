@@ -27,6 +27,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
       detail: watch.detail,
       behind: watch.behind_seconds ?? null,
       rate: watch.events_per_second ?? 0,
+      problem: watch.problem,
     });
   }
 

@@ -1,6 +1,7 @@
 // The wall: clock, pages of lanes, ticker, and the state nobody may miss: NOT LIVE.
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
+import { showProblem } from "leaseboard/problem";
 import { afterDrawing } from "leaseboard/regions";
 
 const { body } = document;
@@ -49,7 +50,7 @@ function nextLine() {
   lines.forEach((line, place) => (line.hidden = place !== item));
 }
 
-function tell({ state, heardAt, since }) {
+function tell({ state, heardAt, since, problem }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
   const from = since || heardAt;
@@ -57,6 +58,7 @@ function tell({ state, heardAt, since }) {
   body.dataset.live = live ? "live" : patient ? "retry" : "stale";
   body.dataset.last = from;
   freeze(live ? null : from);
+  showProblem(problem);
   const pill = document.querySelector("[data-wall-live]");
   pill.className = `w-live ${live ? "is-held" : "is-late"}`;
   pill.querySelector("use").setAttribute("href", live ? "#st-held" : "#st-late");

@@ -1,0 +1,11 @@
+// The band that says that history cannot be written: what happens meanwhile may be lost.
+import { say } from "leaseboard/say";
+
+/** `text`: a sentence, "" when all is well, undefined when the server said nothing of it. */
+export function showProblem(text) {
+  const band = document.querySelector("[data-history-banner]");
+  if (!band || text === undefined) return;
+  if (text && band.hidden) say(text);
+  band.hidden = !text;
+  band.querySelector("[data-history-problem]").textContent = text;
+}
