@@ -1,7 +1,7 @@
 """Group commit: writes that come close together become durable in one transaction.
 
-One transaction costs about as much as ten rows in it. So whoever writes alone is served at once,
-and while several write at a time each transaction waits a moment for its companions.
+A transaction costs about as much as ten rows in it. So whoever writes alone is served at once, and
+while several write, a transaction waits a moment until as many have come as lately did.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 from leases.apiserver.journal import Journal, Row
 from leases.apiserver.records import Event, Version
 
-# Seconds that a transaction waits for more, when the one before it had more than one row.
-GATHER = 0.002
+# Seconds that a transaction waits for others at most.
+GATHER = 0.005
 
 Key = tuple[str, str, str]  # resource, namespace, name
 
@@ -46,26 +46,30 @@ class Commits:
         self._gathered: list[Write] = []
         self._due: asyncio.Handle | None = None
         self._committing = False
-        self._crowded = False
+        self._expected = 1
 
     def add(self, write: Write) -> None:
         self._gathered.append(write)
-        if not self._committing and self._due is None:
+        if not self._committing:
             self._schedule()
 
     def _schedule(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._crowded:
-            self._due = loop.call_later(GATHER, self._submit)
-        else:
-            self._due = loop.call_soon(self._submit)
+        if len(self._gathered) >= self._expected > 1:
+            self._submit()
+        elif self._due is None:
+            if self._expected > 1:
+                self._due = loop.call_later(GATHER, self._submit)
+            else:
+                self._due = loop.call_soon(self._submit)
 
     def _submit(self) -> None:
         loop = asyncio.get_running_loop()
-        self._due = None
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
         batch, self._gathered = self._gathered, []
         self._committing = True
-        self._crowded = len(batch) > 1
 
         def done(error: Exception | None) -> None:
             loop.call_soon_threadsafe(self._committed, batch, error)
@@ -73,6 +77,8 @@ class Commits:
         self._journal.submit([write.row for write in batch], done)
 
     def _committed(self, batch: list[Write], error: Exception | None) -> None:
+        # Those who were served now and those who came meanwhile: so many write at a time.
+        self._expected = len(batch) + len(self._gathered)
         self._committing = False
         if self._gathered:
             self._schedule()
@@ -80,7 +86,5 @@ class Commits:
 
     def flush(self) -> None:
         """Hand over what is gathered without waiting for more."""
-        if self._due is not None:
-            self._due.cancel()
         if self._gathered:
             self._submit()

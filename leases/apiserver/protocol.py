@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 import struct
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -19,6 +20,39 @@ HEAD_LIMIT = 1024 * 1024 + 4096
 HEAD_WITHIN = 32.0
 BODY_WITHIN = 60.0
 LATE = "leaseboard.late"
+
+
+class Joined:
+    """A transport that writes the head of an answer and what follows at once as one packet.
+
+    Everything but `write` is that of the transport.
+    """
+
+    def __init__(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100"):
+            self._head = data
+            self._loop.call_soon(self.flush)
+            return
+        self._transport.write(data)
+
+    def flush(self) -> None:
+        """Write a head that nothing followed."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
 
 
 class Protocol(HttpToolsProtocol):
@@ -31,6 +65,9 @@ class Protocol(HttpToolsProtocol):
     in_body = False
     begun = 0
     limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", Joined(transport)))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

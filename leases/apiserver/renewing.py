@@ -15,7 +15,6 @@ import msgspec
 
 from leases.apiserver.auth import Tokens
 from leases.apiserver.errors import GROUP
-from leases.apiserver.gojson import dumps
 from leases.apiserver.managed_fields import UPDATE
 from leases.apiserver.negotiation import JSON, is_browser, is_plain
 from leases.apiserver.options import manager_of
@@ -86,51 +85,60 @@ class Renewals:
         return True
 
 
-def _plan(sent: Object, manager: str, existing: Version | None) -> Plan:
-    found = None if existing is None else renewed(existing.read(), sent, manager, now_text())
+def _plan(sent: Sent, manager: str, existing: Version | None) -> Plan:
+    found = None if existing is None else renewed(existing, sent, manager, now_text())
     if found is None:
         raise NotPlain
     return Plan(found)
 
 
-def _read(data: bytes) -> Object | None:
-    """A Lease in which no name comes twice; its type is taken off."""
-    # managedFields quote quotes; other escapes would change the number of quotes below.
-    if data.count(b"\\") != data.count(b'\\"'):
+class Sent(msgspec.Struct, frozen=True):
+    """A body without its type: the two members, and its quotes and backslashes."""
+
+    metadata: Object
+    spec: Object
+    quotes: int
+    escapes: int
+
+
+def _read(data: bytes) -> Sent | None:
+    quotes, escapes = data.count(b'"'), data.count(b"\\")
+    if escapes and escapes != data.count(b'\\"'):
         return None
     try:
         found = _decode(data)
     except (ValueError, RecursionError):
         return None
-    # Of two members with one name the decoder keeps one: there are fewer quotes then.
-    if not isinstance(found, dict) or dumps(found).count(b'"') != data.count(b'"'):
+    if not isinstance(found, dict):
         return None
-    if any(found.pop(name, value) != value for name, value in _TYPE.items()):
+    for name, value in _TYPE.items():
+        if name in found:
+            if found.pop(name) != value:
+                return None
+            quotes -= 4
+    meta, spec = found.get("metadata"), found.get("spec")
+    if len(found) != 2 or not isinstance(meta, dict) or not isinstance(spec, dict):
         return None
-    return found
+    return Sent(meta, spec, quotes, escapes)
 
 
-def renewed(old: Object, sent: Object, manager: str, now: str) -> Object | None:
+def renewed(existing: Version, sent: Sent, manager: str, now: str) -> Object | None:
     """The stored object after this PUT, or None when that takes the general way."""
-    meta, spec = sent.get("metadata"), sent.get("spec")
-    if len(sent) != 2 or not isinstance(meta, dict) or not isinstance(spec, dict):
+    # Of two members with one name the decoder keeps one: such a body has more quotes.
+    body = existing.body
+    if (body.count(b'"'), body.count(b"\\")) != (sent.quotes, sent.escapes):
         return None
-    before, entries = old["metadata"], old["metadata"].get("managedFields")
-    if not entries or "deletionTimestamp" in before or spec.keys() != old["spec"].keys():
+    old = existing.read()
+    meta, entries = old["metadata"], old["metadata"].get("managedFields")
+    if not entries or "deletionTimestamp" in meta or not _same(sent.metadata, meta):
         return None
-    # Clients may leave managedFields out: those that are stored count then.
-    if not _same(meta if "managedFields" in meta else meta | {"managedFields": entries}, before):
-        return None
-    changed = [name for name, value in spec.items() if value != old["spec"][name]]
-    if not changed or not all(_is_plain(name, spec[name]) for name in spec):
+    changed = _changed(sent.spec, old["spec"])
+    if not changed:
         return None
     owned = _still_owned(entries, [f"f:{name}" for name in changed], manager, now)
     if owned is None:
         return None
-    return {
-        "metadata": before | {"managedFields": owned},
-        "spec": {name: spec[name] for name in old["spec"]},
-    }
+    return {"metadata": meta | {"managedFields": owned}, "spec": old["spec"] | sent.spec}
 
 
 def _same(sent: Object, stored: Object) -> bool:
@@ -143,13 +151,29 @@ def _same(sent: Object, stored: Object) -> bool:
     return True
 
 
+def _changed(spec: Object, before: Object) -> list[str]:
+    """The fields with other values; none when a field came, went, or is not valid as it stands."""
+    if spec.keys() != before.keys():
+        return []
+    changed = []
+    for name, value in spec.items():
+        known = before[name]
+        if type(value) is not type(known):
+            return []
+        if value != known:
+            changed.append(name)
+            if not _is_plain(name, value):
+                return []
+    return changed
+
+
 def _is_plain(name: str, value: Any) -> bool:
-    """Whether a field of the spec is valid as it stands, and written as it was read."""
+    """Whether a value of the right type is valid, and written as it was read."""
     if name in _TIMES:
-        return isinstance(value, str) and _is_normal(value)
+        return _is_normal(value)
     if (least := _INTEGERS.get(name)) is not None:
-        return type(value) is int and least <= value <= _INT32_MAX
-    return name == "holderIdentity" and isinstance(value, str)
+        return bool(least <= value <= _INT32_MAX)
+    return name == "holderIdentity"
 
 
 def _is_normal(moment: str) -> bool:

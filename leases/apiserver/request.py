@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import re
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -149,7 +149,7 @@ class Request:
 
     def headers(self, content_type: str) -> Headers:
         """The headers that every answer has."""
-        audit = self.header(b"audit-id") or str(uuid.uuid4())
+        audit = self.header(b"audit-id") or _new_id()
         found = [
             (b"audit-id", audit.encode("latin-1")),
             (b"cache-control", b"no-cache, private"),
@@ -188,6 +188,13 @@ class Request:
         if error.retry_after is not None:
             more.append((b"retry-after", str(int(error.retry_after)).encode()))
         await self.answer(error.status.code, body, output.media_type, more)
+
+
+def _new_id() -> str:
+    """A random UUID (version 4), made more cheaply than by the uuid module."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def _takes_gzip(header: str) -> bool:

@@ -57,14 +57,16 @@ def without(*path: str) -> Callable[[Object], bytes]:
     return body
 
 
-def replaced(old: str, new: str) -> Callable[[Object], bytes]:
-    """The body of a renewal with one text in it changed."""
+def replaced(old: str, new: str, *more: tuple[str, str]) -> Callable[[Object], bytes]:
+    """The body of a renewal with texts in it changed."""
 
     def body(found: Object) -> bytes:
         found["spec"]["renewTime"] = NEXT
         text = json.dumps(found)
-        assert old in text
-        return text.replace(old, new, 1).encode("utf-8", "surrogatepass")
+        for before, after in ((old, new), *more):
+            assert before in text
+            text = text.replace(before, after, 1)
+        return text.encode("utf-8", "surrogatepass")
 
     return body
 
@@ -79,11 +81,11 @@ PLAIN = {
         leaseTransitions=0,
     ),
     "released": set_spec(holderIdentity="", leaseDurationSeconds=1),
-    "without managedFields": without("metadata", "managedFields"),
     "without kind": without("kind"),
     "minus nothing": replaced('"leaseTransitions": 3', '"leaseTransitions": -0'),
 }
 OTHER = {
+    "without managedFields": without("metadata", "managedFields"),
     "nothing new": set_spec(),
     "a new field": set_spec(preferredHolder="x"),
     "a field gone": without("spec", "leaseTransitions"),
@@ -97,8 +99,8 @@ OTHER = {
     "a number with a point": set_spec(leaseTransitions=4.0),
     "truth for a number": set_spec(leaseTransitions=True),
     "a number for a holder": set_spec(holderIdentity=7),
-    "an escape": replaced("pod-1_a", "\\u0070od-2"),
-    "half a surrogate": replaced("pod-1_a", "\ud800"),
+    "an escape": replaced("pod-1", "\\u0070od-2"),
+    "half a surrogate": replaced("pod-1", "\ud800"),
     "a name twice": replaced('"leaseTransitions": 3', '"leaseTransitions": 9, "renewTime": null'),
     "a name twice, the same": replaced(
         '"leaseTransitions": 3', '"leaseTransitions": 4, "leaseTransitions": 4'
@@ -120,15 +122,23 @@ OTHER = {
 }
 
 
-async def put(api: LeaseApiServer, body: Callable[[Object], bytes], **more: str) -> tuple[Any, ...]:
+# Fewer quotes in the holder make up for those that should not be there.
+HOLDER = '"holderIdentity": "pod-1\\"_\\"a"'
+HIDING = {
+    "a name twice": replaced(HOLDER, '"holderIdentity": "pod-1_a", "leaseTransitions": 4'),
+    "no kind": replaced(HOLDER, '"holderIdentity": "pod-1_a"', ('"kind": "Lease"', '"kind": 5')),
+}
+
+
+async def put(api: LeaseApiServer, body: Callable[[Object], bytes], **spec: str) -> tuple[Any, ...]:
     """Create a Lease, put `body` of it back; the answer, and what is stored then, less the names
     and times of this one try.
     """
-    made = lease("held", **HELD)
+    made = lease("held", **HELD | spec)
     made["metadata"]["ownerReferences"] = [OWNER]
     await exchange(api.url, request("DELETE", f"{LEASES}/held"))
     _, _, created = await exchange(api.url, request("POST", LEASES, made))
-    asked = request("PUT", f"{LEASES}/held", body(copy.deepcopy(created)), **more)
+    asked = request("PUT", f"{LEASES}/held", body(copy.deepcopy(created)))
     status, head, answer = await exchange(api.url, asked)
     _, _, stored = await exchange(api.url, request("GET", f"{LEASES}/held"))
     warnings = sorted(line for line in head.split(b"\r\n") if line.lower().startswith(b"warning"))
@@ -166,12 +176,15 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 async def both_ways(
-    api: LeaseApiServer, monkeypatch: pytest.MonkeyPatch, body: Callable[[Object], bytes]
+    api: LeaseApiServer,
+    monkeypatch: pytest.MonkeyPatch,
+    body: Callable[[Object], bytes],
+    **spec: str,
 ) -> tuple[Any, Any]:
-    quick = await put(api, body)
+    quick = await put(api, body, **spec)
     with monkeypatch.context() as patch:
         patch.setattr(renewing, "place_of_renewal", lambda _: None)
-        return quick, await put(api, body)
+        return quick, await put(api, body, **spec)
 
 
 async def test_a_plain_renewal_is_served_the_quick_way(
@@ -190,6 +203,16 @@ async def test_any_other_write_goes_the_general_way(
     for name, body in OTHER.items():
         taken.clear()
         quick, general = await both_ways(api, monkeypatch, body)
+        assert (name, quick) == (name, general)
+        assert (name, taken) == (name, [False, False])
+
+
+async def test_a_missing_quote_hides_nothing(
+    api: LeaseApiServer, taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, body in HIDING.items():
+        taken.clear()
+        quick, general = await both_ways(api, monkeypatch, body, holderIdentity='pod-1"_"a')
         assert (name, quick) == (name, general)
         assert (name, taken) == (name, [False, False])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sqlite3
@@ -66,6 +67,7 @@ class Command(BaseCommand):
             ) from error
         except sqlite3.Error as error:
             raise CommandError(f"The database cannot be opened: {error}.") from error
+        gc.freeze()  # what was loaded stays: the collector need not look at it again and again
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
