@@ -1,0 +1,42 @@
+"""What independent libraries make of a patch."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import json_merge_patch
+import jsonpatch
+import jsonpointer
+
+
+class Refused(Exception):
+    """The patch cannot be carried out."""
+
+
+def merged(document: Any, patch: Any) -> Any:
+    return json_merge_patch.merge(deepcopy(document), deepcopy(patch))
+
+
+def patched(document: Any, operations: list[Any]) -> Any:
+    """With two habits of the library upstream: `replace` adds a member that is not there, and such
+    a one passes a `test` for null. Raises Refused.
+    """
+    for operation in operations:
+        kind, new = operation["op"], _is_new_member(document, operation["path"])
+        if kind == "test" and new and operation["value"] is None:
+            continue
+        done = operation | {"op": "add"} if kind == "replace" and new else operation
+        try:
+            document = jsonpatch.apply_patch(document, [done])
+        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+            raise Refused(str(error)) from None
+    return document
+
+
+def _is_new_member(document: Any, path: str) -> bool:
+    try:
+        container, last = jsonpointer.JsonPointer(path).to_last(document)
+    except jsonpointer.JsonPointerException:
+        return False
+    return isinstance(container, dict) and last not in container
