@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.apiserver.clients import LEASES, Client, Process, lease
+from leases.apiserver.auth import Tokens
+from leases.wire.status import Unauthorized
+from tests.apiserver.clients import ADMIN, LEASES, Client, Process, lease
 from tests.processes import manage
+
+UNAUTHORIZED = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Failure",
+    "message": "Unauthorized",
+    "reason": "Unauthorized",
+    "code": 401,
+}
+SUBJECT = 'leases.coordination.k8s.io{name} is forbidden: User "{user}" cannot {verb} resource '
+WHERE = '"leases" in API group "coordination.k8s.io" in the namespace "default"'
+
+
+VERBS = [
+    ("create", "POST", LEASES, lease("one")),
+    ("get", "GET", f"{LEASES}/one", None),
+    ("list", "GET", LEASES, None),
+    ("update", "PUT", f"{LEASES}/one", lease("one")),
+    ("patch", "PATCH", f"{LEASES}/one", {}),
+    ("delete", "DELETE", f"{LEASES}/one", None),
+    ("deletecollection", "DELETE", LEASES, None),
+]
+KINDS = {"PATCH": "application/merge-patch+json"}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +75,65 @@ def test_a_value_that_is_left_out_is_made_and_printed_once(api: Process) -> None
     assert value.encode() not in (api.data / "lease_api.sqlite3").read_bytes()
 
 
+def test_an_unknown_token_is_401_with_a_short_status(api: Process) -> None:
+    client = Client(api.url, "nobody-knows-this")
+    for path in (LEASES, "/apis", "/version", "/livez"):
+        answer = client.call("GET", path)
+        assert (answer.status, answer.json) == (401, UNAUTHORIZED), path
+    client.close()
+
+
+@pytest.mark.parametrize("role", ["none", "read", "write"])
+def test_each_role_may_do_its_part_and_is_told_what_it_may_not(api: Process, role: str) -> None:
+    user, value = f"user-{role}", f"{role}-token-value"
+    tokens = Tokens(api.data)
+    tokens.create(user, role, value)
+    tokens.close()
+    client = Client(api.url, value)
+    wanted = {"none": set(), "read": {"get", "list"}, "write": {verb for verb, *_ in VERBS}}[role]
+    for verb, method, path, body in VERBS:
+        answer = client.call(method, path, body, content_type=KINDS.get(method, "application/json"))
+        if verb in wanted:
+            assert answer.status != 403, (verb, answer.text)
+            continue
+        named = ' "one"' if path.endswith("/one") else ""
+        text = SUBJECT.format(name=named, user=user, verb=verb) + WHERE
+        told = (answer.status, answer.json["reason"], answer.json["message"])
+        assert told == (403, "Forbidden", text)
+    client.close()
+
+
+def test_every_token_is_compared_and_each_in_constant_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = Tokens(tmp_path)
+    for at in range(5):
+        tokens.create(f"user-{at}", "read", f"token-value-{at}")
+    plainly = hmac.compare_digest
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return plainly(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    assert tokens.user("Bearer token-value-0").name == "user-0"
+    assert len(compared) == 5
+    with pytest.raises(Unauthorized):
+        tokens.user("Bearer token-value-")
+    assert len(compared) % 5 == 0
+    assert {len(text) for pair in compared for text in pair} == {32}
+    tokens.close()
+
+
+def test_a_token_can_be_made_before_the_first_start(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    arguments = ("create", "--name", "early", "--role", "read", "--token", "early-token")
+    assert manage(data, "lease_tokens", *arguments).returncode == 0
+    with Process(data) as process:
+        assert status(process, "early-token") == 200
+
+
 def test_nobody_reads_health_only(api: Process) -> None:
     assert status(api, None, path="/livez") == 200
     assert status(api, None) == 403
@@ -62,6 +148,7 @@ def test_nobody_reads_health_only(api: Process) -> None:
         (("create", "--name", " ", "--role", "read"), "--name cannot be blank"),
         (("create", "--name", "x", "--role", "read", "--token", "short"), "at least 8 characters"),
         (("create", "--name", "admin", "--role", "read"), "revoke it first"),
+        (("create", "--name", "y", "--role", "read", "--token", ADMIN), "revoke it first"),
         (("revoke", "stranger"), "lease_tokens list"),
         (("frob",), "create"),
     ],
