@@ -1,10 +1,9 @@
 """Changes and states on their way to the database: queued on the event loop, written in batches
 by one thread.
 
-Each batch is one transaction that holds the changes, the states they led to and the
-resourceVersion they
-reach, so that a process killed at any instant finds, on its next start, exactly what it still
-has to infer.
+Each batch is one transaction of changes and the states they led to; the last of those that wait
+also holds the resourceVersion they reach. So a process killed at any instant finds, on its next
+start, exactly what it still has to infer.
 A change has a unique identity: writing it again, by a retry or another replica, adds nothing.
 """
 
@@ -27,6 +26,7 @@ from leases.domain.lease import ObjectName, number_of
 from leases.domain.watching import Watched
 from leases.history import checkpoint, watches
 from leases.history.turns import take_turn
+from leases.history.waiting import Waiting
 from leases.history.watches import WatchLog
 from leases.history.writing import write_changes
 
@@ -35,8 +35,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
-STATE_DELAY = 2.0  # seconds between writing states that only were renewed
-STATES_PER_WRITE = 2000
+STATE_DELAY = 2.0  # seconds until how far we are is written though nothing changed
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
 
@@ -54,6 +53,7 @@ class _Batch(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
     states: tuple[tuple[ObjectName, bytes | None], ...]
     resource_version: str | None
+    complete: bool  # with this, all that waited is written
     watched_until: datetime
     process: str
     spans: tuple[Watched, ...]
@@ -66,9 +66,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
-        self._changes: dict[str, list[Change]] = {}
-        self._changed: dict[str, dict[ObjectName, None]] = {}
-        self._renewed: dict[str, dict[ObjectName, None]] = {}
+        self._waiting: dict[str, Waiting] = {}
         self._reached: dict[str, str | None] = {}
         self._wake = asyncio.Event()
         self._closing = False
@@ -81,9 +79,7 @@ class Recorder:
     def add(self, source: Source) -> None:
         """Watch over one more cluster's changes."""
         self._sources[source.cluster] = source
-        self._changes[source.cluster] = []
-        self._changed[source.cluster] = {}
-        self._renewed[source.cluster] = {}
+        self._waiting[source.cluster] = Waiting()
         self._reached[source.cluster] = source.resource_version()
 
     def record(
@@ -95,16 +91,14 @@ class Recorder:
         renewed: tuple[ObjectName, ...] = (),
     ) -> None:
         """Queue changes, and the names of Leases whose state is to be remembered."""
-        self._changes[cluster].extend(changes)
-        self._changed[cluster].update(dict.fromkeys(changed))
-        self._renewed[cluster].update(dict.fromkeys(renewed))
+        self._waiting[cluster].add(changes, changed, renewed)
         if changes or changed:
             self._wake.set()
 
     @property
     def waiting(self) -> int:
         """Changes not yet written."""
-        return sum(len(changes) for changes in self._changes.values())
+        return sum(map(len, self._waiting.values()))
 
     async def run(self) -> None:
         """Write until `close`, and then what is left."""
@@ -122,9 +116,13 @@ class Recorder:
     async def flush(self) -> None:
         """Write all that is queued, trying again until the database takes it."""
         for source in self._sources.values():
-            batch = self._take(source)
-            if batch is not None:
+            complete = False
+            while not complete:
+                batch = self._take(source)
+                if batch is None:
+                    break
                 await self._write_surely(batch)
+                complete = batch.complete
 
     async def close(self, writing: asyncio.Task[None]) -> None:
         """Let `writing`, the task of `run`, write what is left, and let go of the thread."""
@@ -139,28 +137,31 @@ class Recorder:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _take(self, source: Source) -> _Batch | None:
-        """Everything queued for a cluster, with the states as they are at this very instant."""
+        """The next of what is queued for a cluster, with the states of this very instant."""
         version = source.resource_version()
         cluster = source.cluster
-        changes = tuple(self._changes[cluster])
-        self._changes[cluster].clear()
-        renewed = self._renewed[cluster]
-        keys = self._changed[cluster]
-        self._changed[cluster] = {}
-        for key in list(renewed)[:STATES_PER_WRITE]:
-            del renewed[key]
-            keys[key] = None
+        changes, keys, complete = self._waiting[cluster].take()
         if version is None and not changes and not keys:
             return None
-        states = tuple((key, source.encode(key)) for key in keys)
         went_back = number_of(version) < number_of(self._reached[cluster])
-        self._reached[cluster] = version
         until = source.now()
-        if self._closing:
-            self.watches.stop(cluster, until)
-        spans = self.watches.take(cluster, until)
-        process = self.watches.process
-        return _Batch(cluster, changes, states, version, until, process, spans, went_back)
+        spans: tuple[Watched, ...] = ()
+        if complete:
+            self._reached[cluster] = version
+            if self._closing:
+                self.watches.stop(cluster, until)
+            spans = self.watches.take(cluster, until)
+        return _Batch(
+            cluster=cluster,
+            changes=tuple(changes),
+            states=tuple((key, source.encode(key)) for key in keys),
+            resource_version=version,
+            complete=complete,
+            watched_until=until,
+            process=self.watches.process,
+            spans=spans,
+            went_back=went_back,
+        )
 
     async def _write_surely(self, batch: _Batch) -> None:
         attempt = 0
@@ -194,7 +195,7 @@ def _write(batch: _Batch) -> None:
             if not batch.went_back and checkpoint.is_behind(batch.cluster, batch.resource_version):
                 return  # another replica, further on, remembers all this and more
             checkpoint.save(batch.cluster, batch.states)
-            if batch.resource_version is not None:
+            if batch.complete and batch.resource_version is not None:
                 checkpoint.save_progress(
                     batch.cluster,
                     resource_version=batch.resource_version,
