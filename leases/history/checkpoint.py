@@ -12,13 +12,11 @@ import msgspec
 from django.db import connection
 
 from leases.domain.lease import ObjectName, number_of
+from leases.history.bulk import insert
 from leases.models import LeaseRecord, WatchRecord
 
-# executemany costs a tenth of what bulk_create does, and renewals make many of these.
-_UPSERT = (
-    "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked) VALUES (%s, %s, %s, %s) "
-    "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
-)
+_INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
+_REPLACE = "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
 _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
 
 
@@ -56,10 +54,9 @@ def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> No
             gone.append((cluster, key.namespace, key.name))
         else:
             kept.append((cluster, key.namespace, key.name, record))
-    with connection.cursor() as cursor:
-        if kept:
-            cursor.executemany(_UPSERT, kept)
-        if gone:
+    insert(_INSERT, kept, _REPLACE)
+    if gone:
+        with connection.cursor() as cursor:
             cursor.executemany(_DELETE, gone)
 
 

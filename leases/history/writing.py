@@ -8,6 +8,7 @@ is known by its window: in it the same Lease came to the same holder.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import connection
 from django.db.models import Q
@@ -15,20 +16,20 @@ from django.db.models import Q
 from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import OF_THE_TERM
+from leases.history.bulk import insert
 from leases.history.rows import COLUMNS, to_values
 
 _SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
-# executemany costs a fraction of bulk_create, which also cannot choose between two accounts. A
+# bulk_create costs many times as much, and cannot choose between two accounts. A
 # take-over stands above the same write seen as a replacement: only it goes with the `expired`
 # that one of the replicas told.
-_INSERT = f"""
-    INSERT INTO leases_change ({", ".join(COLUMNS)})
-    VALUES ({", ".join(["%s"] * len(COLUMNS))})
+_INSERT = f"INSERT INTO leases_change ({", ".join(COLUMNS)})"
+_SETTLE = f"""
     ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
     WHERE leases_change.inferred AND NOT excluded.inferred
     OR leases_change.inferred = excluded.inferred
     AND leases_change.change = 'replaced' AND excluded.change = 'taken_over'
-"""  # noqa: S608 - names of our own columns
+"""
 _FORGET = """
     DELETE FROM leases_change
     WHERE cluster = %s AND namespace = %s AND name = %s AND uid = %s AND inferred
@@ -53,11 +54,18 @@ def write_changes(changes: Iterable[Change]) -> None:
 
 
 def _insert(changes: Sequence[Change]) -> None:
-    if not changes:
-        return
     time = connection.ops.adapt_datetimefield_value
-    with connection.cursor() as cursor:
-        cursor.executemany(_INSERT, [to_values(change, time) for change in changes])
+    rows = [to_values(change, time) for change in changes]
+    while rows:
+        # Two accounts of one change, in one batch, are settled in their order.
+        first: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        later = []
+        for row in rows:
+            name = (*row[:3], row[-1])
+            if first.setdefault(name, row) is not row:
+                later.append(row)
+        insert(_INSERT, list(first.values()), _SETTLE)
+        rows = later
 
 
 def _group(change: Change) -> tuple[ChangeType, ...]:

@@ -107,6 +107,7 @@ async def _follow(url: str, meter: Meter, data: Path) -> None:
     cluster = runtime.clusters["storm"]
     while not cluster.synced or runtime.recorder.waiting:
         await asyncio.sleep(0.01)
+    await asyncio.sleep(2)  # the list is written down
     last = cluster.tally.events
     try:
         while True:
