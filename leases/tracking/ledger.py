@@ -17,9 +17,8 @@ from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
     first_sight,
     next_sight,
+    outlook,
     renewed,
-    steady_interval,
-    turn_of,
     turned,
 )
 from leases.tracking.overrides import Overrides, judged_anew
@@ -57,18 +56,28 @@ class Ledger:
         for row in rows:
             self._arm(row)
 
-    def renew(self, row: Row, lease: Lease, version: int, at: datetime) -> bool:
+    def renew(self, row: Row, lease: Lease, at: datetime) -> bool:
         """The plain renewal: phase, kind and counts stay, and its alarm mostly too.
 
-        False when there is more to it.
+        False when there is more to it, or less.
         """
         known = row.tracked
-        tracked = renewed(known, lease, at)
+        then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
+        version = lease.metadata.resource_version
+        if then is None or claimed is None or not version.isdecimal():
+            return False
+        number = int(version)
+        if number <= row.version:
+            return False
+        interval = (claimed - then).total_seconds()
+        passed = (at - known.observed_at).total_seconds()
+        lag = (at - claimed).total_seconds()
+        tracked = renewed(known, lease, at, interval=interval, passed=passed, lag=lag)
         if tracked is None:
             return False
         row.tracked = tracked
-        row.version = version
-        if (at - known.observed_at).total_seconds() < row.steady or _came_soon(known, lease, row):
+        row.version = number
+        if passed < row.steady or interval < row.steady:
             self._arm(row)
         return True
 
@@ -166,10 +175,9 @@ class Ledger:
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
         """Turn one phase if its time has come, and set its alarm; whether it did."""
         known = row.tracked
-        turn = turn_of(known)
+        turn, row.steady = outlook(known)
         if turn is None or turn > by:
             self.deadlines.arm(row, turn)
-            row.steady = steady_interval(known)
             return False
         unseen_since = self.window.unseen_since(known, now)
         tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
@@ -182,8 +190,8 @@ class Ledger:
         return True
 
     def _arm(self, row: Row) -> None:
-        self.deadlines.arm(row, turn_of(row.tracked))
-        row.steady = steady_interval(row.tracked)
+        turn, row.steady = outlook(row.tracked)
+        self.deadlines.arm(row, turn)
 
     def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
         known = row.tracked
@@ -196,11 +204,3 @@ class Ledger:
             self._deaths[row.key] = gap_since
             if len(self._deaths) > REMEMBERED_DEATHS:
                 del self._deaths[next(iter(self._deaths))]
-
-
-def _came_soon(known: Tracked, lease: Lease, row: Row) -> bool:
-    """Whether the interval by the holder's own clock is one that may lower the cadence."""
-    then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
-    if then is None or claimed is None:
-        return True
-    return (claimed - then).total_seconds() < row.steady

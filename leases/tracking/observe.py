@@ -6,6 +6,7 @@ Values in, values out: the store keeps what comes back, the rules are the domain
 from __future__ import annotations
 
 from datetime import datetime
+from math import inf
 
 import msgspec
 
@@ -109,18 +110,24 @@ def next_sight(
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
 
 
-def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
-    """A holder that was in time renewed, as in nearly all events; None when there is more to it."""
-    if not (known.renewals_seen and known.settled and _only_renewed(known.lease, lease)):
+def renewed(
+    known: Tracked, lease: Lease, now: datetime, *, interval: float, passed: float, lag: float
+) -> Tracked | None:
+    """A holder that was in time renewed, as in nearly all events; None when there is more to it.
+
+    In seconds: `interval` by the holder's clock and `passed` by ours since the last renewal, and
+    the `lag` from the one clock to the other.
+    """
+    spec = lease.spec
+    if interval <= 0.0 or not known.settled or not known.renewals_seen:
         return None
-    then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
-    if then is None or claimed is None or claimed <= then:
-        return None
-    duration = lease.spec.lease_duration_seconds
     if known.phase is Phase.HELD:
-        if duration is None or (now - known.observed_at).total_seconds() >= duration:
+        duration = spec.lease_duration_seconds
+        if duration is None or passed >= duration:
             return None
     elif known.phase is not Phase.UNTIMED:
+        return None
+    if not _only_renewed(known.lease, lease):
         return None
     return _replace(
         known,
@@ -129,8 +136,8 @@ def renewed(known: Tracked, lease: Lease, now: datetime) -> Tracked | None:
         estimated=False,
         rewritten="",
         renewals_seen=known.renewals_seen + 1,
-        intervals=with_sample(known.intervals, (claimed - then).total_seconds()),
-        lags=with_sample(known.lags, (now - claimed).total_seconds()),
+        intervals=with_sample(known.intervals, interval),
+        lags=with_sample(known.lags, lag),
     )
 
 
@@ -145,15 +152,16 @@ def _only_renewed(before: Lease, after: Lease) -> bool:
     was, spec = before.spec, after.spec
     old, new = before.metadata, after.metadata
     return (
-        was.holder_identity == spec.holder_identity
-        and was.acquire_time == spec.acquire_time
+        old.uid == new.uid
+        and was.holder_identity == spec.holder_identity
         and was.lease_duration_seconds == spec.lease_duration_seconds
+        and was.acquire_time == spec.acquire_time
         and was.lease_transitions == spec.lease_transitions
         and was.strategy == spec.strategy
         and was.preferred_holder == spec.preferred_holder
+        and old.owner_references == new.owner_references
         and old.labels == new.labels
         and old.annotations == new.annotations
-        and old.owner_references == new.owner_references
         and old.deletion_timestamp == new.deletion_timestamp
     )
 
@@ -167,34 +175,30 @@ def turned(
     """
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
-        since = turn_of(known) or by
+        since = outlook(known)[0] or by
         return _replace(known, phase=Phase.LATE, phase_since=since), None
     change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
     tracked = _replace(known, phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
     return tracked, change
 
 
-def turn_of(known: Tracked) -> datetime | None:
-    """When the phase turns next if nobody writes."""
-    return next_turn(
-        known.lease,
-        observed_at=known.observed_at,
-        cadence_seconds=known.cadence_seconds,
-        renewals_seen=known.renewals_seen,
-        phase=known.phase,
-    )
-
-
-def steady_interval(known: Tracked) -> float:
-    """Renewals that come no sooner than this (seconds) bring no turn nearer than it is now.
+def outlook(known: Tracked) -> tuple[datetime | None, float]:
+    """When the phase turns next, and which renewals need not be asked whether that comes sooner:
+    those no sooner than so many seconds after the last.
 
     While no interval is below a share of the present cadence, neither is the cadence; what it may
     lose, the next turn has won by the very time that passed.
     """
     cadence = known.cadence_seconds
-    if known.renewals_seen < ENOUGH_RENEWALS or cadence is None:
-        return float("inf")
-    return STEADY_SHARE * cadence
+    turn = next_turn(
+        known.lease,
+        observed_at=known.observed_at,
+        cadence_seconds=cadence,
+        renewals_seen=known.renewals_seen,
+        phase=known.phase,
+    )
+    learned = cadence is not None and known.renewals_seen >= ENOUGH_RENEWALS
+    return turn, STEADY_SHARE * cadence if learned and cadence is not None else inf
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:

@@ -99,16 +99,28 @@ class Store:
         self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
     ) -> Update | None:
         """One event of the watch, or one `inferred` that is told again; None if it is no news."""
+        if not inferred:
+            return self.follow((event,), at)
         step = Step()
-        self._take(event, at, step, inferred=inferred)
+        self._take(event, at, step, inferred=True)
         return self._update(step, at)
 
     def follow(self, events: Iterable[WatchEvent], at: datetime) -> Update | None:
         """What one reading of the watch brought; None if none of it is news."""
         step = Step()
+        find, renew, fresh = self._rows.get, self._ledger.renew, step.renewed
+        live = self._window.behind is None
         for event in events:
+            if live and type(event) is Applied:
+                meta = event.lease.metadata
+                row = find(ObjectName(meta.namespace, meta.name))
+                if row is not None and renew(row, event.lease, at):
+                    fresh[row.key] = None
+                    continue
             if not isinstance(event, Bookmark):
                 self._take(event, at, step)
+        if fresh:
+            self._window.heard = at
         return self._update(step, at)
 
     def connect(self, connection: Connection, now: datetime) -> Update:
@@ -162,16 +174,11 @@ class Store:
         if version <= known_version:
             return
         self._window.heard = at
-        same = row is not None and row.tracked.lease.metadata.uid == meta.uid
         if type(event) is Applied:
-            plain = same and not inferred and self._window.behind is None
-            if row is not None and plain and self._ledger.renew(row, lease, version, at):
-                step.renewed[row.key] = None
-            else:
-                row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
-                row.version = version
+            row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
+            row.version = version
         else:
-            if row is None or not same:
+            if row is None or row.tracked.lease.uid != lease.uid:
                 row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
             self._delete(row, lease, at, step, inferred=inferred)
             self._absent_at = max(self._absent_at, version)
