@@ -8,7 +8,9 @@ their threads.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import sys
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
+SWITCH_SECONDS = 0.001  # after which a thread that computes lets another have its turn
 
 
 def utc_now() -> datetime:
@@ -85,6 +88,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
+        _spare_the_loop()
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
                 data=self.options.data,
@@ -204,6 +208,15 @@ class Runtime:
         if self.api is not None and cluster.embedded:
             return self.api.kubeconfig
         return self.options.kubeconfig
+
+
+def _spare_the_loop() -> None:
+    """What is loaded by now stays: looking through it for garbage would hold up the loop.
+
+    Nor is the writer of history to hold it up for long; it lets go when it is asked to.
+    """
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _token_in(kubeconfig: Path) -> str:

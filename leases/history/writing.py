@@ -23,7 +23,7 @@ _SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
 # bulk_create costs many times as much, and cannot choose between two accounts. A
 # take-over stands above the same write seen as a replacement: only it goes with the `expired`
 # that one of the replicas told.
-_INSERT = f"INSERT INTO leases_change ({", ".join(COLUMNS)})"
+_INSERT = f"INSERT INTO leases_change ({', '.join(COLUMNS)})"
 _SETTLE = f"""
     ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
     WHERE leases_change.inferred AND NOT excluded.inferred

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import msgspec
 
 from leases.domain.lease import number_of
+from leases.kube.ahead import Ahead, watch_ahead
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.watching import check_not_past, version_of
@@ -23,6 +24,7 @@ from leases.wire.events import (
     Connected,
     Disconnected,
     Listed,
+    ListPage,
     ReflectorEvent,
     Replayed,
     WatchEvent,
@@ -48,10 +50,11 @@ async def reflect(
     reflection = _Reflection(client, since)
     while True:
         try:
-            async with contextlib.aclosing(reflection.catch_up()) as news:
-                async for event in news:
-                    yield event
-            async with reflection.watch() as readings:
+            async with contextlib.AsyncExitStack() as stack:
+                async with contextlib.aclosing(reflection.catch_up(stack)) as news:
+                    async for event in news:
+                        yield event
+                readings = await stack.enter_async_context(reflection.watch())
                 if reflection.reconnect():
                     yield Connected()
                 async for events in readings:
@@ -77,10 +80,17 @@ class _Reflection:
         self._ours = False
         self._reason = "start"
         self._connected = False
+        self._ahead: Ahead | None = None  # the watch, where it is open before the list is complete
         self.version = ""  # empty: list first
 
-    async def catch_up(self) -> AsyncGenerator[ReflectorEvent, None]:
-        """What has to come before a watch: nothing, a check, or a list. Raises ApiError."""
+    async def catch_up(
+        self, stack: contextlib.AsyncExitStack
+    ) -> AsyncGenerator[ReflectorEvent, None]:
+        """What has to come before a watch: nothing, a check, or a list. Raises ApiError.
+
+        On the `stack` stays what is opened for the watch already.
+        """
+        self._ahead = None
         if self._connected:
             return
         if self.version:
@@ -88,15 +98,17 @@ class _Reflection:
             return
         for last_try in (False, True):
             try:
-                async with contextlib.aclosing(self._list()) as news:
+                async with contextlib.aclosing(self._list(stack)) as news:
                     async for event in news:
                         yield event
                 return
             except Gone:  # the continue token ran out
+                await stack.aclose()
+                self._ahead = None
                 if last_try:
                     raise
 
-    async def _list(self) -> AsyncGenerator[ReflectorEvent, None]:
+    async def _list(self, stack: contextlib.AsyncExitStack) -> AsyncGenerator[ReflectorEvent, None]:
         """The time between what was told and the list, as far as it can be had; then the list."""
         begun = False
         async with contextlib.aclosing(self._client.list()) as pages:
@@ -105,6 +117,10 @@ class _Reflection:
                     async with contextlib.aclosing(self._past(page.resource_version)) as news:
                         async for event in news:
                             yield event
+                if not begun and isinstance(page, ListPage):
+                    self._ahead = await stack.enter_async_context(
+                        watch_ahead(self._client, page.resource_version, timeout_seconds=_lasting())
+                    )
                 begun = True
                 if isinstance(page, Listed):
                     self.version = page.resource_version
@@ -131,10 +147,13 @@ class _Reflection:
     @contextlib.asynccontextmanager
     async def watch(self) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
         """One watch from where we are. Raises ApiError, also when it ended as soon as it began."""
+        if self._ahead is not None:
+            async with contextlib.aclosing(self._ahead.follow()) as readings:
+                yield readings
+            return
         loop = asyncio.get_running_loop()
         opened = loop.time()
-        lasts = random.randint(*WATCH_SECONDS)  # noqa: S311 - spreads load, hides nothing
-        async with self._client.watch(self.version, timeout_seconds=lasts) as readings:
+        async with self._client.watch(self.version, timeout_seconds=_lasting()) as readings:
             yield readings
         if loop.time() - opened < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
@@ -152,6 +171,11 @@ class _Reflection:
             if self.version:
                 self._told, self._ours = self.version, True
             self.version, self._reason = "", "gone"
+
+
+def _lasting() -> int:
+    """How many seconds a watch is to last."""
+    return random.randint(*WATCH_SECONDS)  # noqa: S311 - spreads load, hides nothing
 
 
 async def _between(

@@ -34,7 +34,9 @@ from tests.kube.scripted import (
     stream,
 )
 
+W = lease("w", version=90)
 A_LISTED = listing(lease("x", version=100))
+BOTH_LISTED = listing(W, lease("x", version=100))
 B, C = (modified("x", version=v, holder=h) for v, h in ((101, "b"), (102, "c")))
 C_LISTED = listing(lease("x", version=102, holder="c"), version="102")
 C_WATCHED, QUIET = stream(C, end="hang"), stream(end="hang")
@@ -71,14 +73,16 @@ FAULTS = (
     Fault(
         "a continue token that ran out in the middle of the list",
         (stream(B, C, end="hang"),),
-        (listing(lease("w", version=90), next_page="t"), A_LISTED),
+        (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(410, GONE),),
+        told=("created a", *ONCE),
     ),
     Fault(
         "a list that failed in the middle",
         (stream(B, C, end="hang"),),
-        (listing(lease("w", version=90), next_page="t"), A_LISTED),
+        (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(500, status(500, "InternalError")),),
+        told=("created a", *ONCE),
     ),
     Fault("too many requests", (stream(B), answer(429, b"later", Retry_After="0"), C_WATCHED)),
     Fault("credentials that ran out", (stream(B), answer(401, status(401, "Unauthorized")),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (
     GONE,
+    Connection,
     ScriptedServer,
     answer,
     bookmark,
@@ -68,7 +71,28 @@ async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
     cluster.script("page", answer(410, GONE))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
     assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
-    assert cluster.seen("watch")[0].query["resourceVersion"] == "120"
+    assert cluster.seen("watch")[-1].query["resourceVersion"] == "120"
+
+
+async def test_what_happens_while_a_list_is_read_is_told_after_it(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    watched = asyncio.Event()
+
+    async def watch(connection: Connection) -> None:
+        watched.set()
+        await stream(modified("a", version=101), end="hang")(connection)
+
+    async def last_page(connection: Connection) -> None:
+        await watched.wait()
+        await listing(lease("b", version=95))(connection)
+
+    cluster.script("list", listing(lease("a", version=90), next_page="two"))
+    cluster.script("page", last_page)
+    cluster.script("watch", watch)
+    seen = await follow(client, backoff, until=applied("a"))
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected", "Applied a@101"]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
 
 
 async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
