@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from leases.apiserver import protobuf, schema
 from leases.apiserver.decoding import DecodeError, Decoder
 from leases.apiserver.errors import bad_request, go_quote, unsupported_body
 from leases.apiserver.gojson import JsonError, loads, type_word
@@ -36,17 +37,19 @@ class Parsed(msgspec.Struct):
 
 
 def media_type_of(request: Request) -> str:
-    """application/json or application/yaml; JSON when nothing is said. Raises 415."""
+    """One of the types that can be read; JSON when nothing is said. Raises 415."""
     given = request.header(b"content-type").partition(";")[0].strip().lower()
     if given in ("", "application/json"):
         return "application/json"
-    if given == "application/yaml":
+    if given in ("application/yaml", protobuf.MEDIA_TYPE):
         return given
     raise unsupported_body()
 
 
-def parse(data: bytes, media_type: str) -> Parsed:
-    """Raises ValueError in Go's words."""
+def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
+    """Raises ValueError in Go's words. `kind` is what a binary body must hold."""
+    if media_type == protobuf.MEDIA_TYPE:
+        return Parsed(protobuf.read_binary(data, kind), [])
     if media_type == "application/yaml":
         try:
             found = load_yaml(data)
@@ -77,7 +80,7 @@ def read_object(
     Raises 400; warns on the request.
     """
     try:
-        parsed = parse(data, media_type)
+        parsed = parse(data, media_type, resource.schema)
         kind, version = _type_of(parsed.value, resource)
     except ValueError as error:
         raise bad_request(

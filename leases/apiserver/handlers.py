@@ -26,6 +26,7 @@ from leases.apiserver.patching import Patcher
 from leases.apiserver.request import Request
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.routes import Place
+from leases.apiserver.schema import DELETE_OPTIONS
 from leases.apiserver.storage import Store
 from leases.apiserver.tables import convert_list, convert_object
 from leases.apiserver.watching import Watches
@@ -204,7 +205,7 @@ async def _delete_options(request: Request) -> DeleteOptions:
     if not data:
         return delete_options_of_query(request.query)
     try:
-        parsed = await aside(len(data), parse, data, media_type_of(request))
+        parsed = await aside(len(data), parse, data, media_type_of(request), DELETE_OPTIONS)
         return delete_options_of_body(parsed.value)
     except ValueError as error:
         raise internal(str(error)) from None

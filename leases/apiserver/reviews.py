@@ -7,7 +7,7 @@ from leases.apiserver.bodies import media_type_of, parse
 from leases.apiserver.discovery import AUTHORIZATION_GROUP, reviewed_access
 from leases.apiserver.errors import bad_request
 from leases.apiserver.negotiation import negotiate
-from leases.apiserver.protobuf import MEDIA_TYPE, read_review
+from leases.apiserver.protobuf import REVIEW
 from leases.apiserver.request import Request
 from leases.wire.status import ApiError
 
@@ -17,10 +17,7 @@ async def review(request: Request) -> None:
     output = negotiate(request.header(b"accept"))
     data = await request.body()
     try:
-        if request.header(b"content-type").partition(";")[0].strip() == MEDIA_TYPE:
-            body = read_review(data)
-        else:
-            body = parse(data, media_type_of(request)).value
+        body = parse(data, media_type_of(request), REVIEW).value
     except ValueError as error:
         raise bad_request(str(error)) from None
     if not isinstance(body, dict):

@@ -200,8 +200,7 @@ def test_wait_ends_when_the_lease_says_so(demo: Kubectl, somebody: Somebody) -> 
 
 
 def test_namespaces_come_and_go(kubectl: Kubectl) -> None:
-    extra = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extra"}}
-    kubectl.run("create", "-f", "-", stdin=json.dumps(extra))
+    kubectl.run("create", "namespace", "extra")
     assert "Active" in kubectl.run("get", "namespace", "extra")
     kubectl.run("delete", "namespace", "extra", "--timeout=30s")
     assert "not found" in kubectl.run("get", "namespace", "extra", check=False)
