@@ -16,25 +16,27 @@ _SHARE = 0.72  # of its slot's width
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """x and width in percent, y and height in pixels; `count` things from `since` to `until`."""
+    """x and width in percent, y and height in pixels; `count` things from `since` to `until`, None
+    where nobody has counted.
+    """
 
     x: float
     width: float
     y: float
     height: float
-    count: int
+    count: int | None
     since: datetime
     until: datetime
 
 
 def bars(
-    counts: Sequence[int], since: datetime, step: timedelta, *, height: float = HEIGHT
+    counts: Sequence[int | None], since: datetime, step: timedelta, *, height: float = HEIGHT
 ) -> tuple[Bar, ...]:
     """A bar for every count; the highest fills the strip, unless it is very low."""
     if not counts:
         return ()
     slot = WHOLE / len(counts)
-    unit = height / max(4, *counts)
+    unit = height / max(4, *(count or 0 for count in counts))
     return tuple(
         _bar(number, count, slot, unit, height, since + number * step, step)
         for number, count in enumerate(counts)
@@ -43,7 +45,7 @@ def bars(
 
 def _bar(
     number: int,
-    count: int,
+    count: int | None,
     slot: float,
     unit: float,
     height: float,
@@ -51,5 +53,6 @@ def _bar(
     step: timedelta,
 ) -> Bar:
     tall = round(max(_LEAST, count * unit), 1) if count else _EMPTY
+    tall = height if count is None else tall
     x = slot * (number + (1 - _SHARE) / 2)
     return Bar(percent(x), percent(slot * _SHARE), height - tall, tall, count, since, since + step)

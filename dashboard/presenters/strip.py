@@ -35,7 +35,7 @@ class StripView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def strip_view(
-    counts: Sequence[int],
+    counts: Sequence[int | None],
     since: datetime,
     step: timedelta,
     *,
@@ -55,19 +55,23 @@ def strip_view(
         until=until.timestamp(),
         length=span_of(until - since),
         step=span_of(step),
-        total=sum(counts),
+        total=sum(count or 0 for count in counts),
         says=_says(drawn, until - since, step, now),
     )
 
 
 def _title(bar: Bar, now: datetime) -> str:
+    if bar.count is None:
+        return f"from {when(bar.since, now)}: not counted yet"
     return f"{counted(bar.count, 'change')} from {when(bar.since, now)}"
 
 
 def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime) -> str:
-    total = sum(bar.count for bar in drawn)
-    said = f"{counted(total, 'change')} in {span_of(length)}"
+    numbers = [(bar.count, bar) for bar in drawn if bar.count is not None]
+    total = sum(number for number, _ in numbers)
+    least = "" if len(numbers) == len(drawn) else "at least "
+    said = f"{least}{counted(total, 'change')} in {span_of(length)}"
     if not total:
         return said
-    most = max(drawn, key=lambda bar: bar.count)
-    return f"{said}, most of them {when(most.since, now)}: {most.count:,} in {span_of(step)}"
+    most, bar = max(numbers, key=lambda one: one[0])
+    return f"{said}, most of them {when(bar.since, now)}: {most:,} in {span_of(step)}"

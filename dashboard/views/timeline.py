@@ -26,6 +26,7 @@ from dashboard.timeline_lanes import Lanes, read_lanes
 from dashboard.views import answers
 from dashboard.views.leases import read_format
 from leases.history.density import density
+from leases.history.streams import HistoryFilter
 
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), ())
 
@@ -91,8 +92,9 @@ def _around(
 def _strip(
     request: ClusterRequest, wanted: TimelineFilter, overview: Overview, now: datetime
 ) -> StripView:
+    mine = HistoryFilter(kind=tuple(kind.value for kind in kinds_of(wanted)))
     counts = density(
-        request.cluster.name, kinds_of(wanted), overview.since, overview.step, overview.steps
+        request.cluster.name, mine, overview.since, overview.step, overview.steps, now=now
     )
 
     def url(since: datetime, until: datetime) -> str:

@@ -124,6 +124,29 @@ def count(stream: Stream, limit: int) -> tuple[int, bool]:
     return min(found or 0, limit), looked <= limit
 
 
+def count_slots(
+    stream: Stream, slot: str, parameters: Sequence[object], limit: int
+) -> list[tuple[int, int, int, datetime]]:
+    """In each slot, which is SQL of `at`: how many of the newest rows were looked at, how many of
+    them match, and the oldest one's time. No more than `limit` rows are looked at.
+    """
+    where, found = _joined(stream.found)
+    asked, more = _joined(stream.asked)
+    columns = COLUMNS if stream.asked else "at"
+    looked_at = (
+        f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where} "  # noqa: S608
+        f"ORDER BY at DESC, id DESC LIMIT {limit}"
+    )
+    rows = select(
+        f"SELECT {slot} AS slot, COUNT(*), SUM(CASE WHEN {asked} THEN 1 ELSE 0 END), MIN(at) "  # noqa: S608
+        f"FROM ({looked_at}) AS looked_at GROUP BY slot",
+        [*parameters, *more, *found],
+    )
+    return [
+        (int(place), looked, int(number), moment(oldest)) for place, looked, number, oldest in rows
+    ]
+
+
 def position(row: Row) -> Position:
     """Where a row of COLUMNS stands."""
     return moment(row[AT]), row[0]
