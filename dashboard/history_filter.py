@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+import msgspec
 from django.http import QueryDict
 
 from dashboard.lease_filter import BadFilter, words
 from dashboard.moment_text import read_moment
+from dashboard.timeline_filter import RANGES
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.streams import HistoryFilter
 
 _TRUTH = {"": None, "true": True, "false": False}
 _LONGEST_NAME = 1024
+TABLE, LINES = VIEWS = ("table", "sentences")
+
+
+class HistoryView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted and how it is drawn. `range`, one of the timeline's or "", moves on with the
+    clock.
+    """
+
+    wanted: HistoryFilter
+    range: str = ""
+    view: str = TABLE
+
+    def as_of(self, now: datetime) -> HistoryFilter:
+        """What is wanted now."""
+        if not self.range:
+            return self.wanted
+        since = now - RANGES[self.range]
+        if self.wanted.since is not None:
+            since = max(since, self.wanted.since)
+        return msgspec.structs.replace(self.wanted, since=since)
+
+
+def read_history_view(query: QueryDict) -> HistoryView:
+    """Raises BadFilter."""
+    return HistoryView(
+        wanted=read_history_filter(query),
+        range=_one_of(query, "range", ("", *RANGES)),
+        view=_one_of(query, "view", VIEWS),
+    )
 
 
 def read_history_filter(query: QueryDict) -> HistoryFilter:
@@ -29,6 +62,15 @@ def read_history_filter(query: QueryDict) -> HistoryFilter:
         since=read_moment(query.get("since", ""), "since"),
         until=read_moment(query.get("until", ""), "until"),
     )
+
+
+def _one_of(query: QueryDict, name: str, choices: tuple[str, ...]) -> str:
+    value = query.get(name) or choices[0]
+    if value not in choices:
+        raise BadFilter(
+            f"{name} cannot be {value!r}: use one of {', '.join(filter(None, choices))}."
+        )
+    return value
 
 
 def _name(query: QueryDict, name: str) -> str | None:

@@ -11,6 +11,11 @@ from dashboard.timeline_filter import Window
 
 # How long it may be, and into how many steps it is cut: 15 minutes, 2 h, 8 h, 1 d, 3 d.
 _SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
+_MOST = 150
+_STEPS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (1, 10, 60, 600, 3600, 7200, 28800, 86400, 3 * 86400, 14 * 86400, 365 * 86400)
+)
 _ROOM = 3.5  # times as long as what is shown, at least, so that there is somewhere to move it
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,3 +46,11 @@ def overview_of(shown: Window, now: datetime) -> Overview:
     until = now if shown.since >= now - span else min(now, shown.until + (span - length) / 2)
     end = _EPOCH + -((_EPOCH - until) // step) * step  # the first whole step not before it
     return Overview(end - steps * step, step, steps)
+
+
+def strip_of(since: datetime, until: datetime) -> Overview:
+    """Steps that cover a stretch itself, so many that each can be seen."""
+    step = next((step for step in _STEPS if (until - since) / step <= _MOST), _STEPS[-1])
+    first = (since - _EPOCH) // step
+    steps = min(_MOST, -((_EPOCH - until) // step) - first)
+    return Overview(_EPOCH + first * step, step, max(1, steps))

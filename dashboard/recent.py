@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from dashboard import runtime
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
@@ -13,11 +15,33 @@ def feed_reached(cluster: str) -> int:
     return runtime.get().publisher.recent(cluster)[0]
 
 
+_WRITTEN_WITHIN = timedelta(seconds=3)
+
+
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The number that the feed has reached, and the changes up to it, newest first."""
     seq, told = runtime.get().publisher.recent(cluster)
     written = queries.recent(cluster, limit) if len(told) < limit else []
     return seq, _merged(told, written)[:limit]
+
+
+def settled_seq(cluster: str, now: datetime) -> int:
+    """The number up to which what the feed told can be read in history: what is younger may not be
+    written yet.
+    """
+    channel = runtime.get().publisher.channels[cluster]
+    young = [seq for seq, change in channel.recent if change.observed_at > now - _WRITTEN_WITHIN]
+    return min(young) - 1 if young else channel.seq
+
+
+def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
+    """The number that the feed has reached, and the newest changes up to it: these, which history
+    gave, below those that are too new to be in it.
+    """
+    seq, told = runtime.get().publisher.recent(cluster)
+    newest = written[0].at if written else None
+    fresh = [change for change in told if newest is None or change.at >= newest]
+    return seq, _merged(fresh, written)
 
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:

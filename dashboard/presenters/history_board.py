@@ -8,15 +8,26 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from dashboard.history_filter import LINES, TABLE, HistoryView
 from dashboard.moment_text import write_moment
+from dashboard.presenters.board import Chip
 from dashboard.presenters.change import WORDS
+from dashboard.presenters.words import counted
 from leases.domain.kind import Kind
 from leases.history.streams import HistoryFilter
 
+RANGE_LABELS = {
+    "": "All times", "1h": "Last hour", "24h": "Last 24 h", "7d": "Last 7 d", "30d": "Last 30 d",
+}  # fmt: skip
+VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
+
 
 class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices of the form as text, and the links around the list."""
+    """The choices of the form as text, and the links around the list. `newest` is whether the list
+    begins with the newest changes, `plain` whether it leaves none of them out.
+    """
 
+    range: str
     change: tuple[str, ...]
     kind: tuple[str, ...]
     namespace: str
@@ -25,13 +36,21 @@ class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
     inferred: str
     since: str
     until: str
+    view: str
+    views: tuple[Chip, ...]
     says: str
-    total: int
+    total: str
+    newest: bool
+    plain: bool
     older_url: str
     newest_url: str
     clear_url: str
     csv_url: str
     ndjson_url: str
+
+    @property
+    def ranges(self) -> list[tuple[str, str]]:
+        return list(RANGE_LABELS.items())
 
     @property
     def changes(self) -> list[tuple[str, str]]:
@@ -47,27 +66,45 @@ def history_query(wanted: HistoryFilter, **more: str) -> str:
     pairs = [("change", word) for word in wanted.change]
     pairs += [("kind", word) for word in wanted.kind]
     pairs += [(name, value) for name, value in _texts(wanted).items() if value]
-    pairs += more.items()
+    pairs += [(name, value) for name, value in more.items() if value]
     return urlencode(pairs)
 
 
+def view_query(state: HistoryView, /, **more: str) -> str:
+    """The query string of a state of the page, without what is as it always is."""
+    shape = "" if state.view == TABLE else state.view
+    return history_query(state.wanted, **({"range": state.range, "view": shape} | more))
+
+
 def history_board(
-    path: str, wanted: HistoryFilter, *, total: int, older: str | None, before: str | None
+    path: str, view: HistoryView, *, total: int, exact: bool, older: str | None, before: str | None
 ) -> HistoryBoard:
     """Everything around the rows; `path` is the page's own, `older` and `before` are cursors."""
-    query = history_query(wanted)
-    texts = _texts(wanted)
+
+    def url(**more: str) -> str:
+        query = view_query(view, **more)
+        return f"{path}?{query}" if query else path
+
+    wanted, texts = view.wanted, _texts(view.wanted)
     return HistoryBoard(
+        range=view.range,
         change=tuple(wanted.change),
         kind=tuple(wanted.kind),
         **texts,
-        says=_says(wanted, texts),
-        total=total,
-        older_url=f"{path}?{history_query(wanted, before=older)}" if older else "",
-        newest_url=(f"{path}?{query}" if query else path) if before else "",
+        view=view.view,
+        views=tuple(
+            Chip(name, label, 0, url(view="" if name == TABLE else name), name == view.view)
+            for name, label in VIEW_LABELS.items()
+        ),
+        says=_says(view, texts),
+        total=counted(total, "change") if exact else f"more than {counted(total, 'change')}",
+        newest=before is None and wanted.until is None,
+        plain=wanted == HistoryFilter() and not view.range,
+        older_url=url(before=older) if older else "",
+        newest_url=url() if before else "",
         clear_url=path,
-        csv_url=f"{path}?{history_query(wanted, format='csv')}",
-        ndjson_url=f"{path}?{history_query(wanted, format='ndjson')}",
+        csv_url=url(format="csv", view=""),
+        ndjson_url=url(format="ndjson", view=""),
     )
 
 
@@ -82,12 +119,12 @@ def _texts(wanted: HistoryFilter) -> dict[str, str]:
     }
 
 
-def _says(wanted: HistoryFilter, texts: dict[str, str]) -> str:
-    said = []
-    if wanted.change:
-        said.append(f"change is {' or '.join(wanted.change)}")
-    if wanted.kind:
-        said.append(f"kind is {' or '.join(wanted.kind)}")
+def _says(view: HistoryView, texts: dict[str, str]) -> str:
+    said = [RANGE_LABELS[view.range]] if view.range else []
+    if view.wanted.change:
+        said.append(f"change is {' or '.join(view.wanted.change)}")
+    if view.wanted.kind:
+        said.append(f"kind is {' or '.join(view.wanted.kind)}")
     said += [f"{name} is {value}" for name, value in texts.items() if value]
     text = ", ".join(said).replace("_", " ")
     return text[:1].upper() + text[1:]

@@ -41,8 +41,11 @@ def strip_view(
     *,
     now: datetime,
     url: Callable[[datetime, datetime], str],
+    length: timedelta | None = None,
 ) -> StripView:
-    """A bar for every count; `url` gives the link of a stretch."""
+    """A bar for every count; `url` gives the link of a stretch. `length` is what was asked about,
+    where that is no whole number of steps.
+    """
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
     return StripView(
@@ -56,7 +59,7 @@ def strip_view(
         length=span_of(until - since),
         step=span_of(step),
         total=sum(count or 0 for count in counts),
-        says=_says(drawn, until - since, step, now),
+        says=_says(drawn, length or until - since, step, now),
     )
 
 
@@ -74,4 +77,4 @@ def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetim
     if not total:
         return said
     most, bar = max(numbers, key=lambda one: one[0])
-    return f"{said}, most of them {when(bar.since, now)}: {most:,} in {span_of(step)}"
+    return f"{said}, most of them at {when(bar.since, now)}: {most:,} in {span_of(step)}"

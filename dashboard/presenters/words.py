@@ -42,7 +42,9 @@ def span_of(length: timedelta) -> str:
         return f"{seconds / DAY:.0f} d"
     if seconds % HOUR == 0:
         return f"{seconds / HOUR:.0f} h"
-    return f"{seconds / MINUTE:.0f} min" if seconds % MINUTE == 0 else age(seconds)
+    return (
+        f"{seconds / MINUTE:.0f} min" if seconds % MINUTE == 0 and seconds < HOUR else age(seconds)
+    )
 
 
 def thousands(number: int) -> str:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.access import ClusterRequest, viewer_required
-from dashboard.history_filter import read_history_filter
+from dashboard.history_filter import HistoryView, read_history_view
 from dashboard.lease_filter import LARGEST_PAGE, PAGE_SIZE, BadFilter, number
+from dashboard.overview_strip import strip_of
 from dashboard.presenters.change import change_line
-from dashboard.presenters.history_board import history_board, history_query
+from dashboard.presenters.history_board import history_board, view_query
+from dashboard.presenters.strip import StripView, strip_view
+from dashboard.recent import with_unwritten
+from dashboard.timeline_filter import LONGEST
 from dashboard.views import answers
 from dashboard.views.leases import read_format
 from leases.history import export, queries
+from leases.history.density import density
 from leases.history.queries import BadCursor
 from leases.history.streams import HistoryFilter
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
+USUAL_STRIP = timedelta(days=1)
+MOST_NAMESPACES = 500  # to choose from; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 
@@ -29,37 +38,69 @@ CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjs
 def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     """The changes that match, newest first, as a page, as JSON, or streamed as CSV or NDJSON."""
     before = request.GET.get("before") or None
+    now = timezone.now()
     try:
         answer_as = read_format(request, FORMATS)
-        wanted = read_history_filter(request.GET)
+        view = read_history_view(request.GET)
         limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
         if answer_as in CONTENT_TYPES:
-            return _stream(cluster, wanted, answer_as)
-        found = queries.find(cluster, wanted, before=before, limit=limit)
+            return _stream(cluster, view.as_of(now), answer_as)
+        found = queries.find(cluster, view.as_of(now), before=before, limit=limit)
     except (BadFilter, BadCursor) as error:
         return _refuse(request, str(error))
-    now = timezone.now()
     if answer_as == "json":
-        query = history_query(wanted, format="json", limit=str(limit), before=found.older or "")
+        query = view_query(view, format="json", limit=str(limit), before=found.older or "")
         url = request.build_absolute_uri(f"{request.path}?{query}") if found.older else None
         items = [export.as_item(change) for change in found.changes]
         return answers.items(items, total=found.total, next_url=url, now=now)
+    board = history_board(
+        request.path, view, total=found.total, exact=found.exact, older=found.older, before=before
+    )
+    feed_seq, changes = with_unwritten(cluster, found.changes)
     context: dict[str, Any] = {
-        "board": history_board(
-            request.path, wanted, total=found.total, older=found.older, before=before
-        ),
-        "lines": [change_line(change, now) for change in found.changes],
+        "board": board,
+        "lines": [
+            change_line(change, now)
+            for change in (changes if board.newest and board.plain else found.changes)
+        ],
+        "strip": _strip(request, view, now),
+        "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES],
+        "limit": limit,
+        "feed_seq": feed_seq,
     }
-    query = history_query(wanted, **({"before": before} if before else {}))
-    return answers.page(request, "history/index.html", "history/_rows.html", context, query=query)
+    return _page(request, context, query=view_query(view, before=before or ""))
+
+
+def _page(
+    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
+) -> HttpResponse:
+    whole, part = "history/index.html", "history/_rows.html"
+    return answers.page(request, whole, part, context, query=query, status=status)
+
+
+def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
+    """The changes that match over the stretch that is chosen, or over the last day."""
+    wanted = view.as_of(now)
+    until = min(now, wanted.until or now)
+    since = max(wanted.since or until - USUAL_STRIP, until - LONGEST)
+    steps = strip_of(min(since, until), until)
+    cluster = request.cluster.name
+    counts = density(cluster, wanted, steps.since, steps.step, steps.steps, now=now)
+
+    def url(start: datetime, end: datetime) -> str:
+        inside = msgspec.structs.replace(view.wanted, since=start, until=end)
+        narrower = msgspec.structs.replace(view, wanted=inside, range="")
+        return f"{request.path}?{view_query(narrower)}"
+
+    return strip_view(counts, steps.since, steps.step, now=now, url=url, length=until - since)
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return answers.json({"error": error}, status=400)
-    board = history_board(request.path, HistoryFilter(), total=0, older=None, before=None)
-    context = {"board": board, "error": error}
-    return answers.page(request, "history/index.html", "history/_rows.html", context, status=400)
+    everything = HistoryView(wanted=HistoryFilter())
+    board = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
+    return _page(request, {"board": board, "error": error}, status=400)
 
 
 def _stream(cluster: str, wanted: HistoryFilter, answer_as: str) -> StreamingHttpResponse:

@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard import runtime
 from dashboard.access import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen, kinds_of
@@ -21,6 +20,7 @@ from dashboard.presenters.timeline import holders_of, lane_views, nobody_at
 from dashboard.presenters.timeline_board import stretch_view, timeline_board
 from dashboard.presenters.timeline_links import timeline_links, timeline_query
 from dashboard.presenters.timeline_table import table_rows
+from dashboard.recent import settled_seq
 from dashboard.timeline_filter import TABLE, TimelineFilter, Window, read_timeline_filter, window
 from dashboard.timeline_lanes import Lanes, read_lanes
 from dashboard.views import answers
@@ -42,7 +42,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         shown = window(wanted, now)
     except BadFilter as error:
         return _refuse(request, str(error), now)
-    feed_seq = runtime.get().publisher.channels[cluster].seq  # before reading: a repeat is harmless
+    feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
         return _json(request, wanted, shown, lanes, now)

@@ -8,10 +8,7 @@ export async function setAt(board, t, rows) {
   const at = momentOf(t);
   const url = withAt(location.href, at);
   history.replaceState(history.state, "", url);
-  for (const link of board.querySelectorAll("a[data-at-link]")) {
-    link.href = withAt(link.href, at);
-    if (link.hasAttribute("hx-get")) link.setAttribute("hx-get", withAt(link.href, at));
-  }
+  for (const link of board.querySelectorAll("a[data-at-link]")) link.href = withAt(link.href, at);
   for (const field of board.querySelectorAll("[data-at-field]")) field.value = at;
   const input = board.querySelector("[data-at-input]");
   if (input !== document.activeElement) input.value = at.replace("T", " ").replace("Z", "");
@@ -24,6 +21,13 @@ function withAt(href, at) {
   url.searchParams.set("at", at);
   return url.toString();
 }
+
+/** htmx remembers where a link led when it was drawn: it leads where its href says. */
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (!detail.elt.matches("a[data-at-link]")) return;
+  const { pathname, search } = new URL(detail.elt.href);
+  detail.path = pathname + search;
+});
 
 async function ask(url, rows) {
   asking?.abort();

@@ -1,0 +1,18 @@
+// The list of changes: new ones come on top by themselves, or, where the list is filtered or older, a bar offers them.
+import { onChanges } from "leaseboard/changes";
+
+let missed = 0;
+
+function offer(number) {
+  const bar = document.querySelector("[data-news]");
+  if (!bar || !("feed" in bar.dataset)) return;
+  missed = number === null ? null : missed === null ? null : missed + number;
+  const many = missed === null ? "Many new changes" : `${missed.toLocaleString("en")} new change${missed === 1 ? "" : "s"}`;
+  bar.textContent = `${many} in this cluster · Show`;
+  bar.hidden = false;
+}
+
+const filters = document.querySelector(".more-filters");
+if (filters && matchMedia("(max-width: 720px)").matches) filters.open = false;
+onChanges(offer);
+document.addEventListener("htmx:afterSettle", () => (missed = 0));

@@ -1,0 +1,70 @@
+"""Writes a past into a data directory: `past.py NOW` tells of one Lease that was handed over, with
+a gap, and of sixty that passed from one holder to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import django
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+sys.path.insert(0, str(Path.cwd()))
+django.setup()
+
+from leases.domain.change import Change, ChangeType  # noqa: E402
+from leases.domain.kind import Kind  # noqa: E402
+from leases.history.rows import to_row  # noqa: E402
+from leases.models import Change as Row  # noqa: E402
+from leases.models import WatchSpan  # noqa: E402
+
+LANES = 60
+
+
+def told(name: str, change: ChangeType, at: datetime, holder: str, version: int, **more) -> Row:
+    return to_row(
+        Change(
+            cluster="embedded",
+            namespace="default",
+            name=name,
+            uid=f"uid-{name}",
+            kind=Kind.ELECTION,
+            change=change,
+            at=at,
+            observed_at=at,
+            holder=holder,
+            resource_version=str(version),
+            renewal=str(version),
+            **more,
+        )
+    )
+
+
+def main() -> None:
+    now = datetime.fromisoformat(sys.argv[1])
+    rows = [
+        told("handed-over", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1),
+        told("handed-over", ChangeType.EXPIRED, now - timedelta(hours=3), "cp-1", 2),
+        told(
+            "handed-over", ChangeType.TAKEN_OVER, now - timedelta(hours=2, minutes=40), "cp-2", 3,
+            previous_holder="cp-1", gap_seconds=1200.0,
+        ),
+    ]  # fmt: skip
+    for number in range(LANES):
+        name = f"lane-{number:02}"
+        rows.append(told(name, ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
+        rows.append(told(name, ChangeType.REPLACED, now - timedelta(hours=1), "cp-3", 2))
+    Row.objects.bulk_create(rows)
+    WatchSpan.objects.create(
+        cluster="embedded",
+        process="past",
+        since=now - timedelta(hours=6),
+        until=datetime.now(UTC),
+        ended="stopped",
+    )
+
+
+main()

@@ -1,0 +1,285 @@
+"""The timeline under the hand: playhead, brush, pages, links; and without any script."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import ROOT, Server, environment, manage, serving, wait_for
+
+PAST = Path(__file__).with_name("past.py")
+NOW = datetime.now(UTC).replace(microsecond=0)
+LANE = '[data-lane="default/handed-over"]'
+AS_OF = f"{LANE} [data-as-of]"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("timeline") / "data"
+    data.mkdir()
+    assert manage(data, "migrate").returncode == 0
+    subprocess.run(
+        [sys.executable, str(PAST), NOW.isoformat()],
+        cwd=ROOT,
+        env=environment(data),
+        check=True,
+        timeout=60,
+    )
+    with serving(data, "--no-demo") as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(server: Server, browser: Browser) -> dict[str, Any]:
+    context = browser.new_context()
+    context.new_page().goto(server.printed("Sign in"))
+    state: dict[str, Any] = context.storage_state()  # type: ignore[assignment]
+    context.close()
+    return state
+
+
+@pytest.fixture
+def page(browser: Browser, signed_in: dict[str, Any]) -> Iterator[Page]:
+    """A signed-in page; an error in its console, a refused script or style among them, fails."""
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900},
+        storage_state=signed_in,  # type: ignore[arg-type]
+    )
+    fresh = context.new_page()
+    errors: list[str] = []
+    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    fresh.on("pageerror", lambda error: errors.append(str(error)))
+    yield fresh
+    context.close()
+    assert errors == []
+
+
+def url_of(server: Server, query: str = "") -> str:
+    return f"{server.url}/c/embedded/timeline/?{query}"
+
+
+def text_of(hours_ago: float) -> str:
+    return (NOW - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def asked(page: Page, name: str) -> str:
+    return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def stretch(server: Server, **more: str) -> str:
+    """A fixed stretch of six hours that ends at NOW."""
+    pairs = {"from": text_of(6), "to": text_of(0)} | more
+    return url_of(server, "&".join(f"{name}={value}" for name, value in pairs.items()))
+
+
+def back(page: Page) -> None:
+    page.evaluate("history.back()")
+
+
+def test_a_deep_link_shows_who_held_it_then_and_puts_the_playhead_there(
+    server: Server, page: Page
+) -> None:
+    page.goto(stretch(server, at=text_of(4.5)))
+    expect(page.locator(AS_OF)).to_have_text("cp-1")
+    head, field = page.locator(".playhead"), page.locator(".playfield")
+    expect(head.locator("output")).to_contain_text(text_of(4.5)[11:19])
+    at, box = head.bounding_box(), field.bounding_box()
+    assert at
+    assert box
+    share = (at["x"] + at["width"] / 2 - box["x"]) / box["width"]
+    assert abs(share - 0.25) < 0.01
+
+
+def test_a_click_on_a_lane_moves_the_playhead_and_the_url(server: Server, page: Page) -> None:
+    page.goto(stretch(server))
+    expect(page.locator(AS_OF)).to_have_text("cp-2")
+    lane = page.locator(f"{LANE} svg.lane")
+    box = lane.bounding_box()
+    assert box
+    lane.click(position={"x": box["width"] * 3.2 / 6, "y": 17})
+    expect(page.locator(AS_OF)).to_have_text("no holder")
+    expect(page.locator("[data-nobody]")).to_have_text("1")
+    page.wait_for_url(re.compile("at="))
+    assert abs(moment(asked(page, "at")) - (NOW - timedelta(hours=2.8))) < timedelta(minutes=2)
+    page.reload()
+    expect(page.locator(AS_OF)).to_have_text("no holder")
+
+
+def test_the_playhead_is_dragged_by_the_mouse(server: Server, page: Page) -> None:
+    page.goto(stretch(server, at=text_of(1)))
+    head, field = page.locator(".playhead output"), page.locator(".playfield")
+    at, box = head.bounding_box(), field.bounding_box()
+    assert at
+    assert box
+    page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 6, at["y"] + 5, steps=6)
+    page.mouse.up()
+    expect(page.locator(AS_OF)).to_have_text("cp-1")
+    page.wait_for_url(
+        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) < NOW - timedelta(hours=4.9)
+    )
+
+
+def test_the_playhead_is_moved_by_keys(server: Server, page: Page) -> None:
+    page.goto(stretch(server, at=text_of(4)))
+    head = page.locator(".playhead")
+    head.focus()
+    start = (NOW - timedelta(hours=4)).timestamp()
+    steps = {
+        "ArrowRight": 10, "ArrowLeft": -10, "Shift+ArrowRight": 600, "PageDown": -600,
+        "PageUp": 600, "Shift+ArrowLeft": -600,
+    }  # fmt: skip
+    expected = start
+    for key, step in steps.items():
+        page.keyboard.press(key)
+        expected += step
+        expect(head).to_have_attribute("aria-valuenow", f"{expected:.0f}")
+    page.keyboard.press("Home")
+    expect(page.locator(AS_OF)).to_have_text("no such Lease")
+    page.keyboard.press("End")
+    expect(page.locator(AS_OF)).to_have_text("cp-2")
+    expect(head).to_have_attribute("aria-valuetext", re.compile("UTC, 0 without a holder"))
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query)["at"] == [text_of(0)])
+
+
+def test_the_brush_draws_moves_and_takes_back_a_stretch(server: Server, page: Page) -> None:
+    page.goto(stretch(server))
+    before = page.url
+    brush = page.locator(".brush")
+    box = brush.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 8, steps=4)
+    page.mouse.up()
+    page.wait_for_url(lambda url: url != before)
+    length = moment(asked(page, "to")) - moment(asked(page, "from"))
+    assert abs(length - timedelta(hours=2.4)) < timedelta(minutes=5)
+    drawn = page.url
+    expect(page.locator("#board")).to_have_count(1)
+    window = page.locator(".brush .win")
+    window.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda url: url != drawn)
+    assert moment(asked(page, "to")) - moment(asked(page, "from")) == length
+    back(page)
+    page.wait_for_url(drawn)
+    back(page)
+    page.wait_for_url(before)
+    expect(page.locator(AS_OF)).to_have_text("cp-2")
+
+
+def test_keys_zoom_around_the_playhead(server: Server, page: Page) -> None:
+    page.goto(stretch(server, at=text_of(4.5)))
+    page.keyboard.press("+")
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query)["from"] != [text_of(6)])
+    assert moment(asked(page, "to")) - moment(asked(page, "from")) == timedelta(hours=3)
+    expect(page.locator(AS_OF)).to_have_text("cp-1")
+
+
+def test_pages_of_lanes_have_urls_and_keep_the_playhead(server: Server, page: Page) -> None:
+    page.goto(stretch(server, sort="name"))
+    expect(page.locator("[data-lane]")).to_have_count(50)
+    page.locator(".playhead").focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(re.compile("at="))
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url(re.compile("page=2"))
+    expect(page.locator("[data-lane]")).to_have_count(11)
+    assert asked(page, "at") == text_of(6)
+    expect(page.locator(".playhead output")).to_contain_text(text_of(6)[11:19])
+    back(page)
+    expect(page.locator("[data-lane]")).to_have_count(50)
+
+
+def test_without_any_script_the_instant_is_asked_by_a_form(
+    server: Server, browser: Browser, signed_in: dict[str, Any]
+) -> None:
+    context = browser.new_context(
+        java_script_enabled=False,
+        storage_state=signed_in,  # type: ignore[arg-type]
+    )
+    page = context.new_page()
+    page.goto(stretch(server))
+    expect(page.locator(".field.over .at-line")).to_have_count(1)
+    page.locator("[data-at-input]").fill(text_of(4))
+    page.get_by_role("button", name="As of").click()
+    expect(page.locator(AS_OF)).to_have_text("cp-1")
+    assert asked(page, "from") == text_of(6)
+    page.get_by_role("link", name="Table").click()
+    expect(page.locator("table.words")).to_contain_text("no holder")
+    context.close()
+
+
+def test_a_timeline_of_now_moves_on_when_a_lease_changes_hands(server: Server, page: Page) -> None:
+    api = LeaseApi(server.kubeconfig)
+    api.create("live-one", holder="cp-7", transitions=1)
+    page.goto(url_of(server, "range=1h&q=live-one"))
+    lane = page.locator('[data-lane="default/live-one"]')
+    wait_for(lambda: lane.count() or page.reload(), what="the lane")
+    loaded_at = page.evaluate("performance.timeOrigin")
+    expect(lane.locator("[data-as-of]")).to_have_text("cp-7", timeout=15_000)
+    api.take("live-one", holder="cp-8", transitions=2)
+    expect(lane.locator("[data-as-of]")).to_have_text("cp-8", timeout=15_000)
+    assert page.evaluate("performance.timeOrigin") == loaded_at, "the page was reloaded"
+
+
+def history_of(server: Server, query: str = "") -> str:
+    return f"{server.url}/c/embedded/history/?{query}"
+
+
+def test_new_changes_come_on_top_of_the_history(server: Server, page: Page) -> None:
+    api = LeaseApi(server.kubeconfig)
+    page.goto(history_of(server))
+    first = page.locator("tbody tr").first
+    expect(first).to_be_visible()
+    loaded_at = page.evaluate("performance.timeOrigin")
+    api.create("newcomer", holder="cp-9")
+    expect(first).to_contain_text("newcomer", timeout=15_000)
+    expect(page.locator("tbody tr")).to_have_count(50)
+    assert page.evaluate("performance.timeOrigin") == loaded_at
+
+
+def test_a_filtered_history_offers_what_is_new_in_a_bar(server: Server, page: Page) -> None:
+    api = LeaseApi(server.kubeconfig)
+    page.goto(history_of(server, "lease=second-newcomer"))
+    expect(page.locator("#board")).to_contain_text("No change matches these filters")
+    api.create("second-newcomer", holder="cp-9")
+    bar = page.locator("[data-news]")
+    expect(bar).to_contain_text("new change", timeout=15_000)
+    bar.click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(bar).to_be_hidden()
+    assert asked(page, "lease") == "second-newcomer"
+
+
+def test_the_history_pages_back_filters_and_remembers_its_way(server: Server, page: Page) -> None:
+    page.goto(history_of(server))
+    page.get_by_role("link", name="Older", exact=True).click()
+    page.wait_for_url(re.compile("before="))
+    back(page)
+    page.wait_for_url(history_of(server))
+    page.locator("select[name=change]").select_option("expired")
+    page.wait_for_url(re.compile("change=expired"))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Sentences").click()
+    expect(page.locator(".feed li")).to_have_text(
+        re.compile("handed-over expired; last held by cp-1")
+    )
+    assert (asked(page, "change"), asked(page, "view")) == ("expired", "sentences")
