@@ -88,7 +88,9 @@ def stretch(server: Server, **more: str) -> str:
 
 
 def back(page: Page) -> None:
-    page.evaluate("history.back()")
+    """The page before, drawn anew."""
+    with page.expect_event("load"):
+        page.evaluate("() => void setTimeout(() => history.back())")
 
 
 def test_a_deep_link_shows_who_held_it_then_and_puts_the_playhead_there(
