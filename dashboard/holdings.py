@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 import msgspec
 
-from dashboard.holder_filter import DOWN, HOST, KINDS, NAME, NOW, PAST, RANGES, TERMS, HolderFilter
+from dashboard.holder_filter import DOWN, HOST, KINDS, NAME, NOW, RANGES, TERMS, HolderFilter
 from leases.domain.holder import split_holder
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
@@ -23,7 +23,8 @@ from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
 FRESH = 0.2  # seconds that an answer is kept at least
-COST = 20.0  # and so many times as long as it took: asking keeps no more than 5 % of a core busy
+COST = 10.0  # and so many times as long as it took: asking keeps a tenth of a core busy at most
+MOST_CHOICES = 32  # kinds, groups and ranges whose answers are kept
 MOST_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
 T = TypeVar("T")
@@ -91,6 +92,29 @@ class _Kept(Generic[T]):
             return self._value
 
 
+class _Grouped:
+    """The holders of some kinds, grouped in one way, over one range. Never changed once made."""
+
+    def __init__(self, holders: dict[str, Holder], figures: Figures, since: datetime) -> None:
+        self.by_name = holders
+        self.figures = figures
+        self.since = since
+        self._sorted: dict[str, list[Holder]] = {}
+        self._texts: dict[str, str] | None = None
+
+    def sorted(self, column: str) -> list[Holder]:
+        """All of them in the order of a column."""
+        if column not in self._sorted:
+            self._sorted[column] = sorted(self.by_name.values(), key=_ORDERS[column])
+        return self._sorted[column]
+
+    def contains(self, holder: Holder, text: str) -> bool:
+        """Whether a small-lettered text is part of an identity or of a Lease's name it holds."""
+        if self._texts is None:
+            self._texts = {one.name: _text(one) for one in self.by_name.values()}
+        return text in self._texts[holder.name]
+
+
 class Holdings:
     """One cluster's holders. Any thread may ask."""
 
@@ -99,24 +123,41 @@ class Holdings:
         self._now: _Kept[tuple[Tracked, ...]] = _Kept()
         self._past = {name: _Kept[Past]() for name in RANGES}
         self._hosts: _Kept[dict[str, list[Tracked]]] = _Kept()
+        self._groups: dict[tuple[object, ...], _Kept[_Grouped]] = {}
 
     def find(self, wanted: HolderFilter, now: datetime) -> Found:
         """The page that is wanted (the last one, if there are fewer)."""
-        past = self._past[wanted.range].get(
-            lambda: ended_terms(self._store.cluster, KINDS, now - RANGES[wanted.range])
-        )
-        holders = _grouped(self._held(), past, wanted)
-        for holder in holders.values():
-            holder.heartbeat = heartbeat_of(self._store, holder.name)
-        figures = _figures(self._store, holders, self._held(), past, wanted)
-        if wanted.text:
-            _add_nodes(self._store, holders, wanted)
-        some = [holder for holder in holders.values() if _wants(holder, wanted)]
-        some.sort(key=_ORDERS[wanted.column], reverse=wanted.descending)
+        grouped = self._chosen(wanted).get(lambda: self._group(wanted, now))
+        some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
+        if wanted.text and not wanted.holds and not wanted.kinds:
+            some += _nodes(self._store, grouped.by_name, wanted)
+            some.sort(key=_ORDERS[wanted.column])
+        if wanted.descending:
+            some.reverse()
         pages = max(1, -(-len(some) // wanted.limit))
         number = min(wanted.page, pages)
         start = (number - 1) * wanted.limit
-        return Found(some[start : start + wanted.limit], number, len(some), figures, past.since)
+        page = some[start : start + wanted.limit]
+        return Found(page, number, len(some), grouped.figures, grouped.since)
+
+    def _chosen(self, wanted: HolderFilter) -> _Kept[_Grouped]:
+        choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
+        kept = self._groups.get(choice)
+        if kept is None:
+            if len(self._groups) >= MOST_CHOICES:
+                self._groups.clear()
+            kept = self._groups[choice] = _Kept()
+        return kept
+
+    def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
+        past = self._past[wanted.range].get(
+            lambda: ended_terms(self._store.cluster, KINDS, now - RANGES[wanted.range])
+        )
+        held = self._held()
+        holders = _grouped(held, past, wanted)
+        for holder in holders.values():
+            holder.heartbeat = heartbeat_of(self._store, holder.name)
+        return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)
 
     def beside(self, tracked: Tracked) -> list[Tracked]:
         """What else the host of a Lease's holder holds now, its own heartbeat last."""
@@ -206,35 +247,30 @@ def _dead(holder: Holder) -> bool:
     return holder.heartbeat is not None and holder.heartbeat.phase is Phase.EXPIRED
 
 
-def _add_nodes(store: Store, holders: dict[str, Holder], wanted: HolderFilter) -> None:
+def _nodes(store: Store, known: Mapping[str, Holder], wanted: HolderFilter) -> list[Holder]:
     """The nodes of a search that hold nothing but their own heartbeat."""
     text = wanted.text.lower()
-    added = 0
+    found: list[Holder] = []
     for tracked in store.of_namespace(NODE_LEASES):
         name = tracked.lease.metadata.name
-        if text in name and tracked.kind is Kind.HEARTBEAT and name not in holders:
-            holders[name] = Holder(
-                name=name, identities={name: None}, holds=[], ended=[], heartbeat=tracked
-            )
-            added += 1
-            if added == MOST_NODES:
-                return
+        if text in name and tracked.kind is Kind.HEARTBEAT and name not in known:
+            alone = Holder(name=name, identities={name: None}, holds=[], ended=[])
+            alone.heartbeat = tracked
+            found.append(alone)
+            if len(found) == MOST_NODES:
+                break
+    return found
 
 
-def _wants(holder: Holder, wanted: HolderFilter) -> bool:
-    if wanted.holds == NOW and not holder.holds:
+def _wants(holder: Holder, wanted: HolderFilter, grouped: _Grouped) -> bool:
+    if wanted.holds and bool(holder.holds) != (wanted.holds == NOW):
         return False
-    if wanted.holds == PAST and holder.holds:
-        return False
-    text = wanted.text.lower()
-    return not text or any(text in part for part in _texts(holder))
+    return not wanted.text or grouped.contains(holder, wanted.text.lower())
 
 
-def _texts(holder: Holder) -> Iterator[str]:
-    for identity in holder.identities:
-        yield identity.lower()
-    for tracked in holder.holds:
-        yield str(tracked.key)
+def _text(holder: Holder) -> str:
+    names = (str(tracked.key) for tracked in holder.holds)
+    return "\n".join((*holder.identities, *names)).lower()
 
 
 _ORDERS: dict[str, Callable[[Holder], tuple[object, ...]]] = {

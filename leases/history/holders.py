@@ -25,7 +25,7 @@ _ENDS = (
 )
 
 
-class Ended(msgspec.Struct, frozen=True):
+class Ended(msgspec.Struct, frozen=True, gc=False):
     """Terms of one holder of one Lease that ended in the range."""
 
     holder: str

@@ -27,6 +27,7 @@ OF_CLUSTER = {
     "leases (a bad filter)": "leases/?sort=age",
     "lease": f"leases/{HELD}/",
     "lease (deleted)": "leases/default/gone/",
+    "lease_asked": f"leases/{HELD}/asked/",
     "lease_edit": f"leases/{HELD}/edit/",
     "timeline": "timeline/",
     "holders": "holders/",
@@ -43,7 +44,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link", "revoke_wall_link",
-    "node_cells", "lease_asked", "lease_kind",
+    "node_cells", "lease_kind",
 }  # fmt: skip
 RUN = """async (only) => {
   const found = await axe.run(document, {
