@@ -37,7 +37,8 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
     scale = Scale(now - RANGES[wanted.range], now)
-    known = lanes(cluster, drawn_leases(found.page), since=scale.since, until=scale.until)
+    keys = drawn_leases(found.page)
+    known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
     rows = holder_rows(
         cluster,
         found.page,

@@ -50,9 +50,18 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lanes(
-    cluster: str, keys: Sequence[ObjectName], *, since: datetime, until: datetime
+    cluster: str,
+    keys: Sequence[ObjectName],
+    *,
+    since: datetime,
+    until: datetime,
+    counted: bool = True,
 ) -> list[Lane]:
-    """One lane for each of `keys` that was there in the range, in their order."""
+    """One lane for each of `keys` that was there in the range, in their order.
+
+    Who does not want to know how much happened in the pieces of a busy lane is served sooner if
+    they are not `counted`: it has no bands then.
+    """
     before = told_before(cluster, keys, since)
     numbers = {key: _number(cluster, key, since, until) for key in keys}
     full = max(FEWEST, CHANGES // max(1, len(keys)))
@@ -65,7 +74,9 @@ def lanes(
         told: list[Change] = []
         bands: tuple[Band, ...] = ()
         if number > full:
-            told, bands = _in_bands(cluster, key, since, until, pieces)
+            edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
+            told = _at_edges(cluster, key, edges)
+            bands = _bands(cluster, key, edges) if counted else ()
         elif number:
             told = _changes(cluster, key, since, until)
         life = fold([*before.get(key, ()), *told])
@@ -120,20 +131,17 @@ def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) ->
     return [to_change(row) for row in rows]
 
 
-def _in_bands(
-    cluster: str, key: ObjectName, since: datetime, until: datetime, pieces: int
-) -> tuple[list[Change], tuple[Band, ...]]:
-    """A busy lane in pieces: how it stood at the end of each, and how much happened in it."""
-    edges = [since + (until - since) * number / pieces for number in range(pieces + 1)]
+def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[Change]:
+    """How a busy lane stood at the end of each of its pieces."""
     told = told_at(cluster, [(key, edge) for edge in edges[1:]])
     once = {(change.at, change.change, change.uid): change for part in told for change in part}
-    bands = []
-    for start, end in pairwise(edges):
-        number = _number(cluster, key, start, end)
-        if number:
-            bands.append(Band(since=start, until=end, changes=number))
-    inside = sorted((change for change in once.values() if change.at > since), key=_at)
-    return inside, tuple(bands)
+    return sorted((change for change in once.values() if change.at > edges[0]), key=_at)
+
+
+def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[Band, ...]:
+    """How much happened in each piece, where anything did."""
+    pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
+    return tuple(Band(since=start, until=end, changes=n) for start, end, n in pieces if n)
 
 
 def _at(change: Change) -> datetime:

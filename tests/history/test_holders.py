@@ -9,7 +9,7 @@ import pytest
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history import holders
+from leases.history import holders, lanes
 from leases.history.holders import Ended, ended_terms
 from leases.history.rows import to_row
 from tests.history.factory import T0, a_change
@@ -66,3 +66,19 @@ def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
     past = ended_terms("a", (Kind.ELECTION,), T0)
     assert past.since == T0 + timedelta(minutes=2)
     assert {ended.holder for ended in past.ended} == {"h2", "h3", "h4"}
+
+
+def test_a_busy_lane_that_is_not_counted_still_tells_who_held_it(monkeypatch):
+    monkeypatch.setattr(lanes, "CHANGES", 4)
+    monkeypatch.setattr(lanes, "FEWEST", 4)
+    monkeypatch.setattr(lanes, "FEWEST_PIECES", 4)
+    monkeypatch.setattr(lanes, "PIECES", 4)
+    for number in range(20):
+        keep(ChangeType.REPLACED, 1 + number, holder=f"h{number}", previous_holder="x")
+    until = T0 + timedelta(minutes=40)
+    (lane,) = lanes.lanes("a", [A], since=T0, until=until, counted=False)
+    assert lane.bands == ()
+    assert lane.changes == 20
+    assert [term.holder for term in lane.life.terms] == ["h9", "h19"]
+    (lane,) = lanes.lanes("a", [A], since=T0, until=until)
+    assert sum(band.changes for band in lane.bands) == 20
