@@ -61,8 +61,9 @@ class Channel:
         self.shared = SharedRegions()
         self.fields: dict[Grouping, Field] = {}
         self._counted: tuple[int, Counts] = (-1, {})
-        # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches.
-        self.seq = self.first_seq = int(time.time() * 1000)
+        # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
+        # microseconds they do not meet those of another replica, to which a reader may come back.
+        self.seq = self.first_seq = int(time.time() * 1_000_000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
         self.feeds: set[FeedReader] = set()
