@@ -19,7 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 import msgspec
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, DataError, connection, transaction
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
@@ -168,7 +168,7 @@ class Recorder:
         while True:
             began = time.monotonic()
             try:
-                await self.in_thread(partial(_write, batch))
+                await self.in_thread(partial(_write_what_fits, batch))
             except DatabaseError as error:
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
@@ -183,6 +183,22 @@ class Recorder:
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return
+
+
+def _write_what_fits(batch: _Batch) -> None:
+    """Write all; where that is more than the database can hold, all but what it refuses."""
+    try:
+        _write(batch)
+    except DataError:
+        alone = partial(msgspec.structs.replace, batch, complete=False, spans=())
+        parts = [(c.change.value, alone(changes=(c,), states=())) for c in batch.changes]
+        parts += [("state", alone(changes=(), states=(state,))) for state in batch.states]
+        for what, part in parts:
+            try:
+                _write(part)
+            except DataError as error:
+                logger.error("%s: the database refuses a %s: %s", batch.cluster, what, error)
+        _write(msgspec.structs.replace(batch, changes=(), states=()))
 
 
 def _write(batch: _Batch) -> None:

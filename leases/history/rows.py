@@ -29,8 +29,8 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
         change.change.value,
         time(change.at),
         time(change.observed_at),
-        change.holder,
-        change.previous_holder,
+        kept_text(change.holder),
+        kept_text(change.previous_holder),
         change.resource_version,
         change.transitions,
         change.missed,
@@ -41,6 +41,11 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
         " ".join(change.fields),
         identity(change),
     )
+
+
+def kept_text(value: str | None) -> str | None:
+    """JSON can spell a NUL in a holder; PostgreSQL cannot keep it."""
+    return value.replace("\0", "\N{SYMBOL FOR NULL}") if value else value
 
 
 def to_row(change: Change) -> models.Change:

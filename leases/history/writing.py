@@ -17,7 +17,7 @@ from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import OF_THE_TERM
 from leases.history.bulk import insert
-from leases.history.rows import COLUMNS, to_values
+from leases.history.rows import COLUMNS, kept_text, to_values
 
 _SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
 # bulk_create costs many times as much, and cannot choose between two accounts. A
@@ -85,7 +85,7 @@ def _is_told(concluded: Change) -> bool:
         uid=concluded.uid,
         change__in=_group(concluded),
         holder__isnull=concluded.holder is None,
-        **({} if concluded.holder is None else {"holder": concluded.holder}),
+        **({} if concluded.holder is None else {"holder": kept_text(concluded.holder)}),
     ).exists()
 
 
@@ -95,8 +95,8 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
     for group in _GROUPS:
         mine = [change for change in seen if change.change in group]
         windows = [
-            (change.cluster, change.namespace, change.name, change.uid, change.holder or "",
-             time(change.at), time(change.at), *group)
+            (change.cluster, change.namespace, change.name, change.uid,
+             kept_text(change.holder) or "", time(change.at), time(change.at), *group)
             for change in mine
         ]  # fmt: skip
         if windows:

@@ -108,3 +108,14 @@ async def until(condition, seconds: float = 5.0):
     async with asyncio.timeout(seconds):
         while not await in_thread(condition):
             await asyncio.sleep(0.01)
+
+
+async def test_what_a_database_cannot_hold_stops_nothing_else(running):
+    odd = a_change(1, holder="a\x00b")
+    endless = a_change(2, namespace="n" * 300, uid="u" * 300)
+    running.record(cluster="a", changes=(odd, endless, a_change(3)), changed=(KEY,))
+    await until(lambda: models.Change.objects.filter(transitions=3).exists())
+    kept = await in_thread(lambda: models.Change.objects.get(transitions=1))
+    assert kept.holder == "a\N{SYMBOL FOR NULL}b"
+    await until(lambda: models.LeaseRecord.objects.count() == 1)
+    assert running.problem is None
