@@ -1,7 +1,13 @@
-"""The schemas of the OpenAPI documents, from the Go types of schema.py."""
+"""The schemas of the OpenAPI documents, from the Go types of schema.py.
+
+What `kubectl explain` says about them is in descriptions.json, by type and field (no name: the type
+itself): the words of Kubernetes' own api/openapi-spec/swagger.json.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from leases.apiserver import schema
@@ -15,6 +21,7 @@ _NAMED: dict[str, Value] = {
     "FieldsV1": {"type": "object"},
     "Patch": {"type": "object"},
 }
+_WORDS = Path(__file__).with_name("descriptions.json")
 _LIST_META = {
     "continue": {"type": "string"},
     "remainingItemCount": {"type": "integer", "format": "int64"},
@@ -167,4 +174,16 @@ def schemas(resources: list[Resource], *, version: int) -> Value:
         gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
         made.add(name, resource.schema, gvk)
         made.add_list(f"{name}List", name, gvk | {"kind": resource.list_kind})
+    _describe(made.found)
     return dict(sorted(made.found.items()))
+
+
+def _describe(found: Value) -> None:
+    words = json.loads(_WORDS.read_text())
+    for name, value in found.items():
+        said = words.get(name.rpartition(".")[2], {})
+        properties = value.get("properties", {})
+        for field in properties.keys() & said.keys():
+            properties[field] = {"description": said[field]} | properties[field]
+        if "" in said:
+            found[name] = {"description": said[""]} | value

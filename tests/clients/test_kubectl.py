@@ -224,7 +224,12 @@ def test_explain_knows_the_fields(kubectl: Kubectl) -> None:
     told = kubectl.run("explain", "lease.spec")
     for field in ("holderIdentity", "leaseTransitions", "preferredHolder"):
         assert field in told
-    assert "FIELD: renewTime <string>" in kubectl.run("explain", "lease.spec.renewTime")
+    told = " ".join(kubectl.run("explain", "lease.spec.renewTime").split())
+    assert "FIELD: renewTime <string>" in told
+    assert "renewTime is a time when the current holder of a lease has last updated" in told
+    assert "DESCRIPTION: Lease defines a lease concept." in " ".join(
+        kubectl.run("explain", "lease").split()
+    )
     assert "does not exist" in kubectl.run("explain", "lease.spec.none", check=False)
 
 
