@@ -14,6 +14,7 @@ from dashboard.presenters.change import change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.holder import HUES, HolderView
 from dashboard.presenters.lease import lease_view
+from dashboard.presenters.lease_samples import lease_samples
 from dashboard.presenters.row import row_view
 from dashboard.presenters.samples import sample_changes, sample_lease, sample_leases
 from dashboard.presenters.tile import wall_tile
@@ -52,5 +53,6 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "lines": [change_line(change, now) for change in changes],
         "groups": lease_detail(sample_lease(Phase.HELD, now), now).groups,
         "yaml": yaml_lines(leases[0].lease),
+        **lease_samples(cluster, now),
     }
     return render(request, "components/index.html", context)
