@@ -21,7 +21,7 @@ from leases.models import END_A_GAP
 CHANGES = 4000  # that one answer tells; each lane has its share, and FEWEST at least
 FEWEST = 40
 PIECES = 1200  # in which the busier lanes of one answer are told; each has its share of them
-TALLIED = 50_000
+TALLIED = 10_000
 MOST_PIECES, FEWEST_PIECES = 120, 24
 
 
