@@ -25,6 +25,7 @@ from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watching import Watched
 from leases.history import checkpoint, watches
+from leases.history.shortage import MOST_WAITING, Shortage
 from leases.history.turns import take_turn
 from leases.history.waiting import Waiting
 from leases.history.watches import WatchLog
@@ -64,7 +65,7 @@ class Recorder:
     """One per process. `record` never blocks; `run` writes until `close`, which waits for the
     last batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self._sources: dict[str, Source] = {}
         self._waiting: dict[str, Waiting] = {}
         self._reached: dict[str, str | None] = {}
@@ -72,7 +73,8 @@ class Recorder:
         self._closing = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
-        self.problem: str | None = None
+        self._shortage = Shortage(most_waiting)
+        self._writing = 0  # changes in the transaction that is tried
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
 
@@ -91,6 +93,8 @@ class Recorder:
         renewed: tuple[ObjectName, ...] = (),
     ) -> None:
         """Queue changes, and the names of Leases whose state is to be remembered."""
+        if changes and not self._has_room(cluster, len(changes)):
+            changes = ()
         self._waiting[cluster].add(changes, changed, renewed)
         if changes or changed:
             self._wake.set()
@@ -98,7 +102,12 @@ class Recorder:
     @property
     def waiting(self) -> int:
         """Changes not yet written."""
-        return sum(map(len, self._waiting.values()))
+        return self._writing + sum(map(len, self._waiting.values()))
+
+    @property
+    def problem(self) -> str | None:
+        """Why history is not written, in sentences for a person; None when it is."""
+        return self._shortage.says(self.waiting)
 
     async def run(self) -> None:
         """Write until `close`, and then what is left."""
@@ -111,7 +120,8 @@ class Recorder:
                 pass  # time for the states of those that only were renewed
             self._wake.clear()
             await self.flush()
-        await self.flush()
+        if not self._writing:
+            await self.flush()
 
     async def flush(self) -> None:
         """Write all that is queued, trying again until the database takes it."""
@@ -121,7 +131,8 @@ class Recorder:
                 batch = self._take(source)
                 if batch is None:
                     break
-                await self._write_surely(batch)
+                if not await self._write_surely(batch):
+                    return
                 complete = batch.complete
 
     async def close(self, writing: asyncio.Task[None]) -> None:
@@ -163,8 +174,36 @@ class Recorder:
             went_back=went_back,
         )
 
-    async def _write_surely(self, batch: _Batch) -> None:
+    def _has_room(self, cluster: str, number: int) -> bool:
+        """Whether so many changes more may wait. Once one was lost, all are until there is room
+        for long: the time of which history knows nothing shall be one."""
+        shortage, waiting = self._shortage, self.waiting
+        if shortage.warns(waiting + number):
+            logger.warning("%d changes wait in memory, of %d that may", waiting, shortage.most)
+        if cluster not in shortage.lost:
+            if waiting + number <= shortage.most:
+                return True
+            shortage.lost[cluster] = 0
+            at = self._sources[cluster].now()
+            self.watches.pause(cluster, at, "History could not be written, and changes were lost.")
+            logger.error("%s: no room for more changes in memory; they are lost", cluster)
+        shortage.lost[cluster] += number
+        return False
+
+    def _end_shortage(self) -> None:
+        """The database takes changes again."""
+        shortage = self._shortage
+        shortage.error = None
+        if shortage.lost and not shortage.is_near(self.waiting):
+            for cluster, number in shortage.lost.items():
+                self.watches.resume(cluster, self._sources[cluster].now())
+                logger.error("%s: %d changes were lost; from now on they are kept", cluster, number)
+            shortage.lost.clear()
+
+    async def _write_surely(self, batch: _Batch) -> bool:
+        """Try until it is written; closing, once. Nothing may be written after what was not."""
         attempt = 0
+        self._writing = len(batch.changes)
         while True:
             began = time.monotonic()
             try:
@@ -173,16 +212,17 @@ class Recorder:
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
                 if self._closing:
-                    logger.exception("%d changes could not be written", len(batch.changes))
-                    return
-                self.problem = f"History cannot be written: {error}. Changes wait in memory."
+                    logger.exception("%d changes could not be written", self.waiting)
+                    return False
+                self._shortage.error = str(error)
                 logger.warning("%s Trying again in %.1f s.", self.problem, delay)
                 await asyncio.sleep(delay)
             else:
-                self.problem = None
+                self._writing = 0
+                self._end_shortage()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
-                return
+                return True
 
 
 def _write_what_fits(batch: _Batch) -> None:
@@ -218,7 +258,9 @@ def _write(batch: _Batch) -> None:
                     watched_until=batch.watched_until,
                 )
     except DatabaseError:
-        connection.close()
+        # SQLite's stays open: on a full disk the last one to close could not be opened again.
+        if not connection.is_usable():
+            connection.close()
         raise
 
 

@@ -31,14 +31,28 @@ class WatchLog:
         self.process = uuid4().hex
         self._open: dict[str, Watched] = {}
         self._closed: dict[str, list[Watched]] = {}
+        self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
 
     def tell(self, cluster: str, now: Connection) -> None:
         """The watch of a cluster stands so now."""
-        if now.state is ConnectionState.LIVE:
+        live = now.state is ConnectionState.LIVE
+        if cluster in self._paused:
+            self._paused[cluster] = live
+        elif live:
             if cluster not in self._open:
                 self._open[cluster] = Watched(since=now.since, until=now.since)
         else:
             self._close(cluster, now.heard_at or now.since, Ended.LOST, now.detail)
+
+    def pause(self, cluster: str, at: datetime, why: str) -> None:
+        """What is seen from now on is not kept: as if nobody watched."""
+        self._paused[cluster] = cluster in self._open
+        self._close(cluster, at, Ended.LOST, why)
+
+    def resume(self, cluster: str, at: datetime) -> None:
+        """What is seen is kept again."""
+        if self._paused.pop(cluster, False):
+            self._open[cluster] = Watched(since=at, until=at)
 
     def stop(self, cluster: str, at: datetime) -> None:
         """We stop watching."""
