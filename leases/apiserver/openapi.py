@@ -7,6 +7,7 @@ either.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from leases.apiserver.errors import not_acceptable
@@ -159,21 +160,29 @@ def _action(verb: str, *, watch: bool) -> str:
     return _VERBS[verb][1]
 
 
-def _document_v3(resources: list[Resource]) -> Value:
+def _path_items(
+    resources: list[Resource],
+    operation: Callable[..., Value],
+    parameter: Callable[[tuple[str, str, str]], Value],
+) -> Value:
     paths: Value = {}
     for resource in resources:
         for path, verbs in _paths(resource).items():
             if not verbs:
                 continue
             paths[path] = {
-                _VERBS[verb][0]: _operation_v3(resource, verb, name, watch=watch)
+                _VERBS[verb][0]: operation(resource, verb, name, watch=watch)
                 for verb, (name, watch) in verbs.items()
             }
-            paths[path]["parameters"] = [_parameter_v3(each) for each in _in_path(path)]
+            paths[path]["parameters"] = [parameter(each) for each in _in_path(path)]
+    return paths
+
+
+def _document_v3(resources: list[Resource]) -> Value:
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.0"},
-        "paths": paths,
+        "paths": _path_items(resources, _operation_v3, _parameter_v3),
         "components": {"schemas": schemas(resources, version=3)},
     }
 
@@ -230,20 +239,10 @@ def _parameter_v3(parameter: tuple[str, str, str]) -> Value:
 
 
 def _document_v2(resources: tuple[Resource, ...]) -> Value:
-    paths: Value = {}
-    for resource in resources:
-        for path, verbs in _paths(resource).items():
-            if not verbs:
-                continue
-            paths[path] = {
-                _VERBS[verb][0]: _operation_v2(resource, verb, name, watch=watch)
-                for verb, (name, watch) in verbs.items()
-            }
-            paths[path]["parameters"] = [_parameter_v2(each) for each in _in_path(path)]
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36.0"},
-        "paths": paths,
+        "paths": _path_items(list(resources), _operation_v2, _parameter_v2),
         "definitions": schemas(list(resources), version=2),
     }
 

@@ -4,8 +4,11 @@ process.
 
 from __future__ import annotations
 
+import resource
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,45 @@ def current(url: str) -> int:
     found = int(client.call("GET", LEASES).json["metadata"]["resourceVersion"])
     client.close()
     return found
+
+
+def test_a_full_disk_refuses_writes_and_loses_none(tmp_path: Path) -> None:
+    api = Process(tmp_path / "data")
+    with api:
+        client = Client(api.url)
+        before = client.call("POST", LEASES, lease("before"))
+        with full_disk(api):
+            for method, path, body in (
+                ("POST", LEASES, lease("during")),
+                ("PUT", f"{LEASES}/before", before.json | {"spec": {"holderIdentity": "x"}}),
+                ("DELETE", f"{LEASES}/before", None),
+            ):
+                refused = client.call(method, path, body)
+                assert refused.status == 500
+                assert "the write could not be stored" in refused.json["message"]
+            assert client.call("GET", f"{LEASES}/during").status == 404
+            assert client.call("GET", f"{LEASES}/before").text == before.text
+        after = client.call("POST", LEASES, lease("after"))
+        assert after.status == 201
+        client.close()
+        api.kill()
+    with api:
+        client = Client(api.url)
+        found = client.call("GET", LEASES).json["items"]
+        client.close()
+    assert [item["metadata"]["name"] for item in found] == ["after", "before"]
+    assert found[0]["metadata"] == after.json["metadata"]
+    assert found[1]["metadata"] == before.json["metadata"]
+
+
+@contextmanager
+def full_disk(api: Process) -> Iterator[None]:
+    """The kernel lets the server's files grow no further."""
+    assert api.process is not None
+    usual = resource.prlimit(api.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(api.process.pid, resource.RLIMIT_FSIZE, (0, usual[1]))
+    yield
+    resource.prlimit(api.process.pid, resource.RLIMIT_FSIZE, usual)
 
 
 def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
