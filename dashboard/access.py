@@ -87,6 +87,8 @@ def viewer_required(view: View[P]) -> Wrapped:
         refusal = check_view(request)
         if refusal is not None:
             return refusal
+        if "\0" in request.path:  # PostgreSQL would refuse to look for it
+            raise Http404("No Lease has a NUL in its name.")
         request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
         return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 

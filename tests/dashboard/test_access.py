@@ -135,3 +135,9 @@ def test_the_audit_trail_tells_who_did_what_and_why(operator):
     assert "kube-system" in text
     assert "drill &lt;1&gt;" in text
     assert "intended" in text
+
+
+def test_an_address_that_no_database_could_look_up_is_nowhere(board, operator):
+    answer = operator.get("/c/a/leases/a%00/b/")
+    assert answer.status_code == 404
+    assert b"NUL" in answer.content
