@@ -174,6 +174,7 @@ class Runtime:
                 encode=encode,
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: _watched_until(store),
+                listing=lambda: tracker.listing,
             )
         )
         await self.overrides.follow(cluster.name, tracker)

@@ -128,8 +128,9 @@ class Server:
         """The link printed behind a label, of the newest start."""
         return re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE)[-1]
 
-    def wait_synced(self) -> None:
-        wait_for(lambda: get(f"{self.url}/readyz")[0] == 200, what="every cluster to be listed")
+    def wait_synced(self, seconds: float = LIMIT) -> None:
+        what = "every cluster to be listed"
+        wait_for(lambda: get(f"{self.url}/readyz")[0] == 200, what=what, seconds=seconds)
 
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""

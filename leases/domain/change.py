@@ -44,6 +44,10 @@ _COUNTED_ONCE = {
 }
 
 
+# What a Lease has once in its life, whichever write told it.
+ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing worth remembering. Field names are the contract of the JSON and CSV exports."""
 
@@ -263,7 +267,7 @@ def _told(
         inferred_since=seen.since if seen.inferred else None,
         gap_seconds=None if gap_since is None else max(0.0, (at - gap_since).total_seconds()),
         fields=fields,
-        renewal=_renewal(lease.spec),
+        renewal="" if change in ONCE else _renewal(lease.spec),
     )
 
 

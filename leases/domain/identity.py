@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 
-from leases.domain.change import Change, ChangeType
+from leases.domain.change import ONCE, Change, ChangeType
 
-# What a Lease has once in its life, whichever write told it.
-_ONCE = {ChangeType.CREATED, ChangeType.DELETED}
 # One write does at most one of these. Which, may depend on whose clock judges: what one replica
 # saw taken over the moment it ran out, another saw replaced the moment before.
 OF_THE_TERM = frozenset(
@@ -31,7 +29,7 @@ def identity(change: Change) -> str:
     Not a resourceVersion alone: a cluster restored from a backup counts on from an old one. Nor
     the moment of a run-out, which differs from clock to clock: the renewal that ran out.
     """
-    if change.change in _ONCE:
+    if change.change in ONCE:
         return f"{change.uid} {change.change}"
     word = "term" if change.change in OF_THE_TERM else change.change
     renewal = hashlib.sha256(change.renewal.encode()).hexdigest()[:32]

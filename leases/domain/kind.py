@@ -68,6 +68,8 @@ def _by_node_owner(lease: Lease) -> Verdict | None:
         return None
     if lease.spec.acquire_time and lease.holder not in {None, node, lease.metadata.name}:
         return Kind.LOCK, f"owned by Node {node}, but acquired by another"
+    if node == lease.metadata.name:  # one text for the many
+        return Kind.HEARTBEAT, "owned by the Node of its name"
     return Kind.HEARTBEAT, f"owned by Node {node}"
 
 

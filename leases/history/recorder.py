@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
 STATE_DELAY = 2.0  # seconds until how far we are is written though nothing changed
+CLOSING = 3.0  # seconds in which `close` writes what is left; the cluster tells the rest again
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
 
@@ -47,6 +48,7 @@ class Source(msgspec.Struct, frozen=True):
     encode: Callable[[ObjectName], bytes | None]  # None: there is no such Lease any more
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
+    listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class Recorder:
         self._reached: dict[str, str | None] = {}
         self._wake = asyncio.Event()
         self._closing = False
+        self._close_by = float("inf")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
         self._shortage = Shortage(most_waiting)
@@ -126,18 +129,19 @@ class Recorder:
     async def flush(self) -> None:
         """Write all that is queued, trying again until the database takes it."""
         for source in self._sources.values():
-            complete = False
+            complete = source.listing() and not self._closing
             while not complete:
                 batch = self._take(source)
                 if batch is None:
                     break
                 if not await self._write_surely(batch):
                     return
-                complete = batch.complete
+                complete = batch.complete or self._is_late()
 
     async def close(self, writing: asyncio.Task[None]) -> None:
         """Let `writing`, the task of `run`, write what is left, and let go of the thread."""
         self._closing = True
+        self._close_by = time.monotonic() + CLOSING
         self._wake.set()
         await writing
         await self.in_thread(_let_go)
@@ -146,6 +150,13 @@ class Recorder:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run other work on the database where it cannot collide with our own."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _is_late(self) -> bool:
+        """Whether the time is over in which a recorder that closes may write."""
+        if time.monotonic() < self._close_by:
+            return False
+        logger.warning("%d changes are left for the next start to infer", self.waiting)
+        return True
 
     def _take(self, source: Source) -> _Batch | None:
         """The next of what is queued for a cluster, with the states of this very instant."""

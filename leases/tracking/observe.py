@@ -23,6 +23,7 @@ from leases.domain.phase import (
     runs_out_at,
 )
 from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed_at, written_at
+from leases.tracking.compact import compact
 from leases.tracking.tracked import Tracked
 
 _replace = msgspec.structs.replace
@@ -84,6 +85,7 @@ def next_sight(
     cluster: str, known: Tracked, lease: Lease, seen: Sighting
 ) -> tuple[Tracked, tuple[Change, ...]]:
     """A later write of a Lease that is known; any run-out due before it has been told already."""
+    lease = compact(lease)
     kind, reason = _judge(known, lease)
     named = known.named or lease.holder is not None
     holder = counted_holder(lease, kind, named=named)
@@ -118,6 +120,7 @@ def renewed(
     In seconds: `interval` by the holder's clock and `passed` by ours since the last renewal, and
     the `lag` from the one clock to the other.
     """
+    lease = compact(lease)
     spec = lease.spec
     if interval <= 0.0 or not known.settled or not known.renewals_seen:
         return None

@@ -83,6 +83,11 @@ class Tracker:
             self._flushing.cancel()
         self.flush()
 
+    @property
+    def listing(self) -> bool:
+        """Whether a list has begun and is not complete."""
+        return self._listing is not None
+
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
         now = self._clock()
@@ -179,7 +184,7 @@ class Tracker:
         self._judge_from = min(now + GRACE, self._judge_by)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
-        self._judge_from = None
+        self._judge_from = self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
         if event.refused:

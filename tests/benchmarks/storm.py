@@ -222,14 +222,14 @@ def main() -> int:
         print(f"RSS when idle {Usage(server.process.pid).memory('VmRSS'):.0f} MiB")
         with storm(asked, port, truth):
             listing = time.time()
-            server.wait_synced()
+            server.wait_synced(seconds=120)
             print(f"synced {time.time() - listing:.1f} s after the storm began")
             print(f"event loop late meanwhile: {delays(folder / 'delay-0', listing, time.time())}")
             if asked.kill_at:
                 follow(server, asked, asked.kill_at, folder / "delay-0")
                 server.kill()
                 server = serve(stack, folder, port, 1, pages_port)
-                server.wait_synced()
+                server.wait_synced(seconds=120)
                 print("killed and started again")
             rest = asked.seconds - (asked.kill_at or 0)
             follow(server, asked, rest, folder / f"delay-{int(bool(asked.kill_at))}")

@@ -98,6 +98,21 @@ async def test_rows_come_back_as_the_changes_they_were(running):
     assert msgspec.json.encode(change)
 
 
+async def test_what_a_list_tells_is_written_once_it_is_complete(states):
+    one = Recorder()
+    listing = [True]
+    source = Source("a", states.get, lambda: "7", lambda: T0, lambda: bool(listing))
+    one.add(source)
+    one.record(cluster="a", changes=(a_change(),), changed=(KEY,))
+    await one.flush()
+    assert await in_thread(models.Change.objects.count) == 0
+    listing.clear()
+    await one.flush()
+    assert await in_thread(models.Change.objects.count) == 1
+    task = asyncio.create_task(one.run())
+    await one.close(task)
+
+
 async def in_thread(call):
     from asgiref.sync import sync_to_async
 
