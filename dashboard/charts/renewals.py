@@ -15,7 +15,8 @@ from dashboard.charts.ticks import Tick, ticks
 
 TOP, BOTTOM = 10.0, 148.0  # where the highest and the lowest value are drawn
 LEFT = 5.0  # percent, for the numbers of the axis
-_BARS = 120
+MOST_BARS = 120
+_SURE = 1e-6  # of a bar: what begins exactly at one is not to fall before it
 _ROOM = 1.12  # above the highest value
 _FAR = 8.0  # a duration of more than so many times the longest interval would flatten the bars
 _STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0)
@@ -67,16 +68,17 @@ def renewal_chart(
     duration: float | None,
     usual: float | None,
     late_after: float | None,
+    bars: int = MOST_BARS,
 ) -> RenewalChart:
     """Bars for (when it ended, seconds) pairs inside the scale; the levels are in seconds."""
-    found = _merged(intervals, scale)
+    found = _merged(intervals, scale, bars)
     longest = max((seconds for _, seconds in found), default=0.0)
     highest = max(longest, usual or 0.0, 0.1)
     near = duration is not None and duration <= _FAR * highest
     if near and duration is not None:
         highest = max(highest, duration)
     unit = (BOTTOM - TOP) / (highest * _ROOM)
-    step = scale.length / _BARS
+    step = scale.length / bars
     drawn = tuple(
         _bar(slot, seconds, scale, unit, step, _phase(seconds, duration, late_after))
         for slot, seconds in found
@@ -92,18 +94,20 @@ def renewal_chart(
     )
 
 
-def _merged(intervals: Iterable[tuple[datetime, float]], scale: Scale) -> list[tuple[int, float]]:
+def _merged(
+    intervals: Iterable[tuple[datetime, float]], scale: Scale, bars: int
+) -> list[tuple[int, float]]:
     """The longest of each bar's stretch, by the bar's number."""
     longest: dict[int, float] = {}
     for at, seconds in intervals:
         if scale.since <= at < scale.until:
-            slot = int(scale.x(at) * _BARS / 100)
+            slot = int(scale.x(at) * bars / 100 + _SURE)
             longest[slot] = max(seconds, longest.get(slot, 0.0))
     return sorted(longest.items())
 
 
 def _bar(slot: int, seconds: float, scale: Scale, unit: float, step: timedelta, phase: str) -> Bar:
-    width = 100 / _BARS
+    width = 100 * (step / scale.length)
     height = max(1.0, seconds * unit)
     return Bar(
         x=_place(slot * width),

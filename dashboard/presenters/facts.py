@@ -27,8 +27,8 @@ MEANS = {
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One field. `value` None is a field that is not set; `since` (epoch s) makes `note` an age
-    that counts up. `means` says what the field is for.
+    """One field. `value` None is a field that is not set, which `absent` says; `since` (epoch s)
+    makes `note` an age that counts up. `means` says what the field is for.
     """
 
     label: str
@@ -39,6 +39,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     copy: bool = False
     warns: bool = False
     means: str = ""
+    absent: str = "not set"
 
 
 class FactGroup(msgspec.Struct, frozen=True):
@@ -76,9 +77,12 @@ def _time(label: str, moment: datetime | None, now: datetime, note: str = "") ->
     return Fact(label=label, value=value, note=ago, since=moment.timestamp(), means=means)
 
 
-def _text(label: str, value: object, note: str = "", *, mono: bool = False) -> Fact:
+def _text(
+    label: str, value: object, note: str = "", *, mono: bool = False, absent: str = "not set"
+) -> Fact:
     shown = None if value in (None, "") else str(value)
-    return Fact(label=label, value=shown, note=note, mono=mono, means=MEANS.get(label, ""))
+    means = MEANS.get(label, "")
+    return Fact(label=label, value=shown, note=note, mono=mono, means=means, absent=absent)
 
 
 def _spec(tracked: Tracked, now: datetime) -> Iterator[Fact]:
@@ -100,7 +104,9 @@ def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
     yield _time("Last renewal seen", tracked.observed_at, now, guess)
     cadence = tracked.cadence_seconds
     seen = f"learned from {tracked.renewals_seen:,} renewals"
-    yield _text("Renewed every", seconds(cadence) if cadence else None, seen)
+    yield _text(
+        "Renewed every", seconds(cadence) if cadence else None, seen, absent="not learned yet"
+    )
     if skew := _skew(tracked, now):
         yield skew
 
@@ -131,10 +137,10 @@ def _metadata(tracked: Tracked, now: datetime) -> Iterator[Fact]:
         yield Fact(label="Created", value=value, note=ago, since=created.timestamp())
     yield _text("resourceVersion", meta.resource_version, mono=True)
     yield _text("uid", meta.uid, mono=True)
-    yield _text("Labels", _pairs(meta.labels), mono=True)
-    yield _text("Annotations", _pairs(meta.annotations), mono=True)
+    yield _text("Labels", _pairs(meta.labels), mono=True, absent="none")
+    yield _text("Annotations", _pairs(meta.annotations), mono=True, absent="none")
     owners = "\n".join(f"{owner.kind} {owner.name}" for owner in meta.owner_references or ())
-    yield _text("ownerReferences", owners, mono=True)
+    yield _text("ownerReferences", owners, mono=True, absent="none")
 
 
 def _pairs(pairs: dict[str, str] | None) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from dashboard.charts.renewals import RenewalChart, renewal_chart
+from dashboard.charts.renewals import MOST_BARS, RenewalChart, renewal_chart
 from dashboard.charts.scale import Scale
 from dashboard.presenters.freshness import numbers
 from dashboard.presenters.words import clock, rough, seconds
@@ -40,6 +40,7 @@ class RenewalsView(msgspec.Struct, frozen=True, kw_only=True):
     usual: LevelView | None
     peak: LevelView | None  # of the longest, where it is worth a word
     peak_x: float
+    peak_phase: str
     range: str
     finding: str
     far: str
@@ -56,6 +57,7 @@ def renewals_view(
     length = next((length for length in RANGES if now - begin <= length), RANGES[-1])
     until = datetime.fromtimestamp((now.timestamp() // SLOT + 1) * SLOT, now.tzinfo)
     scale = Scale(until - length, until)
+    step = max(slot, length / MOST_BARS)
     _, duration, late = numbers(tracked)
     if tracked.holder is None:
         duration = None  # who releases writes another one
@@ -66,8 +68,8 @@ def renewals_view(
         duration=duration,
         usual=tracked.cadence_seconds,
         late_after=late,
+        bars=int(length / step),
     )
-    step = max(slot, length / 120)
     return _view(chart, tracked, duration, length, step)
 
 
@@ -98,7 +100,8 @@ def _view(
         if chart.usual and usual
         else None,
         peak=LevelView(peak.y, seconds(round(peak.seconds, 1))) if peak else None,
-        peak_x=peak.x if peak else 0.0,
+        peak_x=peak.x + peak.width / 2 if peak else 0.0,
+        peak_phase=peak.phase if peak else "",
         range=f"longest interval per {rough(step.total_seconds())}, "
         f"last {rough(length.total_seconds())}",
         finding=_finding(chart, usual, duration),
