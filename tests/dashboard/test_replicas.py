@@ -12,6 +12,7 @@ import pytest
 
 from tests.dashboard.api_client import LeaseApi
 from tests.dashboard.test_clusters_live import lease_api
+from tests.dashboard.test_serve import rows, signed_in
 from tests.processes import Server, manage, wait_for
 
 MANY = 30
@@ -23,7 +24,10 @@ class Replicas:
     def __init__(self, home: Path, database: str, api: LeaseApi, url: str) -> None:
         self.api = api
         self._home = home
-        self._environment = {"LEASEBOARD_DATABASE_URL": database}
+        self._environment = {
+            "LEASEBOARD_DATABASE_URL": database,
+            "LEASEBOARD_SECRET_KEY": "the same for all, and more than fifty characters long",
+        }
         self._source = f"c=url:{url.replace('://', f'://{api.token}@')}"
         with ThreadPoolExecutor() as both:  # at once: each finds an empty database
             self.one, self.other = both.map(self.start, ("one", "other"))
@@ -77,6 +81,8 @@ def stop(replicas: Replicas) -> None:
 
 def test_every_change_is_kept_once_whoever_dies_meanwhile(replicas: Replicas) -> None:
     api = replicas.api
+    browser = signed_in(replicas.one)
+    assert list(rows(browser, replicas.other, "c")) == ["default/old"]
     for number in range(MANY):  # each judged by two clocks
         api.create(f"short-{number}", holder="x", duration=1)
     api.take("old", holder="b", transitions=1)
