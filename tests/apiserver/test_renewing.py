@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -205,6 +206,33 @@ async def test_any_other_write_goes_the_general_way(
         quick, general = await both_ways(api, monkeypatch, body)
         assert (name, quick) == (name, general)
         assert (name, taken) == (name, [False, False])
+
+
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\w.-]+|\S')
+SPOILT = ("null", "true", "1", "1.0", '"x"', "{}", "[]", '"a": 1, "a"', '""', ",")
+
+
+def spoilt(at: int, new: str) -> Callable[[Object], bytes]:
+    """The body of a renewal with one token in it replaced."""
+
+    def body(found: Object) -> bytes:
+        found["spec"]["renewTime"] = NEXT
+        tokens = TOKEN.findall(json.dumps(found))
+        tokens[at % len(tokens)] = new
+        return " ".join(tokens).encode()
+
+    return body
+
+
+async def test_whatever_is_spoilt_both_ways_judge_alike(
+    api: LeaseApiServer, taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = 180
+    for at in range(tokens):
+        new = SPOILT[at * 7 % len(SPOILT)]
+        quick, general = await both_ways(api, monkeypatch, spoilt(at, new))
+        assert (at, new, quick) == (at, new, general)
+    assert taken.count(True) < tokens / 2
 
 
 async def test_a_missing_quote_hides_nothing(
