@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -67,13 +68,16 @@ def shapes(
     life: Life, scale: Scale, *, busy: Iterable[Busy] = (), most: int = MOST_SHAPES
 ) -> tuple[Shape, ...]:
     """What to draw of a life, oldest first; never more than `most`, however much happened."""
-    found = pieces(life, scale.since, scale.until, busy)
+    placed = [
+        _Placed(piece, scale.x(piece.since), scale.x(piece.until))
+        for piece in pieces(life, scale.since, scale.until, busy)
+    ]
     narrow = NARROW
-    drawn = _merged(found, scale, narrow)
-    while len(drawn) > most:
+    groups = _groups(placed, narrow)
+    while len(groups) > most:
         narrow *= 2
-        drawn = _merged(found, scale, narrow)
-    return tuple(drawn)
+        groups = _groups(placed, narrow)
+    return tuple(_band(group, scale) if _merged(group) else _shape(group[0]) for group in groups)
 
 
 def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, ...]:
@@ -106,33 +110,44 @@ def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, 
     return tuple(found)
 
 
-def _merged(found: Sequence[Piece], scale: Scale, narrow: float) -> list[Shape]:
-    drawn: list[Shape] = []
-    run: list[Piece] = []
-    for piece in found:
-        if run and scale.x(piece.since) - scale.x(run[-1].until) >= narrow:
-            drawn += _drawn(run, scale)
+class _Placed(NamedTuple):
+    """A piece, and from where to where it reaches in percent."""
+
+    piece: Piece
+    x: float
+    end: float
+
+
+def _groups(placed: Sequence[_Placed], narrow: float) -> list[list[_Placed]]:
+    """What is drawn as one shape each: a piece alone, or narrow ones side by side."""
+    groups: list[list[_Placed]] = []
+    run: list[_Placed] = []
+    for one in placed:
+        if run and one.x - run[-1].end >= narrow:
+            groups += _drawn(run)
             run = []
-        if piece.changes or scale.x(piece.until) - scale.x(piece.since) < narrow:
-            run.append(piece)
+        if one.piece.changes or one.end - one.x < narrow:
+            run.append(one)
         else:
-            drawn += [*_drawn(run, scale), _shape(piece, scale)]
+            groups += [*_drawn(run), [one]]
             run = []
-    return [*drawn, *_drawn(run, scale)]
+    return [*groups, *_drawn(run)]
 
 
-def _drawn(run: Sequence[Piece], scale: Scale) -> list[Shape]:
-    """Narrow pieces side by side: one or two are marks of their own, more are a band."""
-    if len(run) > 2 or any(piece.changes for piece in run):
-        return [_band(run, scale)]
-    return [_shape(piece, scale) for piece in run]
+def _drawn(run: list[_Placed]) -> list[list[_Placed]]:
+    """One or two narrow pieces are marks of their own, more are a band."""
+    return [run] if _merged(run) else [[one] for one in run]
 
 
-def _shape(piece: Piece, scale: Scale) -> Shape:
-    x = scale.x(piece.since)
-    width = scale.x(piece.until) - x
+def _merged(group: Sequence[_Placed]) -> bool:
+    return len(group) > 2 or any(one.piece.changes for one in group)
+
+
+def _shape(placed: _Placed) -> Shape:
+    piece = placed.piece
+    width = placed.end - placed.x
     return Shape(
-        x=percent(x),
+        x=percent(placed.x),
         width=percent(width),
         since=piece.since,
         until=piece.until,
@@ -144,13 +159,14 @@ def _shape(piece: Piece, scale: Scale) -> Shape:
     )
 
 
-def _band(run: Sequence[Piece], scale: Scale) -> Shape:
-    x = scale.x(run[0].since)
+def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
+    run = [one.piece for one in group]
+    x, end = group[0].x, group[-1].end
     gaps = [piece for piece in run if piece.gap is not None]
     holders = dict.fromkeys(piece.term.holder for piece in run if piece.term is not None)
     return Shape(
         x=percent(x),
-        width=percent(min(WHOLE - x, max(NARROW, scale.x(run[-1].until) - x))),
+        width=percent(min(WHOLE - x, max(NARROW, end - x))),
         since=run[0].since,
         until=run[-1].until,
         changes=_changes(run, scale.since),

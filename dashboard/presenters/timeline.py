@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.lane import Shape, marks, shapes
+from dashboard.charts.lane import MOST_SHAPES, Shape, marks, shapes
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import CHANGED, QUIET, TROUBLED
 from dashboard.presenters.holder import HolderView, holder_view
@@ -19,6 +19,8 @@ from dashboard.timeline_lanes import Lane, Lanes
 from leases.domain.as_of import Standing, Stood
 from leases.domain.lease import ObjectName
 
+SHAPES_OF_PAGE = 700
+FEWEST_SHAPES = 12
 GROUPS = {
     TROUBLED: "Without a holder now, or late",
     CHANGED: "Changed in this stretch",
@@ -59,12 +61,18 @@ def lane_views(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> li
     """The lanes of a page; the first of each group tells it."""
     sizes = Counter(lane.place.group for lane in lanes.page)
     views, before = [], None
+    most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         group = lane.place.group
         title = "" if group == before else GROUPS.get(group, group)
-        views.append(_lane_view(cluster, lane, scale, now, (title, sizes[group])))
+        views.append(_lane_view(cluster, lane, scale, now, (title, sizes[group]), most))
         before = group
     return views
+
+
+def shapes_of_each(lanes: int) -> int:
+    """How many shapes a lane of a page with so many may have: the page has its bounds too."""
+    return max(FEWEST_SHAPES, min(MOST_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
 
 
 def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
@@ -80,9 +88,9 @@ def nobody_at(lanes: Lanes) -> int:
 
 
 def _lane_view(
-    cluster: str, lane: Lane, scale: Scale, now: datetime, group: tuple[str, int]
+    cluster: str, lane: Lane, scale: Scale, now: datetime, group: tuple[str, int], most: int
 ) -> LaneView:
-    drawn = shapes(lane.life, scale, busy=lane.busy)
+    drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
     moments = [(at, "edit") for at in lane.edits]
     moments += [(change.at, "reconfigured") for change in lane.life.marks]
     born = bool(lane.life.generations) and lane.life.generations[0].born

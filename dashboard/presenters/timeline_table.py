@@ -10,7 +10,7 @@ from dashboard.charts.lane import Shape, shapes
 from dashboard.charts.scale import Scale
 from dashboard.presenters.lane_shape import among, how_ended
 from dashboard.presenters.row import lease_url
-from dashboard.presenters.timeline import as_of_view
+from dashboard.presenters.timeline import as_of_view, shapes_of_each
 from dashboard.presenters.words import age, counted, when
 from dashboard.timeline_lanes import Lane, Lanes
 
@@ -33,8 +33,9 @@ class TextRow(msgspec.Struct, frozen=True, kw_only=True):
 def table_rows(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> list[TextRow]:
     """Every lane's shapes in words, in the order of the lanes."""
     rows: list[TextRow] = []
+    most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
-        drawn = shapes(lane.life, scale, busy=lane.busy)
+        drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         rows += _of_lane(cluster, lane, drawn, now)
     return rows
 

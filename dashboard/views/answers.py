@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
-from django.http import HttpResponse
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
 from dashboard.access import ClusterRequest
 from leases.wire.microtime import format_microtime
+
+LINES_AT_ONCE = 500
 
 
 def page(
@@ -46,3 +52,26 @@ def items(
     """A list for other programs, as README's "JSON" has it."""
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
     return json(answer)
+
+
+def stream(
+    request: ClusterRequest, lines: Iterator[str], *, content_type: str, filename: str
+) -> StreamingHttpResponse:
+    """Lines as they are made, a few at a time: Django would gather a plain iterator's in memory
+    before it sent the first one of them through ASGI.
+    """
+    by_asgi = isinstance(request, ASGIRequest)
+    parts: Iterator[str] | AsyncIterator[str] = _parts(lines) if by_asgi else lines
+    response = StreamingHttpResponse(parts, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
+
+
+async def _parts(lines: Iterator[str]) -> AsyncIterator[str]:
+    """The lines in parts, each made in the thread of the database."""
+
+    def next_part() -> str:
+        return "".join(islice(lines, LINES_AT_ONCE))
+
+    while part := await sync_to_async(next_part)():
+        yield part

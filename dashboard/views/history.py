@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,7 +43,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         view = read_history_view(request.GET)
         limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
         if answer_as in CONTENT_TYPES:
-            return _stream(cluster, view.as_of(now), answer_as)
+            return _stream(request, view.as_of(now), answer_as)
         found = queries.find(cluster, view.as_of(now), before=before, limit=limit)
     except (BadFilter, BadCursor) as error:
         return _refuse(request, str(error))
@@ -103,10 +102,16 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     return _page(request, {"board": board, "error": error}, status=400)
 
 
-def _stream(cluster: str, wanted: HistoryFilter, answer_as: str) -> StreamingHttpResponse:
+def _stream(
+    request: ClusterRequest, wanted: HistoryFilter, answer_as: str
+) -> StreamingHttpResponse:
     """Oldest first, as `export_history` prints it."""
+    cluster = request.cluster.name
     changes = export.changes(cluster, wanted)
-    lines: Iterator[str] = export.as_csv(changes) if answer_as == "csv" else export.ndjson(changes)
-    response = StreamingHttpResponse(lines, content_type=CONTENT_TYPES[answer_as])
-    response["Content-Disposition"] = f'attachment; filename="{cluster}-history.{answer_as}"'
-    return response
+    lines = export.as_csv(changes) if answer_as == "csv" else export.ndjson(changes)
+    return answers.stream(
+        request,
+        lines,
+        content_type=CONTENT_TYPES[answer_as],
+        filename=f"{cluster}-history.{answer_as}",
+    )

@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
 
 from dashboard import runtime
 from dashboard.rendering import render_row
+from dashboard.views import answers
 from leases.domain.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
@@ -248,6 +251,27 @@ def test_history_is_exported_with_the_same_filters(kind, store, operator):
         assert len(lines) == 2
     else:
         assert [msgspec.json.decode(line)["change"] for line in lines] == ["expired"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+async def test_an_export_is_sent_while_it_is_read(kind, board, monkeypatch):
+    monkeypatch.setattr(answers, "LINES_AT_ONCE", 10)
+    user = await sync_to_async(member)("olga", "operator")
+    await sync_to_async(remember_many)(95)
+    browser = AsyncClient()
+    await browser.aforce_login(user)
+    response = await browser.get(f"/c/a/history/?format={kind}")
+    assert response.is_async, "Django would gather all of it first"
+    parts = [part async for part in response.streaming_content]
+    header = kind == "csv"
+    assert len(b"".join(parts).splitlines()) == 95 + header
+    assert max(len(part.splitlines()) for part in parts) <= 10 + header
+
+
+def remember_many(number):
+    for seconds in range(number):
+        remember(ChangeType.EXPIRED, seconds_ago=seconds + 1, holder="cp-1")
 
 
 @pytest.mark.parametrize("query", ["since=yesterday", "before=nonsense", "format=html&limit=0"])
