@@ -1,0 +1,154 @@
+"""Compares `leases/?at=` with what a leasestorm says it did, instant by instant.
+
+    python3 -m tests.benchmarks.as_of_storm [--seconds S] [--leases N] [--elections N]
+
+Starts its own storm and server and prints what was compared and what differed; exits 1 on any
+difference. A heartbeat lasts 40 s, so that expiries need a storm of a minute. Between a write and
+our seeing it time passes: of a Lease of which the truth tells something within MARGIN of an
+instant, nothing is asked at that instant.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.storm import STORM, ask, stats
+from tests.dashboard.test_serve import signed_in
+from tests.processes import Server, free_port, get, serving, wait_for
+
+MARGIN = 0.8  # seconds
+EVERY = 0.25  # seconds between two instants that are asked about
+ABSENT = "absent"
+ANYBODY = "*"  # the truth names no holder of what only fell silent
+State = tuple[str, str | None]  # phase and holder
+Story = dict[str, list[tuple[float, State]]]
+
+
+@contextmanager
+def storm(asked: Namespace, port: int, truth: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Holder changes, releases, silences, deletions and re-creations, at a small scale."""
+    command = [
+        sys.executable, str(STORM), "--port", str(port), "--truth", str(truth), "--quiet",
+        "--leases", str(asked.leases), "--elections", str(asked.elections), "--duration", "600",
+        "--transitions-per-s", "4", "--release-share", "0.4", "--expire-per-s", "1",
+        "--revive-after", "45", "--delete-per-s", "1", "--recreate-after", "3",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: stats(port), what="the storm to begin")
+        yield process
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def told(truth: Path) -> Story:
+    """Per Lease its states from each time on, by the truth alone; before the first only what that
+    one came from."""
+    story: Story = defaultdict(list)
+    runs_out: dict[str, float] = {}
+    for line in truth.read_text().splitlines():
+        event = json.loads(line)
+        if "key" not in event:
+            continue
+        key, at, states = event["key"], event["t"], story[event["key"]]
+        if key in runs_out and runs_out[key] < at:
+            states.append((runs_out[key], ("expired", states[-1][1][1])))
+        runs_out.pop(key, None)
+        if event["kind"] == "silent":
+            if not states:
+                states.append((0.0, ("held", ANYBODY)))
+            renewed = datetime.fromisoformat(event["lastRenew"]).timestamp()
+            runs_out[key] = renewed + event["duration"]
+            continue
+        if not states:
+            states.append((0.0, _state(event["from"], exists=event["from"] is not None)))
+        states.append((at, _state(event["to"], exists=event["kind"] != "deleted")))
+    for key, at in runs_out.items():
+        story[key].append((at, ("expired", story[key][-1][1][1])))
+    return story
+
+
+def _state(holder: str | None, *, exists: bool) -> State:
+    if not exists:
+        return ABSENT, None
+    return ("held", holder) if holder else ("vacant", None)
+
+
+def compare(story: Story, server: Server, since: float, until: float) -> tuple[Counter[str], list]:
+    """How many states of each kind were right, and what was wrong."""
+    browser = signed_in(server)
+    right: Counter[str] = Counter()
+    wrong: list[Any] = []
+    at = since
+    while at < until:
+        found = _asked(browser, server, at)
+        for key, states in story.items():
+            if any(abs(time - at) < MARGIN for time, _ in states):
+                continue
+            expected = [state for time, state in states if time <= at][-1]
+            seen = found.get(key, (ABSENT, None))
+            if expected in (seen, (seen[0], ANYBODY)):
+                right[expected[0]] += 1
+            else:
+                wrong.append((at, key, expected, seen))
+        at += EVERY
+    return right, wrong
+
+
+def _asked(browser: Any, server: Server, at: float) -> dict[str, State]:
+    moment = datetime.fromtimestamp(at, UTC)
+    url = f"{server.url}/c/storm/leases/?format=json&limit=1000&at={moment:%Y-%m-%dT%H:%M:%S.%fZ}"
+    with browser.open(url, timeout=30) as answer:
+        items = json.load(answer)["items"]
+    return {f"{i['namespace']}/{i['name']}": (i["phase"], i["holder"]) for i in items}
+
+
+def run(asked: Namespace, folder: Path) -> tuple[Counter[str], list[Any]]:
+    """A storm of `seconds`, watched; then every instant of it compared."""
+    port, truth = free_port(), folder / "truth.ndjson"
+    source = f"storm=url:http://127.0.0.1:{port}"
+    with (
+        storm(asked, port, truth) as process,
+        serving(folder / "data", "--no-demo", "--cluster", source) as server,
+    ):
+        server.wait_synced()
+        since = time.time() + MARGIN
+        time.sleep(asked.seconds)
+        until = time.time() - MARGIN
+        ask(port, "/storm/quit")
+        process.wait(timeout=20)  # it writes the rest of its log
+        wait_for(lambda: _quiet(server), what="history to be written")
+        return compare(told(truth), server, since, until)
+
+
+def _quiet(server: Server) -> bool:
+    return "leaseboard_history_queue_changes 0.0" in get(f"{server.url}/metrics")[1]
+
+
+def main() -> int:
+    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--seconds", type=float, default=75)
+    parser.add_argument("--leases", type=int, default=100)
+    parser.add_argument("--elections", type=int, default=40)
+    with tempfile.TemporaryDirectory() as folder:
+        right, wrong = run(parser.parse_args(), Path(folder))
+    print(f"right: {dict(right)}, wrong: {len(wrong)}")
+    for line in wrong[:20]:
+        print(*line)
+    return 1 if wrong or not right else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
