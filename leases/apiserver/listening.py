@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from leases.apiserver.protocol import Protocol
 logger = logging.getLogger(__name__)
 CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
 KEEP_ALIVE = 180
+OPEN_FILES = 65_536
 SHUTDOWN = 2
 _TLS_HANDSHAKE = b"\x16"
 _FIRST_BYTE_WITHIN = 60
@@ -43,6 +45,16 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def allow_open_files() -> None:
+    """Let the process have a file for each connection: the usual soft limit is 1024, and Go's
+    programs raise theirs likewise.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def certificate_for(directory: Path, host: str, *, now: datetime) -> bytes:

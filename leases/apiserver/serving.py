@@ -12,7 +12,13 @@ from leases.apiserver.app import App
 from leases.apiserver.auth import Tokens
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.kubeconfig import token_in, write_kubeconfig
-from leases.apiserver.listening import Server, certificate_for, listen, tls_context
+from leases.apiserver.listening import (
+    Server,
+    allow_open_files,
+    certificate_for,
+    listen,
+    tls_context,
+)
 from leases.apiserver.lock import Lock
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
@@ -77,6 +83,7 @@ class LeaseApiServer:
         self._lock.take()
         listener = None
         try:
+            allow_open_files()
             listener = listen(self._host, self._port)
             self._port = listener.getsockname()[1]
             now = datetime.now(UTC)

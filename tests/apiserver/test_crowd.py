@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, Process, lease
-from tests.apiserver.crowd import outlast_a_reader_that_never_reads
+from tests.apiserver.crowd import Crowd, outlast_a_reader_that_never_reads
 from tests.apiserver.streams import Watch, call
 
 WATCHERS = 200
@@ -21,6 +22,17 @@ async def test_the_one_that_never_reads_is_cut_and_the_others_miss_nothing(tmp_p
     assert result.told == [result.written] * WATCHERS
     print(f"RSS {result.before:.0f} MiB before, {result.most:.0f} MiB at most")
     assert result.most < MOST_MIB
+
+
+async def test_a_low_limit_of_open_files_is_raised(tmp_path: Path) -> None:
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    api = Process(tmp_path / "data")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, usual[1]))
+    with api:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+        async with Crowd(api.url, WATCHERS) as crowd:
+            made = await call(api.url, "POST", LEASES, lease("a"))
+            await crowd.told(int(made["metadata"]["resourceVersion"]))
 
 
 async def test_a_watch_for_lists_keeps_nothing_from_the_others(api: LeaseApiServer) -> None:
