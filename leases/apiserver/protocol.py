@@ -7,7 +7,6 @@ The limits are those of kube-apiserver: pkg/server/secure_serving.go, and its re
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import struct
 from typing import Any, cast
@@ -15,7 +14,6 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-logger = logging.getLogger(__name__)
 HEAD_LIMIT = 1024 * 1024 + 4096
 HEAD_WITHIN = 32.0
 BODY_WITHIN = 60.0
@@ -64,6 +62,8 @@ class Protocol(HttpToolsProtocol):
     in_head = False
     in_body = False
     begun = 0
+    offers_upgrade = False
+    method = b""
     limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -75,12 +75,18 @@ class Protocol(HttpToolsProtocol):
         self.scope["leaseboard.cut"] = self.cut  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
+        if any(name == b"upgrade" for name, _ in self.headers):
+            self.offers_upgrade = True
+            self.method = self.parser.get_method()
+            return
         self.in_head, self.in_body = False, True
         self.begun += 1
         self._stop_clock()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        if self.offers_upgrade:
+            return
         self.in_body = False
         super().on_message_complete()
 
@@ -109,12 +115,30 @@ class Protocol(HttpToolsProtocol):
             # will do.
             self.parser = httptools.HttpRequestParser(self)
             super().data_received(b"TRACE " + data.partition(b" ")[2])
-        except httptools.HttpParserUpgrade:
-            logger.debug("a client asked for another protocol")
+        except httptools.HttpParserUpgrade as upgrade:
+            if self.offers_upgrade:
+                self._go_on_without_upgrade(data[upgrade.args[0] :])
+                return
         except httptools.HttpParserError:
             self._refuse(400)
             return
         self._check_limits()
+
+    def _go_on_without_upgrade(self, rest: bytes) -> None:
+        """We speak no other protocol, so what a client offers is as if it had not been said.
+
+        The parser would take the body for the other protocol: another one reads the request again.
+        """
+        kept = [
+            (name, _without_upgrade(value) if name == b"connection" else value)
+            for name, value in self.headers
+            if name != b"upgrade"
+        ]
+        head = b"%s %s HTTP/1.1\r\n" % (self.method, self.url)
+        lines = b"".join(b"%s: %s\r\n" % pair for pair in kept)
+        self.offers_upgrade = False
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(head + lines + b"\r\n" + rest)
 
     def _check_limits(self) -> None:
         if self.in_head and self.head_size > HEAD_LIMIT:
@@ -148,3 +172,9 @@ class Protocol(HttpToolsProtocol):
             + b"content-length: %d\r\n\r\n%s" % (len(reason), reason)
         )
         self.transport.close()
+
+
+def _without_upgrade(connection: bytes) -> bytes:
+    """The value of a Connection header that offers nothing."""
+    tokens = [token.strip() for token in connection.split(b",")]
+    return b", ".join(token for token in tokens if token.lower() != b"upgrade")

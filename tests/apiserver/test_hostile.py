@@ -348,8 +348,23 @@ def test_odd_headers_do_no_harm(api: Process) -> None:
         body = b'{"metadata":{"generateName":"h-"}}'
         heard = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body, more=more))
         assert heard.code in (100, 201, 406), more
-    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
-    assert exchange(api.url, message("GET", LEASES, more=upgrade)).code == 200
+
+
+@pytest.mark.parametrize("other", [b"h2c", b"websocket"])
+def test_an_offer_of_another_protocol_is_not_heard(api: Process, other: bytes) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAM\r\nUpgrade: %s\r\n" % other
+    body = b'{"metadata":{"generateName":"u-"}}'
+    sent = message("POST", f"{LEASES}?dryRun=All", body, more=offer)
+    with connect(api.url) as connection:
+        for pieces in ([sent], [sent[:-5], sent[-5:]], [sent[:60], sent[60:]]):
+            for piece in pieces:
+                connection.sendall(piece)
+            assert hear(connection).code == 201
+        connection.sendall(sent + message("GET", LEASES, more=offer + b"Connection: close\r\n"))
+        answers = b""
+        while piece := connection.recv(65536):
+            answers += piece
+    assert re.findall(rb"HTTP/1.1 ([0-9]+)", answers) == [b"201", b"200"]
 
 
 def test_others_are_served_while_a_huge_document_is_read(api: Process) -> None:
