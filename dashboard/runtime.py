@@ -132,7 +132,7 @@ class Runtime:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for cluster in self.clusters.values():
-                cluster.look_at_renewals(utc_now())
+                await cluster.look_at_renewals(utc_now())
 
     async def _forget(self) -> None:
         """What is told of the last day goes with the hours, history when it is old or too long."""

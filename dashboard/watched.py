@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from itertools import chain
 
 from dashboard.clusters import ClusterSpec
 from dashboard.holdings import Holdings
@@ -17,6 +16,7 @@ from leases.tracking.store import Store
 from leases.tracking.tally import Tally
 from leases.wire.status import Status, Unreachable
 
+SLICE = 100  # Leases looked at in one go
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
 QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
@@ -35,11 +35,14 @@ class WatchedCluster:
         self.renewals = RenewalLog()
         self.holdings = Holdings(self.store)
 
-    def look_at_renewals(self, now: datetime) -> None:
+    async def look_at_renewals(self, now: datetime) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
         asked = (self.store.get(key) for key in self.renewals.asked)
         followed = self.store.select(FOLLOWED, tuple(Phase))
-        self.renewals.look(chain(followed, filter(None, asked)))
+        leases = [*followed, *filter(None, asked)]
+        for first in range(0, len(leases), SLICE):
+            self.renewals.look(leases[first : first + SLICE])
+            await asyncio.sleep(0)  # whoever waits for the loop does not wait for all of them
         self.renewals.forget(now - REMEMBERED)
 
     @property

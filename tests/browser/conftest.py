@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+expect.set_options(timeout=10_000)  # ms: several tests may share two slow cores
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
