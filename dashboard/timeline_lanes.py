@@ -46,11 +46,12 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lanes(msgspec.Struct, frozen=True):
-    """One page of lanes, and when nobody was watching."""
+    """One page of lanes, when nobody was watching, and whether somebody was at the playhead."""
 
     page: list[Lane]
     chosen: Chosen
     blind: Sequence[Unwatched]
+    watched: bool
 
 
 def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetime) -> Lanes:
@@ -69,7 +70,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetim
     states = {state.key: state for state in states_at(cluster, keys, shown.at)}
     edits = audit.done_between(cluster, since, until)
     blind = unwatched_times(cluster, since=since, until=until, now=now)
-    watched = not any(span.since <= shown.at < span.until for span in blind)
+    watched = not any(_covers(span, shown) for span in blind)
     page = [
         _lane(
             store,
@@ -82,7 +83,12 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetim
         )
         for place in chosen.page
     ]
-    return Lanes(page, chosen, blind)
+    return Lanes(page, chosen, blind, watched)
+
+
+def _covers(span: Unwatched, shown: Window) -> bool:
+    """Whether the playhead is in it; at the end of the stretch also of one that is cut there."""
+    return span.since <= shown.at < span.until or shown.at == span.until == shown.until
 
 
 def _lane(

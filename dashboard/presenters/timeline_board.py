@@ -65,7 +65,7 @@ class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stretch_view(
-    shown: Window, *, now: datetime, around: Scale, blind: Sequence[Unwatched] = ()
+    shown: Window, *, now: datetime, around: Scale, blind: Sequence[Unwatched], watched: bool
 ) -> StretchView:
     """The stretch and its playhead. `around` is what the brush moves in; `blind` is when nobody was
     watching.
@@ -90,7 +90,7 @@ def stretch_view(
             for s in fog(((one.since, one.until) for one in blind), scale)
         ),
         blind_for=_blind_for(blind),
-        watched=not any(one.since <= shown.at < one.until for one in blind),
+        watched=watched,
     )
 
 

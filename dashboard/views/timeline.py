@@ -28,7 +28,7 @@ from dashboard.views.leases import read_format
 from leases.history.density import density
 from leases.history.streams import HistoryFilter
 
-NO_LANES = Lanes([], Chosen([], 1, 0, 0), ())
+NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 
 
 @require_GET
@@ -83,7 +83,9 @@ def _around(
     around = overview_of(shown, now).scale
     return {
         "board": timeline_board(wanted, lanes.chosen),
-        "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
+        "stretch": stretch_view(
+            shown, now=now, around=around, blind=lanes.blind, watched=lanes.watched
+        ),
         "links": links,
         "as_table": wanted.view == TABLE,
     }

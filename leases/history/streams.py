@@ -124,6 +124,14 @@ def count(stream: Stream, limit: int) -> tuple[int, bool]:
     return min(found or 0, limit), looked <= limit
 
 
+def count_between(stream: Stream, since: datetime, until: datetime) -> int:
+    """How many rows of a stream that asks nothing beside its index lie in a span."""
+    where, parameters = _joined((*stream.found, *_span(since, until)))
+    sql = f"SELECT COUNT(*) FROM {by_index(stream.index)} WHERE {where}"  # noqa: S608
+    number: int = select(sql, parameters)[0][0]
+    return number
+
+
 def count_slots(
     stream: Stream, slot: str, parameters: Sequence[object], limit: int
 ) -> list[tuple[int, int, int, datetime]]:
@@ -167,16 +175,17 @@ def _streams(
     answered: tuple[str, ...],
 ) -> list[Stream]:
     """One stream for each of `wheres`; rows are asked all that the index has not `answered`."""
-    span: list[Condition] = []
-    if wanted.since is not None:
-        span.append(("at >= %s", (wanted.since,)))
-    if wanted.until is not None:
-        span.append(("at < %s", (wanted.until,)))
+    span = _span(wanted.since, wanted.until)
     asked = tuple(
         condition for name, condition in _conditions(wanted).items() if name not in answered
     )
     home = _equal(cluster=cluster)
     return [Stream(index, (*home, *where, *span), asked) for where in wheres]
+
+
+def _span(since: datetime | None, until: datetime | None) -> tuple[Condition, ...]:
+    ends = (("at >= %s", since), ("at < %s", until))
+    return tuple((sql, (moment,)) for sql, moment in ends if moment is not None)
 
 
 def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:

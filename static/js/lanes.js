@@ -22,8 +22,9 @@ export function readLanes(lanes) {
   }));
 
   function stoodAt(row, t) {
-    const foggy = fog.some((f) => f.from <= t && t < f.to);
-    const shape = row.shapes.findLast((s) => s.from <= t && (t < s.to || (t === end && s.to === end)));
+    const covers = (s) => s.from <= t && (t < s.to || (t === end && s.to >= end));
+    const foggy = fog.some(covers);
+    const shape = row.shapes.findLast(covers);
     if (shape?.many) return { text: `one of ${shape.many} changes…`, many: true, lost: false };
     const content = words.get(foggy ? "fog" : wordOf(row, shape, t))?.content.cloneNode(true) ?? "";
     return { content, many: false, lost: Boolean(shape?.gap) && !foggy };

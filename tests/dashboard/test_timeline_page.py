@@ -165,6 +165,13 @@ def test_time_that_nobody_watched_is_fogged_and_claims_nothing(operator, handed_
     })).content.decode()  # fmt: skip
 
 
+def test_the_end_of_a_stretch_is_unwatched_like_the_time_before_it(operator, handed_over, now):
+    WatchSpan.objects.all().delete()
+    start, end = (now - timedelta(minutes=m) for m in (50, 20))
+    span = {"from": start.strftime("%Y-%m-%dT%H:%M:%SZ"), "to": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    assert item(operator, url(now, **span))["watched"] is False
+
+
 def test_edits_and_reconfigurations_are_marked(operator, handed_over, remember, now):
     remember(90, ChangeType.RECONFIGURED, "cp-1", fields=("leaseDurationSeconds",))
     Edit.objects.create(

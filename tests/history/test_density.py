@@ -69,11 +69,21 @@ def test_what_was_kept_is_let_go_after_a_while(monkeypatch):
     assert hours(1) == [2]
 
 
-def test_of_too_many_changes_the_newest_are_counted_and_the_rest_next_time(monkeypatch):
+def test_when_the_time_is_up_the_newest_are_counted_and_the_rest_next_time(monkeypatch):
+    remember(*range(0, 4 * 3600, 600))
+    monkeypatch.setattr(counting, "SECONDS", -1.0)
+    assert hours(4) == [None, None, None, 6]
+    assert hours(4) == [None, None, 6, 6]
+    monkeypatch.setattr(counting, "SECONDS", 60.0)
+    assert hours(4) == [6, 6, 6, 6]
+
+
+def test_where_rows_must_be_looked_at_the_newest_are_and_the_rest_next_time(monkeypatch):
     remember(*range(0, 4 * 3600, 600))
     monkeypatch.setattr(counting, "BUDGET", 15)
-    assert hours(4) == [None, None, 6, 6]
-    assert hours(4) == [6, 6, 6, 6]
+    seen = HistoryFilter(inferred=False)
+    assert hours(4, seen) == [None, None, 6, 6]
+    assert hours(4, seen) == [6, 6, 6, 6]
 
 
 def test_another_cluster_is_another():
