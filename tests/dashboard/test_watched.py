@@ -26,7 +26,8 @@ async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(
     begin = datetime.now(UTC)
     node = ObjectName("kube-node-lease", "worker-1")
     keys = [*NAMES, node]
-    leases = {key: a_lease(key, holder=key.name, now=begin) for key in keys}
+    leases = {key: a_lease(key, holder="cp-1", now=begin) for key in NAMES}
+    leases[node] = a_lease(node, holder=node.name, now=begin)
     fill(cluster.store, *leases.values())
     cluster.renewals.of(cluster.store.get(node))
     for step in (1, 2):
