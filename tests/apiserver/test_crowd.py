@@ -26,13 +26,17 @@ async def test_the_one_that_never_reads_is_cut_and_the_others_miss_nothing(tmp_p
 
 async def test_a_low_limit_of_open_files_is_raised(tmp_path: Path) -> None:
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)
-    api = Process(tmp_path / "data")
     resource.setrlimit(resource.RLIMIT_NOFILE, (100, usual[1]))
-    with api:
+    try:
+        api = Process(tmp_path / "data").start()
+    finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    try:
         async with Crowd(api.url, WATCHERS) as crowd:
             made = await call(api.url, "POST", LEASES, lease("a"))
             await crowd.told(int(made["metadata"]["resourceVersion"]))
+    finally:
+        api.kill()
 
 
 async def test_a_watch_for_lists_keeps_nothing_from_the_others(api: LeaseApiServer) -> None:
