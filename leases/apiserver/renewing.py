@@ -25,7 +25,8 @@ from leases.apiserver.storage import Plan, Store
 from leases.wire.microtime import normal_microtime
 
 Object = dict[str, Any]
-LIMIT = 64 * 1024
+# Larger bodies are no renewals, and are read in a thread of their own.
+LIMIT_DIGITS = 5
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 _HEAD = LEASES.head
@@ -53,8 +54,8 @@ def place_of_renewal(request: Request) -> tuple[str, str] | None:
     if is_browser(request.header(b"user-agent")):
         return None
     length = request.header(b"content-length")
-    small = length.isdecimal() and int(length) <= LIMIT and not request.header(b"expect")
-    return (parts[5], parts[7]) if small else None
+    small = length.isdecimal() and len(length) <= LIMIT_DIGITS
+    return (parts[5], parts[7]) if small and not request.header(b"expect") else None
 
 
 class Renewals:
