@@ -82,10 +82,13 @@ def _page_number(wanted: LeaseFilter, total: int) -> int:
 def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
     """What may have been there, in the order of names."""
     living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
-    names = {lease.key for lease in living} | gone_since(store.cluster, at, wanted.kinds)
+    names = [lease.key for lease in living]
+    gone = gone_since(store.cluster, at, wanted.kinds)
+    if gone:
+        names = sorted(gone.union(names))
     if wanted.namespace:
-        names = {name for name in names if name.namespace == wanted.namespace}
-    return sorted(names)
+        names = [name for name in names if name.namespace == wanted.namespace]
+    return names
 
 
 def _matches(state: State, wanted: LeaseFilter) -> bool:
