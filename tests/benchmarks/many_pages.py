@@ -188,7 +188,7 @@ def main() -> None:
         stack.enter_context(storm(asked, port, truth))
         source = f"storm=url:http://127.0.0.1:{port}"
         server = Server(folder / "data", "--no-demo", "--cluster", source)
-        stack.callback(server.interrupt)
+        stack.callback(server.kill)
         ready = f"{server.url}/readyz"
         wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
         measure(server, asked, truth)
