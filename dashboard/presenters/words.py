@@ -1,4 +1,4 @@
-"""Numbers and moments as a person reads them. `static/js/clock.js` says ages in the same words."""
+"""Numbers and moments as a person reads them. `static/js/age.js` says ages in the same words."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@
 //   [data-since] [data-until]  epoch s                        "4 h 12 m"
 //   [data-passed] [data-left]  s since, or until, so many after data-observed
 // It never decides in which state a Lease is: the server does. While nothing is heard it stands still.
+import { age, rough } from "leaseboard/age";
+
 const CIRCUMFERENCE = 188.5; // r = 30
 const meta = document.querySelector('meta[name="server-time"]');
 let ahead = meta ? Number(meta.content) - Date.now() / 1000 : 0;
@@ -26,42 +28,40 @@ export function freeze(at) {
   tick();
 }
 
-export function age(seconds) {
-  const s = Math.max(0, seconds);
-  if (s < 9.95) return `${s.toFixed(1)} s`;
-  const n = Math.floor(s);
-  if (n < 60) return `${n} s`;
-  if (n < 3600) return `${Math.floor(n / 60)} m ${n % 60} s`;
-  if (n < 86400) return `${Math.floor(n / 3600)} h ${Math.floor((n % 3600) / 60)} m`;
-  return `${Math.floor(n / 86400)} d ${Math.floor((n % 86400) / 3600)} h`;
-}
-
-const rough = (seconds) => age(seconds).split(" ").slice(0, 2).join(" ");
-
 function paint(el) {
   const { since, until, observed, duration, passed, left } = el.dataset;
   const t = shownNow();
-  if (since !== undefined) el.textContent = age(t - since);
-  else if (until !== undefined) el.textContent = age(until - t);
-  else if (passed !== undefined) el.textContent = age(t - observed - passed);
-  else if (left !== undefined) el.textContent = age(Number(observed) + Number(left) - t);
+  if (since !== undefined) write(el, age(t - since));
+  else if (until !== undefined) write(el, age(until - t));
+  else if (passed !== undefined) write(el, age(t - observed - passed));
+  else if (left !== undefined) write(el, age(Number(observed) + Number(left) - t));
   else if ("fresh" in el.dataset) paintBar(el, t - observed, Number(duration));
   else paintRing(el, t - observed, Number(duration));
 }
 
+/** What is the same is not written again: the browser would lay it out anew. */
+function write(el, text) {
+  if (!el.firstChild) el.textContent = text;
+  else if (el.firstChild.data !== text) el.firstChild.data = text;
+}
+
+function set(el, name, value) {
+  if (el && el.getAttribute(name) !== value) el.setAttribute(name, value);
+}
+
 function paintBar(el, elapsed, duration) {
   const left = duration ? Math.min(100, Math.max(0, 100 * (1 - elapsed / duration))) : 0;
-  el.querySelector(".left")?.setAttribute("width", left.toFixed(1));
-  el.querySelector(".age").textContent = age(elapsed) + ("short" in el.dataset ? "" : " ago");
+  set(el.querySelector(".left"), "width", left.toFixed(0));
+  write(el.querySelector(".age"), age(elapsed) + ("short" in el.dataset ? "" : " ago"));
 }
 
 function paintRing(el, elapsed, duration) {
   const left = duration - Math.max(0, elapsed);
   const share = Math.max(0, left / duration);
-  el.querySelector(".rv").setAttribute("stroke-dashoffset", (CIRCUMFERENCE * (1 - share)).toFixed(1));
+  set(el.querySelector(".rv"), "stroke-dashoffset", (CIRCUMFERENCE * (1 - share)).toFixed(1));
   const fine = left > 0 && left < 99.95; // what is longer does not fit to a tenth
-  el.querySelector("b").textContent = fine ? left.toFixed(1) : rough(Math.abs(left));
-  el.querySelector("small").textContent = left <= 0 ? "overdue" : fine ? "s left" : "left";
+  write(el.querySelector("b"), fine ? left.toFixed(1) : rough(Math.abs(left)));
+  write(el.querySelector("small"), left <= 0 ? "overdue" : fine ? "s left" : "left");
 }
 
 // Only what is on screen is painted.

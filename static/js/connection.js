@@ -13,14 +13,21 @@ const LOOKS = {
   refused: ["is-expired", "expired"],
 };
 const clock = (t) => new Date(t * 1000).toISOString().slice(11, 19);
+const SAYS = {
+  retry: () => "Reconnecting…",
+  connecting: () => "Connecting…",
+  stale: (at) => `Stale since ${clock(at)}`,
+  refused: () => "No access",
+};
 let shown = "";
+let said = ""; // what the pill says: it is written only when that is another
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
 export function showConnection({ state, heardAt, since, detail, behind, rate, problem }) {
   let word = state;
   if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
   const at = since || heardAt;
-  root.dataset.live = word;
+  if (root.dataset.live !== word) root.dataset.live = word;
   freeze(word === "live" ? null : Math.min(heardAt, at));
   pill(word, at, behind, rate);
   band(word, at, detail);
@@ -32,23 +39,18 @@ export function showConnection({ state, heardAt, since, detail, behind, rate, pr
 function pill(word, at, behind, rate) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
+  const text = SAYS[word]?.(at) ?? "Live";
+  const far = behind === null ? "" : ` · ${behind.toFixed(1)} s behind`;
+  const often = ` · ${rate < 10 ? rate : Math.round(rate)} ev/s`;
+  const whole = `${text}${far}${often}`;
+  if (whole === said) return;
+  said = whole;
   const [css, symbol] = LOOKS[word];
   el.className = `live ${css}`;
   el.querySelector("use").setAttribute("href", `#st-${symbol}`);
-  const text = el.querySelector("span");
-  if (word !== "live") {
-    text.textContent = {
-      retry: "Reconnecting…",
-      connecting: "Connecting…",
-      stale: `Stale since ${clock(at)}`,
-      refused: "No access",
-    }[word];
-    return;
-  }
-  const bits = [Object.assign(document.createElement("b"), { textContent: "Live" })];
-  if (behind !== null) bits.push(aside("md-only", ` · ${behind.toFixed(1)} s behind`));
-  bits.push(aside("lg-only", ` · ${rate < 10 ? rate : Math.round(rate)} ev/s`));
-  text.replaceChildren(...bits);
+  if (word !== "live") return el.querySelector("span").replaceChildren(text);
+  const live = Object.assign(document.createElement("b"), { textContent: text });
+  el.querySelector("span").replaceChildren(live, aside("md-only", far), aside("lg-only", often));
 }
 
 const aside = (className, textContent) =>

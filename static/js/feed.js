@@ -1,6 +1,7 @@
 // New changes on top of a feed; a pause holds them back, nothing is lost.
 import { scan } from "leaseboard/clock";
 
+const MANY = 3; // lines that come at once
 let paused = false;
 let held = [];
 
@@ -24,17 +25,24 @@ export function addLines(lines, seq) {
   list.dataset.feed = seq;
   if (!("feedLimit" in list.dataset)) return true; // it only wants to know
   if (paused) held.push(...lines);
-  else return lines.map((html) => add(list, html)).includes(true);
+  else return addAll(list, lines);
   return false;
 }
 
-function add(list, html) {
+/** Of more than there is room for only the newest; nothing glows where everything is new. */
+function addAll(list, lines) {
+  const { feedOf, feedLimit } = list.dataset;
+  const room = feedOf ? lines.length : Number(feedLimit);
+  return lines.slice(-room).map((html) => add(list, html, lines.length <= MANY)).includes(true);
+}
+
+function add(list, html, glows) {
   const template = document.createElement("template");
   template.innerHTML = html;
   const line = template.content.firstElementChild;
   const { feedOf, feedLimit } = list.dataset;
   if (feedOf && line.dataset.of !== feedOf) return false;
-  line.classList.add("new");
+  line.classList.toggle("new", glows);
   list.prepend(line);
   scan(line);
   while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
@@ -50,7 +58,7 @@ export function startPause() {
     button.textContent = paused ? "Go on" : "Pause";
     if (paused) return;
     const list = document.querySelector("[data-feed]");
-    for (const html of held) add(list, html);
+    addAll(list, held);
     held = [];
   });
 }

@@ -3,25 +3,31 @@ import { scan } from "leaseboard/clock";
 import { say } from "leaseboard/say";
 
 const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease" };
-const find = (part, key) => document.querySelectorAll(`[${ATTRIBUTES[part]}="${CSS.escape(key)}"]`);
+let places = new Map(); // "part key" -> the elements that show it, as of `shown`
+const find = (part, key) => (places.get(`${part} ${key}`) ?? []).filter((el) => el.isConnected);
 const phaseOf = (el) => /\bis-(\w+)/.exec(el.className)?.[1];
 
 /** What the page shows: names of Leases per part. */
 export function shown() {
   const parts = {};
+  places = new Map();
   for (const [part, attribute] of Object.entries(ATTRIBUTES)) {
-    const found = document.querySelectorAll(`[${attribute}]`);
-    const names = [...found].map((el) => el.getAttribute(attribute));
-    if (names.length) parts[part] = [...new Set(names)];
+    for (const el of document.querySelectorAll(`[${attribute}]`)) place(part, el.getAttribute(attribute), el);
+    const names = [...places.keys()].filter((name) => name.startsWith(`${part} `));
+    if (names.length) parts[part] = names.map((name) => name.slice(part.length + 1));
   }
   return parts;
+}
+
+function place(part, key, el) {
+  places.set(`${part} ${key}`, [...find(part, key), el]);
 }
 
 /** `html`: {part: {name: html}}; `moved`: whether they look different from a moment ago. */
 export function placeAll(html, moved) {
   for (const [part, rows] of Object.entries(html)) {
     for (const [key, text] of Object.entries(rows)) {
-      for (const old of find(part, key)) replace(old, text, key, moved);
+      for (const old of find(part, key)) place(part, key, replace(old, text, key, moved));
     }
   }
 }
@@ -38,6 +44,7 @@ function replace(old, html, key, moved) {
   old.replaceWith(fresh);
   scan(fresh);
   if (focused) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
+  return fresh;
 }
 
 /** A renewal moves the numbers that the clock goes by, nothing else. */
@@ -46,9 +53,9 @@ export function renewAll(renewed) {
     for (const part of Object.keys(ATTRIBUTES)) {
       for (const el of find(part, key)) {
         for (const bar of el.querySelectorAll("[data-observed]")) bar.dataset.observed = observed;
-        if (duration && late < duration) {
-          el.querySelector(".tick")?.setAttribute("x", (100 * (1 - late / duration)).toFixed(1));
-        }
+        const notch = duration && late < duration && el.querySelector(".tick");
+        const x = notch && (100 * (1 - late / duration)).toFixed(0);
+        if (notch && notch.getAttribute("x") !== x) notch.setAttribute("x", x);
       }
     }
   }
