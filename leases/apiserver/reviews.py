@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leases.apiserver.auth import User, allows, authorize_path
 from leases.apiserver.bodies import media_type_of, parse
+from leases.apiserver.decoding import DecodeError, Decoder
 from leases.apiserver.discovery import AUTHORIZATION_GROUP, reviewed_access
 from leases.apiserver.errors import bad_request
 from leases.apiserver.negotiation import negotiate
@@ -22,6 +23,12 @@ async def review(request: Request) -> None:
         raise bad_request(str(error)) from None
     if not isinstance(body, dict):
         raise bad_request("the body is no SelfSubjectAccessReview")
+    try:
+        body = Decoder().decode({"spec": body.get("spec")}, REVIEW)
+    except DecodeError as error:
+        kind = "SelfSubjectAccessReview"
+        why = f'{kind} in version "v1" cannot be handled as a {kind}: {error}'
+        raise bad_request(why) from None
     answer = {
         "kind": "SelfSubjectAccessReview",
         "apiVersion": f"{AUTHORIZATION_GROUP}/v1",

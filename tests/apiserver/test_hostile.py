@@ -217,6 +217,15 @@ def test_json_that_is_none_of_ours(api: Process, body: bytes, code: int, told: s
     assert told in heard.status["message"]
 
 
+@pytest.mark.parametrize("kind", ["application/json", YAML])
+def test_a_review_that_asks_nonsense(api: Process, kind: str) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    asked = b'{"spec":{"resourceAttributes":{"verb":1e5}}}'
+    assert exchange(api.url, message("POST", path, asked, kind)).status["code"] == 400
+    for asked in (b'{"spec":{"more":1e5}}', b'{"spec":null}', b'{"more":[1.5,{}]}'):
+        assert exchange(api.url, message("POST", path, asked, kind)).code == 201
+
+
 def test_bytes_that_are_no_utf_8_become_replacement_characters(api: Process) -> None:
     body = b'{"metadata":{"name":"bytes"},"spec":{"holderIdentity":"a\xff\xed\xa0\x80b\\ud800"}}'
     heard = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
