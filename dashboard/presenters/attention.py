@@ -15,15 +15,13 @@ from dashboard.presenters.holder import holder_view
 from dashboard.presenters.kpis import of_kind
 from dashboard.presenters.row import SEVERITY, lease_url, short_name
 from dashboard.presenters.tile import troubled
-from dashboard.presenters.words import age, counted, listed, seconds, when
+from dashboard.presenters.words import MINUTE, age, counted, listed, seconds, when
 from leases.domain.change import Change
+from leases.domain.flapping import RULES, flaps
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.activity import HOLDER_CHANGES
 from leases.tracking.tracked import Tracked
 
-FLAPPING_CHANGES = 5
-FLAPPING_WINDOW = timedelta(minutes=30)
 VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
 MANY = 4  # elections in one state from which they become one line
 
@@ -141,12 +139,11 @@ def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: dat
 
 
 def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
-    """The changes of each Lease whose holder changed often in the last half hour."""
+    """The changes of each Lease that make it flap now."""
     by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
-        if change.change in HOLDER_CHANGES and now - change.at <= FLAPPING_WINDOW:
-            by_lease[change.namespace, change.name].append(change)
-    return [found for found in by_lease.values() if len(found) >= FLAPPING_CHANGES]
+        by_lease[change.namespace, change.name].append(change)
+    return list(filter(None, (flaps(found, now) for found in by_lease.values())))
 
 
 def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
@@ -154,7 +151,9 @@ def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
     holders = {change.holder for change in found}
     gap = sum(change.gap_seconds or 0.0 for change in found)
     without = f"; {age(gap)} without a holder" if gap else ""
-    said = f"{len(found)} changes of holder in 30 min, {counted(len(holders), 'holder')}{without}."
+    minutes = RULES[newest.kind].within.total_seconds() / MINUTE
+    said = f"{len(found)} changes of holder in {minutes:.0f} min, "
+    said += f"{counted(len(holders), 'holder')}{without}."
     return Attention(
         rank=1.7,
         phase="late",

@@ -15,8 +15,8 @@ import msgspec
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 
-HOLDER_CHANGES = frozenset({ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED})
-_COMES_AND_GOES = frozenset({ChangeType.EXPIRED, *HOLDER_CHANGES})
+_HOLDER_CHANGES = frozenset({ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED})
+_COMES_AND_GOES = frozenset({ChangeType.EXPIRED, *_HOLDER_CHANGES})
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     number: int
     within: timedelta
-    counted: frozenset[ChangeType] = HOLDER_CHANGES
+    counted: frozenset[ChangeType] = _HOLDER_CHANGES
 
 
 RULES = {
