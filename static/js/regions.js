@@ -67,9 +67,12 @@ function place(ids, html) {
     waiting.delete(id);
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (!old || !fresh) continue;
+    const opened = [...old.querySelectorAll("details[open][id]")].map((details) => details.id);
     old.replaceChildren(...fresh.childNodes);
     if (fresh.dataset.feed) old.dataset.feed = fresh.dataset.feed;
     for (const control of old.querySelectorAll("[data-js]")) control.hidden = false;
+    for (const details of opened) document.getElementById(details)?.setAttribute("open", "");
+    htmx.process(old);
     scan(old);
   }
   drawn();

@@ -69,11 +69,19 @@ def test_the_first_paint_needs_no_script(visits):
 def test_a_take_over_moves_a_lease_without_a_reload(server, visits):
     page = visits.open_live(f"{PATH}?range=1h")
     loaded_at = page.evaluate("performance.timeOrigin")
+    row(page, "cp-1").locator("summary").click()
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
     api = LeaseApi(server.kubeconfig)
     api.take("operator", holder="cp-3", transitions=1)
     expect(row(page, "cp-3")).to_contain_text("operator", timeout=10_000)
     expect(row(page, "cp-2")).to_contain_text("holds nothing now", timeout=10_000)
+    expect(row(page, "cp-1").locator("details")).to_have_attribute("open", "")
+    page.get_by_role("link", name="Holder", exact=True).click()  # is still one that htmx follows
+    expect(page.locator("[aria-sort]")).to_contain_text("Holder")
     assert page.evaluate("performance.timeOrigin") == loaded_at
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
     api.take("operator", holder="cp-2", transitions=2)
     expect(row(page, "cp-2")).to_contain_text("operator", timeout=10_000)
 
