@@ -99,7 +99,7 @@ def nodes_view(watched: Watched, now: datetime) -> NodesView:
         total=total,
         joined=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.CREATED,), now)),
         left=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.DELETED,), now)),
-        worst=tuple(_beat(store.cluster, one, now) for one in worst),
+        worst=tuple(beat_view(store.cluster, one, now) for one in worst),
         bad=sum(counts.get(phase, 0) for phase in BAD),
         finding=_finding(total, shown),
         join=_join(watched, now),
@@ -123,7 +123,8 @@ def group_lines(watched: Watched, by: Grouping) -> tuple[GroupLine, ...]:
     return tuple(sorted(lines, key=lambda line: (-line.expired, -line.late, line.name)))
 
 
-def _beat(cluster: str, one: Tracked, now: datetime) -> Beat:
+def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
+    """One heartbeat as of now."""
     meta = one.lease.metadata
     url = lease_url(cluster, meta.namespace, meta.name)
     return Beat(short_name(one), meta.name, url, one.phase.value, freshness(one, now))
@@ -151,9 +152,9 @@ def _join(watched: Watched, now: datetime) -> Join:
     return Join(
         f"Nodes as of {when(nodes.read_at, now)}." + (f" {nodes.problem}" if nodes.problem else ""),
         known=True,
-        orphans=tuple(_beat(store.cluster, one, now) for one in orphans[:NAMED]),
+        orphans=tuple(beat_view(store.cluster, one, now) for one in orphans[:NAMED]),
         orphan_total=len(orphans),
-        disagreeing=tuple(_beat(store.cluster, one, now) for one in disagreeing[:NAMED]),
+        disagreeing=tuple(beat_view(store.cluster, one, now) for one in disagreeing[:NAMED]),
         disagreeing_total=len(disagreeing),
     )
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 from dashboard import runtime
 from dashboard.access import check_view
 from dashboard.presenters.attention import attention
+from dashboard.presenters.board_samples import HOURS, board_samples
 from dashboard.presenters.change import change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.holder import HUES, HolderView
@@ -44,7 +45,7 @@ def components(request: HttpRequest) -> HttpResponseBase:
     context = {
         "meanings": [(phase, *words) for phase, words in MEANINGS.items()],
         "holders": [HolderView("", f"holder {hue}", "", "", hue) for hue in range(1, HUES + 1)],
-        "rows": [row_view(cluster, lease, now) for lease in leases],
+        "rows": [row_view(cluster, lease, now, hours=HOURS) for lease in leases],
         "heads": [lease_view(cluster, lease, now) for lease in leases],
         "tiles": [wall_tile(lease, now) for lease in leases],
         "attention": attention(
@@ -54,5 +55,6 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "groups": lease_detail(sample_lease(Phase.HELD, now), now).groups,
         "yaml": yaml_lines(leases[0].lease),
         **lease_samples(cluster, now),
+        **board_samples(cluster, now),
     }
     return render(request, "components/index.html", context)
