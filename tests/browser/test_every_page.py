@@ -30,9 +30,15 @@ OF_CLUSTER = {
     "lease_asked": f"leases/{HELD}/asked/",
     "lease_edit": f"leases/{HELD}/edit/",
     "timeline": "timeline/",
+    "timeline (as a table)": "timeline/?view=table",
+    "timeline (an empty one)": "timeline/?q=nothing-is-called-so",
+    "timeline (a bad stretch)": "timeline/?range=2h",
     "holders": "holders/",
     "nodes": "nodes/",
     "history": "history/",
+    "history (in sentences)": "history/?view=sentences",
+    "history (a filter without a match)": "history/?lease=nothing-is-called-so",
+    "history (a bad filter)": "history/?since=yesterday",
     "wall": "wall/",
 }
 PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
