@@ -91,7 +91,7 @@ def _count(cluster: str, wanted: HistoryFilter, places: range, seconds: float) -
     counts: dict[int, int] = {}
     for place in reversed(places):
         since, until = _moment(place, seconds), _moment(place + 1, seconds)
-        counts[place] = sum(count_between(source, since, until) for source in sources)
+        counts[place] = count_between(sources, since, until) if sources else 0
         if time.monotonic() > end:
             break
     return counts

@@ -124,12 +124,15 @@ def count(stream: Stream, limit: int) -> tuple[int, bool]:
     return min(found or 0, limit), looked <= limit
 
 
-def count_between(stream: Stream, since: datetime, until: datetime) -> int:
-    """How many rows of a stream that asks nothing beside its index lie in a span."""
-    where, parameters = _joined((*stream.found, *_span(since, until)))
-    sql = f"SELECT COUNT(*) FROM {by_index(stream.index)} WHERE {where}"  # noqa: S608
-    number: int = select(sql, parameters)[0][0]
-    return number
+def count_between(sources: Sequence[Stream], since: datetime, until: datetime) -> int:
+    """How many rows of streams that ask nothing beside their index lie in a span."""
+    counts, parameters = [], []
+    for source in sources:
+        where, given = _joined((*source.found, *_span(since, until)))
+        counts.append(f"SELECT COUNT(*) AS number FROM {by_index(source.index)} WHERE {where}")  # noqa: S608
+        parameters += given
+    sql = f"SELECT SUM(number) FROM ({' UNION ALL '.join(counts)}) AS counted"  # noqa: S608
+    return int(select(sql, parameters)[0][0])
 
 
 def count_slots(
