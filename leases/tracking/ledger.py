@@ -12,7 +12,7 @@ from datetime import datetime
 from leases.domain.change import vanished
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.sighting import Sighting, renewal_moved, written_at
+from leases.domain.sighting import Sighting, renewal_moved, renewed_at, written_at
 from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
     first_sight,
@@ -56,7 +56,7 @@ class Ledger:
         for row in rows:
             self._arm(row)
 
-    def renew(self, row: Row, lease: Lease, at: datetime) -> bool:
+    def renew(self, row: Row, lease: Lease, now: datetime) -> bool:
         """The plain renewal: phase, kind and counts stay, and its alarm mostly too.
 
         False when there is more to it, or less.
@@ -70,8 +70,12 @@ class Ledger:
         if number <= row.version:
             return False
         interval = (claimed - then).total_seconds()
+        at = now
+        lag: float | None = (now - claimed).total_seconds()
+        if self.window.behind is not None:
+            seen = self.window.event(now, row.newest, inferred=False)
+            at, lag = renewed_at(known, lease, seen), None
         passed = (at - known.observed_at).total_seconds()
-        lag = (at - claimed).total_seconds()
         tracked = renewed(known, lease, at, interval=interval, passed=passed, lag=lag)
         if tracked is None:
             return False

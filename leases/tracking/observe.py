@@ -113,12 +113,18 @@ def next_sight(
 
 
 def renewed(
-    known: Tracked, lease: Lease, now: datetime, *, interval: float, passed: float, lag: float
+    known: Tracked,
+    lease: Lease,
+    now: datetime,
+    *,
+    interval: float,
+    passed: float,
+    lag: float | None,
 ) -> Tracked | None:
     """A holder that was in time renewed, as in nearly all events; None when there is more to it.
 
     In seconds: `interval` by the holder's clock and `passed` by ours since the last renewal, and
-    the `lag` from the one clock to the other.
+    the `lag` from the one clock to the other, None when it was not seen as it happened.
     """
     lease = compact(lease)
     spec = lease.spec
@@ -136,11 +142,11 @@ def renewed(
         known,
         lease=_with_renewal(known.lease, lease),
         observed_at=now,
-        estimated=False,
+        estimated=lag is None,
         rewritten="",
         renewals_seen=known.renewals_seen + 1,
         intervals=with_sample(known.intervals, interval),
-        lags=with_sample(known.lags, lag),
+        lags=known.lags if lag is None else with_sample(known.lags, lag),
     )
 
 

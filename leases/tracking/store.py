@@ -109,9 +109,8 @@ class Store:
         """What one reading of the watch brought; None if none of it is news."""
         step = Step()
         find, renew, fresh = self._rows.get, self._ledger.renew, step.renewed
-        live = self._window.behind is None
         for event in events:
-            if live and type(event) is Applied:
+            if type(event) is Applied:
                 meta = event.lease.metadata
                 row = find(ObjectName(meta.namespace, meta.name))
                 if row is not None and renew(row, event.lease, at):

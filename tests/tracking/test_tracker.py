@@ -16,6 +16,7 @@ from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
 from leases.wire.events import (
     Applied,
+    Arrived,
     Bookmark,
     Connected,
     Disconnected,
@@ -242,3 +243,14 @@ async def test_run_follows_the_events_with_the_clock_beside_them(watched: Watche
     over.set()
     await running
     assert len(asyncio.all_tasks()) == 1
+
+
+async def test_nothing_is_judged_before_a_large_backlog_is_read(watched: Watched) -> None:
+    names = [f"node-{number}" for number in range(60)]
+    watched.live(*(lease(name=name, uid=name) for name in names))
+    watched.at(5, Disconnected("cut"))
+    watched.at(40, Connected())
+    for step in range(44):  # half a second each, in which what took a second is read
+        many = [lease(name=n, uid=n, renewed=step + 1, version=step + 2) for n in names]
+        watched.at(40 + step / 2, Arrived([Applied(one) for one in many]))
+    assert watched.changes == ["created"] * 60
