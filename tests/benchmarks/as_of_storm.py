@@ -1,4 +1,4 @@
-"""Compares `leases/?at=` with what a leasestorm says it did, instant by instant.
+"""Compares `leases/?at=` and `timeline/?at=` with what a leasestorm did, instant by instant.
 
     python3 -m tests.benchmarks.as_of_storm [--seconds S] [--leases N] [--elections N]
 
@@ -31,6 +31,10 @@ MARGIN = 0.8  # seconds
 EVERY = 0.25  # seconds between two instants that are asked about
 ABSENT = "absent"
 ANYBODY = "*"  # the truth names no holder of what only fell silent
+PAGES = {
+    "leases": "limit=1000",
+    "timeline": "limit=200&kind=election&kind=heartbeat&kind=identity&range=1h",
+}
 State = tuple[str, str | None]  # phase and holder
 Story = dict[str, list[tuple[float, State]]]
 
@@ -93,26 +97,30 @@ def compare(story: Story, server: Server, since: float, until: float) -> tuple[C
     wrong: list[Any] = []
     at = since
     while at < until:
-        found = _asked(browser, server, at)
-        for key, states in story.items():
-            if any(abs(time - at) < MARGIN for time, _ in states):
-                continue
-            expected = [state for time, state in states if time <= at][-1]
-            seen = found.get(key, (ABSENT, None))
-            if expected in (seen, (seen[0], ANYBODY)):
-                right[expected[0]] += 1
-            else:
-                wrong.append((at, key, expected, seen))
+        for page, query in PAGES.items():
+            found = _asked(browser, f"{server.url}/c/storm/{page}/?format=json&{query}", at)
+            for key, states in story.items():
+                if any(abs(time - at) < MARGIN for time, _ in states):
+                    continue
+                expected = [state for time, state in states if time <= at][-1]
+                seen = found.get(key, (ABSENT, None))
+                if expected in (seen, (seen[0], ANYBODY)):
+                    right[f"{page} {expected[0]}"] += 1
+                else:
+                    wrong.append((page, at, key, expected, seen))
         at += EVERY
     return right, wrong
 
 
-def _asked(browser: Any, server: Server, at: float) -> dict[str, State]:
+def _asked(browser: Any, url: str, at: float) -> dict[str, State]:
     moment = datetime.fromtimestamp(at, UTC)
-    url = f"{server.url}/c/storm/leases/?format=json&limit=1000&at={moment:%Y-%m-%dT%H:%M:%S.%fZ}"
-    with browser.open(url, timeout=30) as answer:
+    with browser.open(f"{url}&at={moment:%Y-%m-%dT%H:%M:%S.%fZ}", timeout=30) as answer:
         items = json.load(answer)["items"]
-    return {f"{i['namespace']}/{i['name']}": (i["phase"], i["holder"]) for i in items}
+    return {
+        f"{item['namespace']}/{item['name']}": (item["phase"], item["holder"])
+        for item in items
+        if item["phase"] not in ("deleted", "unknown")
+    }
 
 
 def run(asked: Namespace, folder: Path) -> tuple[Counter[str], list[Any]]:

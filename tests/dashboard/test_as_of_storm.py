@@ -10,4 +10,5 @@ from tests.benchmarks.as_of_storm import run
 def test_every_instant_is_as_the_storm_made_it(tmp_path):
     right, wrong = run(Namespace(seconds=9, leases=60, elections=40), tmp_path)
     assert wrong == []
-    assert {"held", "absent"} <= set(right)
+    pages = ("leases", "timeline")
+    assert {f"{page} {phase}" for page in pages for phase in ("held", "absent")} <= set(right)

@@ -125,6 +125,9 @@ def test_the_page_says_that_it_is_of_the_past(page):
 
 def test_a_time_in_which_nobody_watched_is_said(page):
     assert "Nobody was watching" in page.get(asked(700)).content.decode()
+    before = page.get(asked(-60)).content.decode()
+    assert "Nothing is known of" in before
+    assert "No Lease like these" not in before
 
 
 @pytest.mark.parametrize(
