@@ -79,3 +79,18 @@ def test_a_port_in_use_is_named_with_the_way_out(tmp_path, option):
     assert f"Cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert option in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serve", "--port", "x"), "argument --port: 'x' is no port"),
+        (("serve", "--feature-gates", "Foo=true"), "'Foo' is no gate"),
+        (("export_history", "--format", "xml"), "invalid choice: 'xml'"),
+    ],
+)
+def test_a_bad_option_is_one_sentence_and_exit_code_1(arguments, said, tmp_path):
+    done = manage(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

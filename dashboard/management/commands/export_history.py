@@ -7,14 +7,15 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
+from dashboard.management.refusing import RefusingCommand
 from leases.history import export, queries
 from leases.history.streams import HistoryFilter
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     help = "Print every remembered change, oldest first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -9,12 +9,13 @@ import signal
 import sqlite3
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from dashboard.config import ConfigError, load
 from dashboard.feature_gates import HELP, parse_gates
+from dashboard.management.refusing import RefusingCommand
 from leases.apiserver.lock import InUse
 from leases.apiserver.serving import LeaseApiServer
 
@@ -22,19 +23,9 @@ from leases.apiserver.serving import LeaseApiServer
 GARBAGE = 20_000
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     help = "Serve the embedded Lease API alone: kubectl and client-go can use it."
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.error = self._refuse  # type: ignore[method-assign]
-        return parser
-
-    def _refuse(self, message: str) -> NoReturn:
-        """Bad input gets one sentence and exit code 1."""
-        self.stderr.write(f"{message.rstrip('.')}.")
-        raise SystemExit(1)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")

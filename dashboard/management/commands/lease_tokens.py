@@ -5,29 +5,20 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from argparse import ArgumentParser
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from dashboard.config import ConfigError, load
+from dashboard.management.refusing import RefusingCommand
 from leases.apiserver.auth import ROLES, TokenError, Tokens
 
 MIN_LENGTH = 8
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     help = "Create, list and revoke the bearer tokens of the embedded Lease API."
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.error = self._refuse  # type: ignore[method-assign]
-        return parser
-
-    def _refuse(self, message: str) -> NoReturn:
-        """Bad input gets one sentence and exit code 1."""
-        self.stderr.write(f"{message.rstrip('.')}.")
-        raise SystemExit(1)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="create|list|revoke")
@@ -39,7 +30,7 @@ class Command(BaseCommand):
         revoke = verbs.add_parser("revoke", help="refuse a token from now on")
         revoke.add_argument("name", help="the name it was created with")
         for each in (create, revoke):
-            each.error = self._refuse  # type: ignore[method-assign]
+            each.error = self.refuse  # type: ignore[method-assign]
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:

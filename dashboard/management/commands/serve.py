@@ -15,7 +15,7 @@ import uvicorn
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from django.urls import reverse
 from django.utils import timezone
@@ -24,6 +24,7 @@ from dashboard import runtime
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
+from dashboard.management.refusing import RefusingCommand
 from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
 from dashboard.wall_links import url_of
@@ -38,7 +39,7 @@ FIRST_WALL = "wall"
 GRACE_SECONDS = 3
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     help = "Watch the clusters and serve the pages. With no cluster at hand, an embedded one."
     requires_system_checks = []
 
