@@ -22,6 +22,7 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     since: datetime | None = None  # it was written after this and not seen as it happened
     inferred: bool = False  # from a list, or told again after a restart
     listed: bool = False  # a list shows what is, not what each write did
+    remembered: bool = False  # what is known is an earlier run's, which wrote few renewals down
 
     @property
     def live(self) -> bool:
@@ -33,6 +34,8 @@ class Claimant(Protocol):
 
     @property
     def lease(self) -> Lease: ...
+    @property
+    def observed_at(self) -> datetime: ...
     @property
     def skew_seconds(self) -> float | None: ...
 
@@ -55,8 +58,9 @@ def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetim
         return seen.now
     if before is not None and before.skew_seconds and before.lease.holder == after.holder:
         claimed += timedelta(seconds=before.skew_seconds)
-    if seen.since is not None:
-        claimed = max(claimed, seen.since)
+    since = before.observed_at if before is not None and seen.remembered else seen.since
+    if since is not None:
+        claimed = max(claimed, since)
     return min(claimed, seen.now)
 
 

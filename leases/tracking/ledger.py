@@ -129,6 +129,7 @@ class Ledger:
             if sure:
                 self.turn(row, seen.now, by=at, step=step)
         known = row.tracked
+        row.remembered = False
         tracked, changes = next_sight(self.cluster, known, lease, seen)
         self.rows.put(row, tracked)
         self._arm(row)

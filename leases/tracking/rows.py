@@ -26,6 +26,7 @@ class Row(Alarm, kw_only=True, gc=False):
     tracked: Tracked
     version: int  # of the newest write known
     told_at: datetime  # when the newest change told happened
+    remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
     steady: float = inf  # seconds; renewals that come no sooner leave the alarm alone
 

@@ -79,6 +79,7 @@ class Store:
         rows = [ledger.row(tracked, tracked.observed_at) for tracked in remembered]
         ledger.enter(rows)
         for row in rows:
+            row.remembered = True
             ledger.overrides.remember(row.tracked)
         self._window.heard = watched_until
         self._window.lost(watched_until)
@@ -207,7 +208,8 @@ class Store:
                 continue
             row.listing = listing
             if row.tracked.lease.resource_version != lease.resource_version:
-                ledger.advance(row, lease, self._window.listing(at, row.newest), step)
+                seen = self._window.listing(at, row.newest, remembered=row.remembered)
+                ledger.advance(row, lease, seen, step)
                 row.version = version_after(lease.resource_version, row.version)
         ledger.enter(new)
 

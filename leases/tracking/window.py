@@ -50,10 +50,12 @@ class Window:
             return Sighting(now=now)
         return Sighting(now=now, since=_later(self.behind, newest, now), inferred=inferred)
 
-    def listing(self, now: datetime, newest: datetime | None) -> Sighting:
+    def listing(
+        self, now: datetime, newest: datetime | None, *, remembered: bool = False
+    ) -> Sighting:
         """How a Lease in a list is seen."""
         since = _later(self.behind or self.heard, newest, now)
-        return Sighting(now=now, since=since, inferred=True, listed=True)
+        return Sighting(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
         """The start of the blind time into which a run-out falls; None when it was seen."""

@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+SETTLING = 10.0  # seconds about a list in which what it tells may be observed
 TOLERANCE = 1.0  # seconds between lastRenew + duration and the `at` of `expired`
 WORDS = {
     "transition": {"taken_over", "replaced"},
@@ -74,15 +75,36 @@ def seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
-def untold(truth: Iterable[Event]) -> list[tuple[int, int]]:
-    """Spans of resourceVersions after a refused watch, up to where the next one began."""
-    spans: list[tuple[int, int]] = []
+@dataclass(frozen=True)
+class Untold:
+    """A refused watch, up to where the next one began: in resourceVersions and in time."""
+
+    since: int
+    until: int
+    began: float
+    ended: float
+    last: dict[str, str | None]  # who held what was changed meanwhile, at its end
+
+    def has(self, moment: float) -> bool:
+        return self.began <= moment <= self.ended
+
+
+def untold(truth: list[Event]) -> list[Untold]:
+    """The times of which the API told nothing but a list."""
+    spans: list[Untold] = []
     since: int | None = None
+    written: list[tuple[int, float]] = [(0, 0.0)]
+    changes = [e for e in truth if e["kind"] in WORDS and e["kind"] != "resumed"]
     for event in truth:
-        if event["kind"] == "storm.410":
+        if event["kind"] in WORDS:
+            written.append((int(event["rv"]), event["t"]))
+        elif event["kind"] == "storm.410":
             since = int(event["rv"]) if since is None else min(since, int(event["rv"]))
         elif event["kind"] == "storm.watch" and since is not None:
-            spans.append((since, int(event["rv"])))
+            began = max(at for version, at in written if version <= since)
+            until = int(event["rv"])
+            last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
+            spans.append(Untold(since, until, began - SETTLING, event["t"] + SETTLING, last))
             since = None
     return spans
 
@@ -131,31 +153,28 @@ def compare(truth: list[Event], changes: list[Event], *, until: float) -> Findin
     for silent, resumed in _silences(truth):
         if resumed is None or int(resumed["rv"]) > int(begin["rv"]):
             span = (begin["t"], until)
-            _look_for_expiry(silent, resumed, history, findings, span=span)
-    _judge_rest(history, findings, until=until)
+            _look_for_expiry(silent, resumed, history, findings, span=span, unseen=spans)
+    _judge_rest(history, findings, until=until, unseen=spans)
     findings.inferred = sum(c["inferred"] for c in changes) - findings.found["first sight"]
     findings.missed = sum(c["missed"] for c in changes)
     return findings
 
 
-def _look_for(
-    event: Event, history: History, findings: Findings, spans: list[tuple[int, int]]
-) -> None:
+def _look_for(event: Event, history: History, findings: Findings, spans: list[Untold]) -> None:
     kind, key, version = event["kind"], event["key"], event["rv"]
     findings.made[kind] += 1
     found = history.take(key, version, WORDS[kind])
     line = f"{kind} {key}@{version}"
-    if not found:
-        if _merged(event, history, spans):
-            findings.merged += 1
-        else:
-            findings.wrong["missing"].append(line)
-        return
-    findings.found[kind] += 1
     if len(found) > 1:
         findings.wrong["doubled"].append(line)
-    if not _agrees(event, found[0]):
+    if found and _agrees(event, found[0]):
+        findings.found[kind] += 1
+    elif _merged(event, history, spans):
+        findings.merged += 1
+    elif found:
         findings.wrong["different"].append(f"{line}: {found[0]}")
+    else:
+        findings.wrong["missing"].append(line)
 
 
 def _agrees(event: Event, change: Event) -> bool:
@@ -166,18 +185,13 @@ def _agrees(event: Event, change: Event) -> bool:
     return event["kind"] == "created" or change["previous_holder"] == (event["from"] or None)
 
 
-def _merged(event: Event, history: History, spans: list[tuple[int, int]]) -> bool:
-    """Whether a list told it together with what came after it, where the API told no more."""
-    version = int(event["rv"])
-    for since, until in spans:
-        if since < version <= until:
-            return (
-                any(
-                    c["inferred"] and since < int(c["resource_version"] or until) <= until
-                    for c in history.by_key[event["key"]]
-                )
-                or not history.by_key[event["key"]]
-            )
+def _merged(event: Event, history: History, spans: list[Untold]) -> bool:
+    """Whether the API told it only by a list, and the history holds what that list showed."""
+    for span in spans:
+        if span.since < int(event["rv"]) <= span.until:
+            told = history.by_key[event["key"]]
+            before = [c for c in told if seconds(c["observed_at"]) <= span.ended]
+            return any(c["holder"] == (span.last[event["key"]] or None) for c in before[-3:])
     return False
 
 
@@ -200,11 +214,13 @@ def _look_for_expiry(
     findings: Findings,
     *,
     span: tuple[float, float],
+    unseen: list[Untold],
 ) -> None:
     since, until = span
     due = seconds(silent["lastRenew"]) + silent["duration"]
     line = f"{silent['key']} silent since {silent['lastRenew']}, duration {silent['duration']}"
-    if due < since or due + TOLERANCE > min(until, resumed["t"] if resumed else until):
+    passed_by = any(s.has(due) and resumed and resumed["t"] <= s.ended for s in unseen)
+    if passed_by or due < since or due + TOLERANCE > min(until, resumed["t"] if resumed else until):
         history.take_expiry(silent["key"], due)  # may or may not have been seen to run out
         if resumed:
             history.take(silent["key"], resumed["rv"], ["recovered"])
@@ -228,7 +244,9 @@ def _look_for_expiry(
             findings.wrong[what].append(f"recovered {silent['key']}@{resumed['rv']}")
 
 
-def _judge_rest(history: History, findings: Findings, *, until: float) -> None:
+def _judge_rest(
+    history: History, findings: Findings, *, until: float, unseen: list[Untold]
+) -> None:
     """What nobody asked for: the first sight of each Lease is right, anything else is extra."""
     seen: Counter[str] = Counter()
     for change in history.unasked.values():
@@ -236,6 +254,8 @@ def _judge_rest(history: History, findings: Findings, *, until: float) -> None:
         if change["change"] == "created" and change["inferred"] and not seen[key]:
             seen[key] += 1
             findings.found["first sight"] += 1
+        elif change["inferred"] and any(s.has(seconds(change["observed_at"])) for s in unseen):
+            findings.found["shown by a list"] += 1
         elif seconds(change["observed_at"]) <= until:
             word, version = change["change"], change["resource_version"]
             findings.wrong["extra"].append(f"{word} {key}@{version} at {change['at']}")

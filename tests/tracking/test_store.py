@@ -415,3 +415,12 @@ def test_a_selection_is_in_name_order_and_follows_every_turn() -> None:
     assert names(tuple(Kind), *Phase) == everything
     assert store.namespaces() == ["default", "kube-node-lease"]
     assert store.of_namespace("default") == store.snapshot()[:2]
+
+
+def test_a_renewal_that_an_earlier_run_saw_but_did_not_write_down_is_as_old_as_it_says() -> None:
+    first = Store("c")
+    put(first, 0)
+    second = Store("c")
+    second.restore(first.snapshot(), after(60))  # it was followed for a minute more
+    second.replace(Listed((lease(renewed=50, version=30),), "40"), after(62))
+    assert known(second).observed_at == after(50)
