@@ -38,8 +38,9 @@ from leases.history.recorder import Recorder, Source
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
+from leases.tracking.remembered import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked, Update
+from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
 from leases.wire.events import Disconnected
 
@@ -151,10 +152,8 @@ class Runtime:
         store, in_thread = cluster.store, self.recorder.in_thread
         remembered = await in_thread(partial(checkpoint.load, cluster.name))
         if remembered is not None:
-            decode = msgspec.json.Decoder(Tracked).decode
-            store.restore(
-                [decode(record) for record in remembered.records], remembered.watched_until
-            )
+            states = await in_thread(partial(read_remembered, remembered.records))
+            store.restore(states, remembered.watched_until)
         recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
         self.publisher.fill(cluster.name, recent)
         activity = self.activity(cluster.name)

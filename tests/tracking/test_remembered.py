@@ -1,0 +1,20 @@
+"""What an earlier run wrote down is read again, as far as it can be."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from leases.tracking.remembered import read_remembered
+from leases.tracking.store import Store
+from leases.wire.events import Listed
+from tests.domain.build import after, lease
+
+
+def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store("c")
+    store.replace(Listed((lease(version=1),), "1"), after(0))
+    (known,) = store.snapshot()
+    records = [b'{"lease": 1}', msgspec.json.encode(known), b"\xff"]
+    assert read_remembered(records) == [known]
+    assert "2 remembered Leases cannot be read" in caplog.text
