@@ -40,15 +40,16 @@ function pill(word, at, behind, rate) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
   const text = SAYS[word]?.(at) ?? "Live";
-  const far = behind === null ? "" : ` · ${behind.toFixed(1)} s behind`;
-  const often = ` · ${rate < 10 ? rate : Math.round(rate)} ev/s`;
+  const fresh = word === "live"; // only then a frame has told how far behind, and how often
+  const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
+  const often = fresh ? ` · ${rate < 10 ? rate : Math.round(rate)} ev/s` : "";
   const whole = `${text}${far}${often}`;
   if (whole === said) return;
   said = whole;
   const [css, symbol] = LOOKS[word];
   el.className = `live ${css}`;
   el.querySelector("use").setAttribute("href", `#st-${symbol}`);
-  if (word !== "live") return el.querySelector("span").replaceChildren(text);
+  if (!fresh) return el.querySelector("span").replaceChildren(text);
   const live = Object.assign(document.createElement("b"), { textContent: text });
   el.querySelector("span").replaceChildren(live, aside("md-only", far), aside("lg-only", often));
 }
