@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import lru_cache
 
 import msgspec
 
@@ -41,6 +42,7 @@ class HolderView(msgspec.Struct, frozen=True):
         return f"{self.host[: SHORT - len(self.tail) - 1]}…{self.tail}"
 
 
+@lru_cache(8192)  # a timeline names the same few a thousand times
 def holder_view(identity: str | None) -> HolderView | None:
     """None for nobody."""
     if not identity:
