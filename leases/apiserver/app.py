@@ -18,7 +18,6 @@ from leases.apiserver.handlers import Handlers
 from leases.apiserver.negotiation import JSON, Output, check_produced, encode, negotiate_or_json
 from leases.apiserver.openapi import OpenApi
 from leases.apiserver.patching import PATCH_TYPES
-from leases.apiserver.renewing import Renewals
 from leases.apiserver.request import Receive, Request, Scope, Send
 from leases.apiserver.resources import Resource
 from leases.apiserver.reviews import review
@@ -30,17 +29,10 @@ NOT_FOUND = "404 page not found\n"
 
 
 class App:
-    """Serves one store. `tokens` tell who asks; what `renewals` leave goes to `handlers`."""
+    """Serves one store through `handlers`. `tokens` tell who asks."""
 
-    def __init__(
-        self,
-        resources: tuple[Resource, ...],
-        tokens: Tokens,
-        renewals: Renewals,
-        handlers: Handlers,
-    ) -> None:
+    def __init__(self, resources: tuple[Resource, ...], tokens: Tokens, handlers: Handlers) -> None:
         self._tokens = tokens
-        self._renewals = renewals
         self._handlers = handlers
         self._resources = {(each.group, each.version, each.plural): each for each in resources}
         self._discovery = Discovery(resources)
@@ -64,8 +56,6 @@ class App:
             await request.answer_error(internal("an error on the server; its log tells more"))
 
     async def _serve(self, request: Request) -> None:
-        if await self._renewals.serve(request):
-            return
         access = access_of(request)
         request.user = self._tokens.user(request.header(b"authorization") or None)
         if access is None:

@@ -13,19 +13,22 @@ import msgspec
 
 from leases.apiserver.journal import Journal, Row
 from leases.apiserver.records import Event, Version
+from leases.wire.status import ApiError
 
 # Seconds that a transaction waits for others at most.
 GATHER = 0.005
 
 Key = tuple[str, str, str]  # resource, namespace, name
+# Called on the event loop with what is stored then, or why nothing is.
+Done = Callable[[Version | None, ApiError | None], None]
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A change on its way to disk, and the one who waits to hear of it."""
+    """A change on its way to disk, and what is called when it is there."""
 
     key: Key
     event: Event
-    answer: asyncio.Future[Version | None]
+    done: Done
 
     @property
     def row(self) -> Row:

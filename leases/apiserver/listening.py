@@ -20,7 +20,8 @@ import uvicorn
 
 from leases.apiserver.certificate import make_certificate
 from leases.apiserver.kubeconfig import write_private
-from leases.apiserver.protocol import Protocol
+from leases.apiserver.renewal_protocol import RenewalProtocol
+from leases.apiserver.renewing import Renewals
 
 logger = logging.getLogger(__name__)
 CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
@@ -94,11 +95,13 @@ def tls_context(directory: Path) -> ssl.SSLContext:
 class Server(uvicorn.Server):
     """uvicorn's server over a listener of ours; signals are the business of whoever runs us."""
 
-    def __init__(self, app: Any, listener: socket.socket, tls: ssl.SSLContext) -> None:
+    def __init__(
+        self, app: Any, renewals: Renewals, listener: socket.socket, tls: ssl.SSLContext
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Protocol,
+                http=RenewalProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -110,6 +113,7 @@ class Server(uvicorn.Server):
             )
         )
         self.ready = asyncio.Event()
+        self._renewals = renewals
         self._listener = listener
         self._tls = tls
         self._accepting: asyncio.Task[None] | None = None
@@ -167,8 +171,8 @@ class Server(uvicorn.Server):
     def _protocol(self) -> Callable[[], asyncio.Protocol]:
         if not self.config.loaded:
             self.config.load()
-        return lambda: Protocol(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        return lambda: RenewalProtocol(
+            self._renewals, self.config, self.server_state, self.lifespan.state
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Iterable
 from typing import Any, cast
 
 import httptools
@@ -23,7 +24,7 @@ LATE = "leaseboard.late"
 class Joined:
     """A transport that writes the head of an answer and what follows at once as one packet.
 
-    Everything but `write` is that of the transport.
+    What is no writing is that of the transport.
     """
 
     def __init__(self, transport: asyncio.BaseTransport) -> None:
@@ -42,6 +43,11 @@ class Joined:
             self._loop.call_soon(self.flush)
             return
         self._transport.write(data)
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        """Write a whole answer."""
+        self.flush()
+        self._transport.write(b"".join(pieces))
 
     def flush(self) -> None:
         """Write a head that nothing followed."""
@@ -79,10 +85,13 @@ class Protocol(HttpToolsProtocol):
             self.offers_upgrade = True
             self.method = self.parser.get_method()
             return
+        self._expect_body()
+        super().on_headers_complete()
+
+    def _expect_body(self) -> None:
         self.in_head, self.in_body = False, True
         self.begun += 1
         self._stop_clock()
-        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         if self.offers_upgrade:

@@ -8,29 +8,36 @@ test_renewing.py holds the two against each other.
 
 from __future__ import annotations
 
-from functools import partial
+import re
+import sqlite3
 from typing import Any
 
 import msgspec
 
 from leases.apiserver.auth import Tokens
+from leases.apiserver.commits import Done, Key
 from leases.apiserver.errors import GROUP
 from leases.apiserver.managed_fields import UPDATE
 from leases.apiserver.negotiation import JSON, is_browser, is_plain
 from leases.apiserver.options import manager_of
 from leases.apiserver.records import Version, now_text
-from leases.apiserver.request import Request
+from leases.apiserver.request import Headers
 from leases.apiserver.resources import LEASES
-from leases.apiserver.storage import Plan, Store
+from leases.apiserver.storage import Store
 from leases.wire.microtime import normal_microtime
+from leases.wire.status import Unauthorized
 
 Object = dict[str, Any]
-# Larger bodies are no renewals, and are read in a thread of their own.
-LIMIT_DIGITS = 5
+# Larger bodies are no renewals.
+LIMIT_DIGITS = 4
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 _HEAD = LEASES.head
-_PATH = ["", "apis", GROUP, LEASES.version, "namespaces"]
+_JSON = JSON.encode()
+_URL = re.compile(
+    rf"/apis/{GROUP}/{LEASES.version}/namespaces/([a-z0-9.-]+)/{LEASES.plural}/([a-z0-9.-]+)"
+    r"(?:\?timeout=\w*)?".encode()
+)
 _TYPE = {"kind": LEASES.kind, "apiVersion": LEASES.api_version}
 _TIMES = {"acquireTime", "renewTime"}
 # The least value that validation.py takes; the greatest is an int32's.
@@ -38,24 +45,35 @@ _INTEGERS = {"leaseDurationSeconds": 1, "leaseTransitions": 0}
 _INT32_MAX = 2**31 - 1
 
 
-class NotPlain(Exception):
-    """The write is no plain renewal."""
+class Asked(msgspec.Struct, frozen=True):
+    """What the head of a PUT that may be a plain renewal asks, and who asks it."""
+
+    key: Key
+    authorization: str
+    manager: str
+    audit: bytes
 
 
-def place_of_renewal(request: Request) -> tuple[str, str] | None:
-    """Namespace and name, when the request may be a plain renewal."""
-    if request.query and not request.query.only("timeout"):
+def asked_of(url: bytes, headers: Headers) -> Asked | None:
+    """What a PUT asks, when it may be a plain renewal: a small one of JSON, answered in JSON."""
+    place = _URL.fullmatch(url)
+    if place is None:
         return None
-    parts = request.path.split("/")
-    if len(parts) != 8 or parts[:5] != _PATH or parts[6] != LEASES.plural:
+    given = dict(reversed(headers))
+    length = given.get(b"content-length", b"")
+    if not length.isdigit() or len(length) > LIMIT_DIGITS:
         return None
-    if request.header(b"content-type") != JSON or not is_plain(request.header(b"accept")):
+    if given.get(b"content-type") != _JSON or b"expect" in given or b"upgrade" in given:
         return None
-    if is_browser(request.header(b"user-agent")):
+    agent = given.get(b"user-agent", b"").decode("latin-1")
+    if is_browser(agent) or not is_plain(given.get(b"accept", b"").decode("latin-1")):
         return None
-    length = request.header(b"content-length")
-    small = length.isdecimal() and len(length) <= LIMIT_DIGITS
-    return (parts[5], parts[7]) if small and not request.header(b"expect") else None
+    return Asked(
+        (LEASES.plural, place[1].decode(), place[2].decode()),
+        given.get(b"authorization", b"").decode("latin-1"),
+        manager_of(agent) or "unknown",
+        given.get(b"audit-id", b""),
+    )
 
 
 class Renewals:
@@ -65,32 +83,29 @@ class Renewals:
         self._store = store
         self._tokens = tokens
 
-    async def serve(self, request: Request) -> bool:
-        """Whether the request was a plain renewal: then it is answered. Raises 401 and 500."""
-        place = place_of_renewal(request) if request.method == "PUT" else None
-        if place is None:
+    def begin(self, asked: Asked, data: bytes | bytearray, done: Done) -> bool:
+        """Whether this is a plain renewal: then it is on its way to disk, and `done` will hear."""
+        if not self._may_write(asked.authorization):
             return False
-        if self._tokens.user(request.header(b"authorization") or None).role != "write":
+        existing, sent = self._store.settled(asked.key), _read(data)
+        if existing is None or sent is None:
             return False
-        sent = _read(await request.body())
-        if sent is None:
+        found = renewed(existing, sent, asked.manager, now_text())
+        if found is None:
             return False
-        manager = manager_of(request.header(b"user-agent")) or "unknown"
-        attempt = partial(_plan, sent, manager)
-        try:
-            stored = await self._store.write(LEASES.plural, *place, attempt)
-        except NotPlain:
-            return False
-        if stored is not None:
-            await request.answer(200, b"%s%s\n" % (_HEAD, stored.body[1:]), JSON)
+        self._store.begin(asked.key, existing, found, done)
         return True
 
+    def _may_write(self, authorization: str) -> bool:
+        try:
+            return self._tokens.user(authorization).role == "write"
+        except (Unauthorized, sqlite3.Error):
+            return False  # the general way tells why
 
-def _plan(sent: Sent, manager: str, existing: Version | None) -> Plan:
-    found = None if existing is None else renewed(existing, sent, manager, now_text())
-    if found is None:
-        raise NotPlain
-    return Plan(found)
+
+def answer_of(stored: Version) -> bytes:
+    """The body that answers a renewal."""
+    return b"%s%s\n" % (_HEAD, stored.body[1:])
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -102,7 +117,7 @@ class Sent(msgspec.Struct, frozen=True):
     escapes: int
 
 
-def _read(data: bytes) -> Sent | None:
+def _read(data: bytes | bytearray) -> Sent | None:
     quotes, escapes = data.count(b'"'), data.count(b"\\")
     if escapes and escapes != data.count(b'\\"'):
         return None

@@ -52,10 +52,6 @@ class Params:
     def __contains__(self, name: str) -> bool:
         return name in self._all
 
-    def only(self, name: str) -> bool:
-        """Whether nothing but this is given."""
-        return self._all.keys() <= {name}
-
     def get(self, name: str) -> str | None:
         found = self._all.get(name)
         return found[0] if found else None
@@ -149,12 +145,7 @@ class Request:
 
     def headers(self, content_type: str) -> Headers:
         """The headers that every answer has."""
-        audit = self.header(b"audit-id") or _new_id()
-        found = [
-            (b"audit-id", audit.encode("latin-1")),
-            (b"cache-control", b"no-cache, private"),
-            (b"content-type", content_type.encode("latin-1")),
-        ]
+        found = usual_headers(self.header(b"audit-id").encode("latin-1"), content_type)
         if self._hang_up:
             found.append((b"connection", b"close"))
         if self.warnings:
@@ -188,6 +179,15 @@ class Request:
         if error.retry_after is not None:
             more.append((b"retry-after", str(int(error.retry_after)).encode()))
         await self.answer(error.status.code, body, output.media_type, more)
+
+
+def usual_headers(audit: bytes, content_type: str) -> Headers:
+    """`audit` is the id that the client gave its request, if any."""
+    return [
+        (b"audit-id", audit or _new_id().encode()),
+        (b"cache-control", b"no-cache, private"),
+        (b"content-type", content_type.encode("latin-1")),
+    ]
 
 
 def _new_id() -> str:

@@ -88,21 +88,21 @@ class LeaseApiServer:
             self._port = listener.getsockname()[1]
             now = datetime.now(UTC)
             certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
-            app = await self._build()
+            app, renewals = await self._build()
             self._write_kubeconfig(certificate)
         except BaseException:
             if listener is not None:
                 listener.close()
             await self._close()
             raise
-        await self._serve(app, listener)
+        await self._serve(app, renewals, listener)
 
-    async def _serve(self, app: App, listener: socket.socket) -> None:
-        self._server = Server(app, listener, tls_context(self._data))
+    async def _serve(self, app: App, renewals: Renewals, listener: socket.socket) -> None:
+        self._server = Server(app, renewals, listener, tls_context(self._data))
         self._serving = asyncio.create_task(self._server.serve(), name="lease-api")
         await self._server.ready.wait()
 
-    async def _build(self) -> App:
+    async def _build(self) -> tuple[App, Renewals]:
         resources = served(self._gates)
         self._tokens = Tokens(self._data)
         self._store = store = Store(self._data)
@@ -115,7 +115,7 @@ class LeaseApiServer:
         namespaces.resume()
         writer = Writer(store, namespaces, self._gates)
         handlers = Handlers(store, Watches(store, hub), namespaces, writer, Patcher(writer))
-        return App(resources, self._tokens, Renewals(store, self._tokens), handlers)
+        return App(resources, self._tokens, handlers), Renewals(store, self._tokens)
 
     def _write_kubeconfig(self, certificate: bytes) -> None:
         """With the token of the last run while that is good: who holds a copy can go on."""

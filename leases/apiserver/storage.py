@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import logging
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leases.apiserver.commits import Commits, Key, Write
+from leases.apiserver.commits import Commits, Done, Key, Write
 from leases.apiserver.errors import internal
 from leases.apiserver.journal import FILE_NAME, Journal, Row
 from leases.apiserver.records import Event, Version, version_of, with_revision
+from leases.wire.status import ApiError
 
+logger = logging.getLogger(__name__)
 WINDOW_EVENTS = 20_000
 WINDOW_BYTES = 256 * 1024 * 1024
 # etcd refuses requests over 1.5 MiB.
@@ -162,20 +165,37 @@ class Store:
         plan = attempt(existing)
         if plan.obj is None and not plan.remove:
             return existing
-        return await self._commit(key, existing, plan.obj)
+        answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
 
-    async def _commit(
-        self, key: Key, existing: Version | None, obj: dict[str, Any] | None
-    ) -> Version | None:
+        def done(version: Version | None, error: ApiError | None) -> None:
+            if answer.done():
+                return  # the one who asked is gone
+            if error is None:
+                answer.set_result(version)
+            else:
+                answer.set_exception(error)
+
+        self.begin(key, existing, plan.obj, done)
+        return await answer
+
+    def settled(self, key: Key) -> Version | None:
+        """The object, when no write to it is under way."""
+        return None if key in self._pending else self._objects.get(key)
+
+    def begin(
+        self, key: Key, existing: Version | None, obj: dict[str, Any] | None, done: Done
+    ) -> None:
+        """Begin to write an object (None: remove it) to which no write is under way.
+
+        Raises 500 when it is too large.
+        """
         revision = self._assigned + 1
         version = None if obj is None else version_of(obj, revision)
         if version is not None and len(version.body) > OBJECT_LIMIT:
             raise internal("etcdserver: request is too large")
         self._assigned = revision
-        answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
         self._pending[key] = []
-        self._commits.add(Write(key, _event(key[0], revision, existing, version), answer))
-        return await answer
+        self._commits.add(Write(key, _event(key[0], revision, existing, version), done))
 
     def _settle(self, writes: list[Write], error: Exception | None) -> None:
         """The writes are durable, or are none: who waits is told, then who watches."""
@@ -187,13 +207,14 @@ class Store:
             for turn in self._pending.pop(write.key):
                 if not turn.done():
                     turn.set_result(None)
-            if write.answer.done():
-                continue  # the one who asked is gone
-            if error is None:
-                write.answer.set_result(write.event.current)
-            else:
-                write.answer.set_exception(internal(f"the write could not be stored: {error}"))
-        if error is not None:
+        failed = None if error is None else internal(f"the write could not be stored: {error}")
+        for write in writes:
+            try:
+                write.done(write.event.current, failed)
+            except Exception:
+                # One client's trouble must not keep the answer from the others.
+                logger.exception("the answer to a write of %s was not given", write.key)
+        if failed is not None:
             return
         self._advanced.set()
         self._advanced.clear()

@@ -190,6 +190,8 @@ class Hub:
 
     def publish(self, events: list[Event]) -> None:
         """Tell all watchers what has happened, in its order."""
+        if not self._watchers:
+            return
         scopes: dict[tuple[str, str], list[Event]] = {}
         for event in events:
             subject = event.current or event.previous

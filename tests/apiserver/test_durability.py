@@ -76,11 +76,12 @@ def test_a_full_disk_refuses_writes_and_loses_none(tmp_path: Path) -> None:
     api = Process(tmp_path / "data")
     with api:
         client = Client(api.url)
-        before = client.call("POST", LEASES, lease("before"))
+        before = client.call("POST", LEASES, lease("before", leaseTransitions=1))
         with full_disk(api):
             for method, path, body in (
                 ("POST", LEASES, lease("during")),
                 ("PUT", f"{LEASES}/before", before.json | {"spec": {"holderIdentity": "x"}}),
+                ("PUT", f"{LEASES}/before", before.json | {"spec": {"leaseTransitions": 2}}),
                 ("DELETE", f"{LEASES}/before", None),
             ):
                 refused = client.call(method, path, body)

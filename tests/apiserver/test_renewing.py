@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver import renewing
+from leases.apiserver import renewal_protocol, renewing
+from leases.apiserver.handlers import Handlers
+from leases.apiserver.request import Request
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import ADMIN, LEASES, lease
 from tests.apiserver.streams import exchange, request
@@ -131,8 +133,12 @@ HIDING = {
 }
 
 
+# Headers that no two answers have alike.
+ITS_OWN = (b"date:", b"audit-id:", b"content-length:")
+
+
 async def put(api: LeaseApiServer, body: Callable[[Object], bytes], **spec: str) -> tuple[Any, ...]:
-    """Create a Lease, put `body` of it back; the answer, and what is stored then, less the names
+    """Create a Lease, put `body` of it back; the answer and what is stored then, less the names
     and times of this one try.
     """
     made = lease("held", **HELD | spec)
@@ -142,7 +148,7 @@ async def put(api: LeaseApiServer, body: Callable[[Object], bytes], **spec: str)
     asked = request("PUT", f"{LEASES}/held", body(copy.deepcopy(created)))
     status, head, answer = await exchange(api.url, asked)
     _, _, stored = await exchange(api.url, request("GET", f"{LEASES}/held"))
-    warnings = sorted(line for line in head.split(b"\r\n") if line.lower().startswith(b"warning"))
+    told = [line for line in head.lower().split(b"\r\n") if not line.startswith(ITS_OWN)]
     meta = created["metadata"]
     known = {meta["resourceVersion"]: "RV", meta["creationTimestamp"]: "T"}
     moved = stored["metadata"]["resourceVersion"] != meta["resourceVersion"]
@@ -157,22 +163,28 @@ async def put(api: LeaseApiServer, body: Callable[[Object], bytes], **spec: str)
         known[stored["metadata"]["resourceVersion"]] = "NEXT"
     for entry in stored["metadata"].get("managedFields", []):
         known[entry["time"]] = "T"
-    return status, warnings, anonymous(answer), anonymous(stored)
+    return status, told, anonymous(answer), anonymous(stored)
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each PUT went the quick way."""
     seen: list[bool] = []
-    quick = renewing.Renewals.serve
+    quick, general = renewing.Renewals.begin, Handlers.handle
 
-    async def serve(self: renewing.Renewals, asked: Any) -> bool:
-        answered = await quick(self, asked)
+    def begin(self: renewing.Renewals, *asked: Any) -> bool:
+        begun = quick(self, *asked)
+        if begun:
+            seen.append(True)
+        return begun
+
+    async def handle(self: Handlers, asked: Request, *more: Any) -> None:
         if asked.method == "PUT":
-            seen.append(answered)
-        return answered
+            seen.append(False)
+        await general(self, asked, *more)
 
-    monkeypatch.setattr(renewing.Renewals, "serve", serve)
+    monkeypatch.setattr(renewing.Renewals, "begin", begin)
+    monkeypatch.setattr(Handlers, "handle", handle)
     return seen
 
 
@@ -184,7 +196,7 @@ async def both_ways(
 ) -> tuple[Any, Any]:
     quick = await put(api, body, **spec)
     with monkeypatch.context() as patch:
-        patch.setattr(renewing, "place_of_renewal", lambda _: None)
+        patch.setattr(renewal_protocol, "asked_of", lambda *_: None)
         return quick, await put(api, body, **spec)
 
 
