@@ -19,4 +19,6 @@ def secret_key(data: Path) -> str:
         return path.read_text().strip()
     with os.fdopen(handle, "w") as file:
         file.write(secrets.token_urlsafe(50))
+        file.flush()
+        os.fsync(handle)  # or a disk that fails a moment later keeps an empty file
     return path.read_text().strip()

@@ -82,6 +82,7 @@ class Server:
         self.port = port or free_port()
         self.api_port = free_port()
         self.data = data
+        self._arguments = (arguments, program, extra)
         self.log = data.parent / f"serve-{self.port}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -132,6 +133,11 @@ class Server:
         what = "every cluster to be listed"
         wait_for(lambda: get(f"{self.url}/readyz")[0] == 200, what=what, seconds=seconds)
 
+    def again(self) -> Server:
+        """The same, started anew, on the port of this one, which has ended."""
+        arguments, program, extra = self._arguments
+        return Server(self.data, *arguments, port=self.port, program=program, **extra)
+
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
         self.process.send_signal(signal.SIGINT)
@@ -145,7 +151,13 @@ class Server:
 @contextmanager
 def serving(data: Path, *arguments: str, **extra: str) -> Iterator[Server]:
     """A server for the length of a test."""
-    server = Server(data, *arguments, **extra)
+    with ended(Server(data, *arguments, **extra)) as server:
+        yield server
+
+
+@contextmanager
+def ended(server: Server) -> Iterator[Server]:
+    """Sees to it that a server does not outlive the test."""
     try:
         yield server
     finally:

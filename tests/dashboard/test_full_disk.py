@@ -15,28 +15,38 @@ import pytest
 from tests.dashboard.api_client import LeaseApi
 from tests.dashboard.test_clusters_live import history, lease_api
 from tests.dashboard.test_serve import signed_in
-from tests.processes import Server, get, serving, wait_for
+from tests.processes import Server, ended, get, serving, wait_for
 
 PAGES = ("", "leases/", "leases/default/one/", "timeline/", "holders/", "history/")
 SAID = "History cannot be written"
-Break = Callable[[Server], Callable[[], None]]
+Break = Callable[[Server], Callable[[], Server]]  # breaks; what it gives mends: the server to ask
 
 
-def no_longer_file(server: Server) -> Callable[[], None]:
+def no_longer_file(server: Server) -> Callable[[], Server]:
     """The process may write no file any further, as with a used-up quota: works for everybody."""
     pid, kind = server.process.pid, resource.RLIMIT_FSIZE
     _, most = resource.prlimit(pid, kind)
     resource.prlimit(pid, kind, (1, most))
-    return lambda: resource.prlimit(pid, kind, (most, most)) and None
+
+    def mend() -> Server:
+        resource.prlimit(pid, kind, (most, most))
+        return server
+
+    return mend
 
 
-def no_room(server: Server) -> Callable[[], None]:
+def no_room(server: Server) -> Callable[[], Server]:
     """The file system is full to the last byte."""
     filler = server.data / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(b"x" * 4096)
-    return filler.unlink
+
+    def mend() -> Server:
+        filler.unlink()
+        return server
+
+    return mend
 
 
 @contextmanager
@@ -76,13 +86,13 @@ def survives(tmp_path: Path, data: Path, broken: Break) -> None:
                 api.take("one", holder=f"h-{number}", transitions=number)
                 return all(SAID in page(path) for path in PAGES)
 
-            wait_for(all_say_so, what="every page to say that the disk is full")
+            wait_for(all_say_so, what="every page to say that history is not written")
             last = next(takes) - 1
             assert get(f"{server.url}/healthz")[0] == 200
             wait_for(lambda: f'title="h-{last}"' in page("leases/"), what="the page to be live")
-            mend()
-            wait_for(lambda: SAID + ":" not in page(""), what="the page to be well again")
-            assert server.interrupt() == 0
+            with ended(mend()) as mended:
+                wait_for(lambda: SAID not in page(""), what="the page to be well again")
+                assert mended.interrupt() == 0
         told = [(change["change"], change["holder"]) for change in history(data, "b")]
     takes_told = [("replaced", f"h-{number}") for number in range(1, last + 1)]
     assert told == [("created", "h-0"), *takes_told]

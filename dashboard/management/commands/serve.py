@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard import runtime
+from dashboard.assets import collect
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
@@ -113,7 +114,7 @@ class Command(RefusingCommand):
                 f"The database cannot be prepared: {error}. "
                 "Check LEASEBOARD_DATA and LEASEBOARD_DATABASE_URL."
             ) from error
-        call_command("collectstatic", interactive=False, verbosity=0)
+        collect(settings.STATIC_ROOT)
 
     def _greet(self, origin: str, cluster: str, embedded: bool, data: Path) -> None:
         admin = _first_admin()
