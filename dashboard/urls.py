@@ -8,6 +8,7 @@ from django.urls import include, path
 
 from dashboard.views import (
     audit,
+    broken,
     components,
     health,
     history,
@@ -63,3 +64,5 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
 ]
+
+handler500 = broken.broken

@@ -54,7 +54,7 @@ def hours_chart(numbers: Sequence[int], now: datetime, *, what: str) -> HoursCha
         height = round((FLOOR - TOP) * number / most, 1) if number else 1.0
         hit = LEFT + place * step
         marked = hour.hour % LABELLED == 0 or place == len(numbers) - 1
-        far = place < len(numbers) - 3 or place == len(numbers) - 1  # no label beside the last
+        far = place < len(numbers) - 4 or place == len(numbers) - 1  # no label beside the last
         bars.append(
             Bar(
                 hit=round(hit, 2),

@@ -1,4 +1,5 @@
-"""Every page in light and in dark: axe-core finds nothing, nothing breaks the content security
+"""Every page in light and in dark, with its menus shut and open: axe-core finds nothing, every
+control is where it belongs, nothing is wider than a phone, nothing breaks the content security
 policy, no error stands in the console, and no other host is asked.
 """
 
@@ -60,6 +61,22 @@ RUN = """async (only) => {
   return found.violations.flatMap(({id, nodes}) =>
     nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 }"""
+# Controls that stand outside of the panel or page they belong to.
+ASTRAY = """() => [...document.querySelectorAll("main :is(input, select, textarea, button, .btn)")]
+  .filter((control) => control.checkVisibility() && control.type !== "hidden")
+  .filter((control) => {
+    const {left, right, top, bottom} = control.getBoundingClientRect();
+    const home = control.closest(".panel, main").getBoundingClientRect();
+    return left < home.left - 1 || right > home.right + 1
+      || top < home.top - 1 || bottom > home.bottom + 1;
+  })
+  .map((control) => `astray: ${control.outerHTML.slice(0, 200)}`)"""
+# What makes the page scroll sideways.
+TOO_WIDE = """() => {
+  const {scrollWidth, clientWidth} = document.documentElement;
+  return scrollWidth > clientWidth ? [`${scrollWidth} px wide on a screen of ${clientWidth}`] : [];
+}"""
+OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
 
@@ -127,15 +144,27 @@ class Watched:
 
 
 def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
-    """What axe finds, in light and then in dark."""
+    """What is wrong with a page, in light and in dark, menus and details shut and open."""
     page = watched.page
     page.goto(f"{server.url}/{path}")
     if page.locator("[data-live-pill]").count():
         wait_for(lambda: "Live" in page.locator("[data-live-pill]").inner_text(), what="Live")
     page.evaluate(axe)
-    found = page.evaluate(RUN, None)
+    found = page.evaluate(ASTRAY)
+
+    def judge(only: str | None, state: str) -> None:
+        found.extend(f"{state}: {line}" for line in page.evaluate(RUN, only))
+
+    judge(None, "light")
     page.emulate_media(color_scheme="dark")
-    return [*found, *(f"dark {line}" for line in page.evaluate(RUN, "color-contrast"))]
+    judge("color-contrast", "dark")
+    page.evaluate(OPEN)
+    judge(None, "dark, open")
+    page.emulate_media(color_scheme="light")
+    judge("color-contrast", "light, open")
+    page.set_viewport_size({"width": 390, "height": 844})
+    found += [f"open, on a phone: {line}" for line in page.evaluate(TOO_WIDE)]
+    return found
 
 
 @pytest.mark.parametrize("name", list(PAGES))

@@ -219,7 +219,7 @@ def test_without_any_script_the_instant_is_asked_by_a_form(
     )
     page = context.new_page()
     page.goto(stretch(server))
-    expect(page.locator(".field.over .at-line")).to_have_count(1)
+    expect(page.locator(".overlay .at-line")).to_have_count(1)
     page.locator("[data-at-input]").fill(text_of(4))
     page.get_by_role("button", name="As of").click()
     expect(page.locator(AS_OF)).to_have_text("cp-1")

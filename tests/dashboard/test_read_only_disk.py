@@ -28,7 +28,7 @@ def done(*command: str) -> bool:
 
 
 def database(server: Server) -> list[str]:
-    """Its files, but for the -shm: that is mapped into memory, and only a signal could refuse it."""
+    """Its files, but for the -shm: SQLite maps that, and only a signal could refuse it."""
     return [str(server.data / f"leaseboard.sqlite3{tail}") for tail in ("", "-wal")]
 
 
