@@ -252,7 +252,7 @@ def _nodes(store: Store, known: Mapping[str, Holder], wanted: HolderFilter) -> l
     text = wanted.text.lower()
     found: list[Holder] = []
     for tracked in store.of_namespace(NODE_LEASES):
-        name = tracked.lease.metadata.name
+        name = tracked.key.name
         if text in name and tracked.kind is Kind.HEARTBEAT and name not in known:
             alone = Holder(name=name, identities={name: None}, holds=[], ended=[])
             alone.heartbeat = tracked

@@ -119,7 +119,7 @@ def wants(wanted: LeaseFilter) -> Matcher:
         return (
             (not wanted.phases or lease.phase in wanted.phases)
             and (not wanted.kinds or lease.kind in wanted.kinds)
-            and (not wanted.namespace or lease.lease.metadata.namespace == wanted.namespace)
+            and (not wanted.namespace or lease.key.namespace == wanted.namespace)
             and holds(lease)
         )
 
@@ -131,12 +131,12 @@ def _contains(text: str) -> Matcher:
     namespace, slash, name = text.partition("/")
 
     def matches(lease: Tracked) -> bool:
-        meta = lease.lease.metadata
+        meta = lease.lasting.lease.metadata
         if slash and meta.namespace.endswith(namespace) and meta.name.startswith(name):
             return True
         if text in meta.name or text in meta.namespace:
             return True
-        holder = lease.lease.spec.holder_identity
+        holder = lease.lasting.lease.spec.holder_identity
         return holder is not None and holder != meta.name and text in holder.lower()
 
     return matches
@@ -162,7 +162,7 @@ def _selects(labels: str) -> Matcher:
     bare = all(holds({}) for holds in requirements)  # most Leases have no label
 
     def matches(lease: Tracked) -> bool:
-        found = lease.lease.metadata.labels
+        found = lease.lasting.lease.metadata.labels
         return all(holds(found) for holds in requirements) if found else bare
 
     return matches

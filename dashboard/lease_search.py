@@ -127,12 +127,12 @@ def _busiest(
 
 
 _ATTRIBUTES = {
-    "name": "lease.metadata.name",
+    "name": "key.name",
     "kind": "kind",
     "holder": "holder",
     "held": "held_since",
     "renewed": "observed_at",
-    "transitions": "lease.spec.lease_transitions",
+    "transitions": "lasting.lease.spec.lease_transitions",
 }
 _AGES = ("held", "renewed")  # the shorter the age, the later the time
 

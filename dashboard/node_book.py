@@ -71,9 +71,9 @@ class NodeBook:
             names = [
                 one.key
                 for one in store.of_namespace(NODE_LEASES)
-                if one.lease.metadata.name not in nodes
+                if one.key.name not in nodes
                 and one.kind is Kind.HEARTBEAT
-                and (one.lease.metadata.creation_timestamp or read_at) < read_at
+                and (one.lasting.lease.metadata.creation_timestamp or read_at) < read_at
             ]
             self._missing = (time.monotonic(), names)
         return names

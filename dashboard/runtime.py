@@ -174,6 +174,7 @@ class Runtime:
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: _watched_until(store),
                 listing=lambda: tracker.listing,
+                renewed=lambda most: store.rounds.next(most, utc_now()),
             )
         )
         await self.overrides.follow(cluster.name, tracker)
@@ -186,7 +187,6 @@ class Runtime:
             cluster=update.cluster,
             changes=update.changes,
             changed=(*update.redraw, *update.removed),
-            renewed=update.renewed,
         )
 
     async def _watch(self, cluster: WatchedCluster, tracker: Tracker) -> None:

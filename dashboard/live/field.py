@@ -160,7 +160,7 @@ class Field:
     def _ordered(self, generation: int) -> tuple[Layout, bytearray]:
         beats = list(self._store.select((Kind.HEARTBEAT,), PHASES))
         by, nodes = self._by, self._nodes
-        rows = [(nodes.group(one.lease.metadata.name, by), one) for one in beats]
+        rows = [(nodes.group(one.key.name, by), one) for one in beats]
         if by != "none":
             rows.sort(key=lambda row: row[0])  # stable: names stay in order
         keys = [one.key for _, one in rows]

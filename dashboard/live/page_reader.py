@@ -68,7 +68,9 @@ class Drawings:
 
 def looks_alike(one: Tracked, other: Tracked) -> bool:
     """Whether two states differ in freshness alone."""
-    a, b = one.lease, other.lease
+    if one.lasting is other.lasting:
+        return True
+    a, b = one.lasting.lease, other.lasting.lease
     return (
         one.phase is other.phase
         and one.kind is other.kind

@@ -118,7 +118,7 @@ def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
 def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: datetime) -> Attention:
     found.sort(key=lambda lease: lease.phase_since)
     names = [short_name(lease) for lease in found]
-    spaces = {lease.lease.metadata.namespace for lease in found}
+    spaces = {lease.key.namespace for lease in found}
     first = found[0].phase_since
     verb = {Phase.EXPIRED: "expired", Phase.LATE: "late", Phase.VACANT: "without a holder"}[phase]
     stopped = kind is Kind.HEARTBEAT and phase is Phase.EXPIRED
@@ -204,7 +204,7 @@ def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Atte
             rank=8.0,
             phase="deleted",
             icon="i-unplug",
-            namespace=found[0].lease.metadata.namespace,
+            namespace=found[0].key.namespace,
             label=listed([short_name(lease) for lease in found]),
             url=f"{reverse('nodes', args=[cluster])}#orphans",
             word="Orphaned.",

@@ -85,7 +85,7 @@ def _open(seen: Forecast, now: datetime) -> ForecastView:
 
 def _of_one_holder(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
     basis = f"{_NOBODY_ELSE[seen.outlook]}."
-    if tracked.lease.metadata.namespace == NODE_LEASES:
+    if tracked.key.namespace == NODE_LEASES:
         basis = f"{_NOBODY_ELSE[seen.outlook]}; {_GRACE}."
     if tracked.phase is Phase.VACANT:
         return ForecastView("Nobody holds it.", (), "", basis)

@@ -37,8 +37,8 @@ def numbers(tracked: Tracked) -> list[float | None]:
     """When we saw the last renewal (epoch s), the duration (s) and when late begins (s): what a
     frame says.
     """
-    spec = tracked.lease.spec
-    duration = spec.lease_duration_seconds if spec.renew_time is not None else None
+    spec = tracked.lasting.lease.spec
+    duration = spec.lease_duration_seconds if tracked.renew_time is not None else None
     late = late_after(duration, tracked.cadence_seconds, tracked.renewals_seen)
     return [tracked.observed_at.timestamp(), duration, late]
 

@@ -40,13 +40,8 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
     held = sample_lease(Phase.HELD, now)
     steady = [(n, 2.0) for n in range(3, 360)]
     bumpy = [(n, {40: 9.5, 41: 5.1, 120: 16.0}.get(n, 2.0)) for n in range(3, 360)]
-    far = msgspec.structs.replace(
-        held,
-        lease=msgspec.structs.replace(
-            held.lease,
-            spec=msgspec.structs.replace(held.lease.spec, lease_duration_seconds=3600),
-        ),
-    )
+    hour = msgspec.structs.replace(held.lease.spec, lease_duration_seconds=3600)
+    far = held.but(lease=msgspec.structs.replace(held.lease, spec=hour))
     charts = [(held, bumpy), (far, steady[:50]), (held, [])]
     return {
         "pasts": [past_view(past, (), now) for past in _pasts(now)],

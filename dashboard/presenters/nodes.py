@@ -115,7 +115,7 @@ def group_lines(watched: Watched, by: Grouping) -> tuple[GroupLine, ...]:
         return ()
     bad: dict[Phase, Counter[str]] = {phase: Counter() for phase in BAD}
     for one in watched.store.select((Kind.HEARTBEAT,), BAD):
-        bad[one.phase][watched.nodes.group(one.lease.metadata.name, by)] += 1
+        bad[one.phase][watched.nodes.group(one.key.name, by)] += 1
     lines = [
         GroupLine(name, number, bad[Phase.LATE][name], bad[Phase.EXPIRED][name])
         for name, number in watched.nodes.groups(by).items()
@@ -144,9 +144,9 @@ def _join(watched: Watched, now: datetime) -> Join:
     disagreeing = [
         one
         for one in store.select((Kind.HEARTBEAT,), (Phase.EXPIRED,))
-        if one.lease.metadata.namespace == NODE_LEASES
+        if one.key.namespace == NODE_LEASES
         and one.phase_since <= settled
-        and (node := nodes.nodes.get(one.lease.metadata.name)) is not None
+        and (node := nodes.nodes.get(one.key.name)) is not None
         and node.ready
     ]
     return Join(

@@ -110,7 +110,7 @@ def _usual_duration(beats: Iterable[Tracked]) -> float:
     found = Counter(
         seconds
         for beat in islice(beats, SAMPLE)
-        if (seconds := beat.lease.spec.lease_duration_seconds)
+        if (seconds := beat.lasting.lease.spec.lease_duration_seconds)
     )
     return float(found.most_common(1)[0][0]) if found else USUAL_DURATION
 

@@ -85,10 +85,10 @@ def domain_of(tracked: Tracked) -> str:
     """A node's name beside its host, `.eu-central-1`; of other kinds nothing."""
     if tracked.kind is not Kind.HEARTBEAT:
         return ""
-    _, dot, domain = tracked.lease.metadata.name.partition(".")
+    _, dot, domain = tracked.key.name.partition(".")
     return dot + domain
 
 
 def short_name(tracked: Tracked) -> str:
     """The name without what all nodes share."""
-    return tracked.lease.metadata.name.removesuffix(domain_of(tracked) or "\0")
+    return tracked.key.name.removesuffix(domain_of(tracked) or "\0")

@@ -11,7 +11,7 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked import Lasting, Tracked
 
 POD = "ingress-nginx-controller-59d4c9cf7d-l4xvb"
 OTHER_POD = "ingress-nginx-controller-59d4c9cf7d-9tqqs"
@@ -29,33 +29,39 @@ def sample_lease(phase: Phase, now: datetime) -> Tracked:
     seen = now - timedelta(seconds=AGES.get(phase, 3600.0))
     untimed, vacant = phase is Phase.UNTIMED, phase is Phase.VACANT
     since = now - timedelta(hours=8, minutes=51)
-    return Tracked(
-        lease=Lease(
-            ObjectMeta(
-                name=f"{phase}-example",
-                namespace="kube-system",
-                uid="5e0c2f6a-91d4-4f7e-8d20-3b6a7c19e4f5",
-                resource_version="2841190734",
-                creation_timestamp=now - timedelta(days=289),
-            ),
-            LeaseSpec(
-                holder_identity=None if vacant else PROCESS if phase is Phase.HELD else POD,
-                lease_duration_seconds=None if untimed else 15,
-                acquire_time=since,
-                renew_time=None if untimed else seen,
-                lease_transitions=214,
-            ),
+    lease = Lease(
+        ObjectMeta(
+            name=f"{phase}-example",
+            namespace="kube-system",
+            uid="5e0c2f6a-91d4-4f7e-8d20-3b6a7c19e4f5",
+            resource_version="2841190734",
+            creation_timestamp=now - timedelta(days=289),
         ),
+        LeaseSpec(
+            holder_identity=None if vacant else PROCESS if phase is Phase.HELD else POD,
+            lease_duration_seconds=None if untimed else 15,
+            acquire_time=since,
+            renew_time=None if untimed else seen,
+            lease_transitions=214,
+        ),
+    )
+    lasting = Lasting(
+        key=lease.key,
+        lease=lease,
         kind=Kind.LOCK if untimed else Kind.ELECTION,
         kind_reason="made up",
         phase=phase,
         phase_since=seen + timedelta(seconds=15) if phase is Phase.EXPIRED else seen,
-        observed_at=seen,
-        estimated=False,
-        intervals=EMPTY if untimed else with_sample(EMPTY, 2.0),
-        renewals_seen=9,
         held_since=None if vacant else since,
         named=True,
+    )
+    return Tracked(
+        lasting,
+        lease.spec.renew_time,
+        seen,
+        estimated=False,
+        renewals_seen=9,
+        intervals=EMPTY if untimed else with_sample(EMPTY, 2.0),
     )
 
 

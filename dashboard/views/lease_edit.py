@@ -134,7 +134,7 @@ class EditPage:
         data = self.request.POST.copy()
         data["seen_term"] = term_of(current)
         fresh = EditLeaseForm(data)
-        tracked = msgspec.structs.replace(self.tracked, lease=current)
+        tracked = self.tracked.but(lease=current)
         return await self.draw(
             fresh, conflict=row_view(self.cluster.name, tracked, self.now), status=409
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
+RENEWED_PER_WRITE = 200
+RENEWED_EVERY = 2.0  # seconds
 STATE_DELAY = 2.0  # seconds until how far we are is written though nothing changed
 CLOSING = 3.0  # seconds in which `close` writes what is left; the cluster tells the rest again
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
@@ -49,6 +51,7 @@ class Source(msgspec.Struct, frozen=True):
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
+    renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()  # the next so many to remember
 
 
 class _Batch(msgspec.Struct, frozen=True):
@@ -71,6 +74,7 @@ class Recorder:
         self._sources: dict[str, Source] = {}
         self._waiting: dict[str, Waiting] = {}
         self._reached: dict[str, str | None] = {}
+        self._renewed_at: dict[str, float] = {}
         self._wake = asyncio.Event()
         self._closing = False
         self._close_by = float("inf")
@@ -93,12 +97,11 @@ class Recorder:
         cluster: str,
         changes: tuple[Change, ...] = (),
         changed: tuple[ObjectName, ...] = (),
-        renewed: tuple[ObjectName, ...] = (),
     ) -> None:
         """Queue changes, and the names of Leases whose state is to be remembered."""
         if changes and not self._has_room(cluster, len(changes)):
             changes = ()
-        self._waiting[cluster].add(changes, changed, renewed)
+        self._waiting[cluster].add(changes, changed)
         if changes or changed:
             self._wake.set()
 
@@ -162,7 +165,7 @@ class Recorder:
         """The next of what is queued for a cluster, with the states of this very instant."""
         version = source.resource_version()
         cluster = source.cluster
-        changes, keys, complete = self._waiting[cluster].take()
+        changes, keys, complete = self._waiting[cluster].take(self._renewed(source))
         if version is None and not changes and not keys:
             return None
         went_back = number_of(version) < number_of(self._reached[cluster])
@@ -184,6 +187,14 @@ class Recorder:
             spans=spans,
             went_back=went_back,
         )
+
+    def _renewed(self, source: Source) -> Sequence[ObjectName]:
+        """A list corrects what only was renewed: a restart needs it for what was learned alone."""
+        now = time.monotonic()
+        if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:
+            return ()
+        self._renewed_at[source.cluster] = now
+        return source.renewed(RENEWED_PER_WRITE)
 
     def _has_room(self, cluster: str, number: int) -> bool:
         """Whether so many changes more may wait. Once one was lost, all are until there is room

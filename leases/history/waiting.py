@@ -6,7 +6,6 @@ make a restart skip them.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
@@ -16,9 +15,6 @@ from leases.domain.lease import ObjectName
 
 CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
 STATES_PER_WRITE = 500
-# A list corrects what only was renewed; a restart needs it for the learned cadence alone.
-RENEWED_PER_WRITE = 200
-RENEWED_EVERY = 2.0  # seconds
 
 
 class Waiting:
@@ -28,29 +24,24 @@ class Waiting:
         self._changes: deque[Change] = deque()
         self._per_lease: dict[ObjectName, int] = {}  # changes that wait
         self._changed: dict[ObjectName, None] = {}
-        self._renewed: dict[ObjectName, None] = {}
-        self._renewed_at = float("-inf")
 
     def __len__(self) -> int:
         """Changes not yet taken."""
         return len(self._changes)
 
-    def add(
-        self,
-        changes: Iterable[Change],
-        changed: Iterable[ObjectName],
-        renewed: Iterable[ObjectName],
-    ) -> None:
-        """Queue changes, and Leases that changed or only were renewed."""
+    def add(self, changes: Iterable[Change], changed: Iterable[ObjectName]) -> None:
+        """Queue changes, and Leases that changed."""
         for change in changes:
             self._changes.append(change)
             key = ObjectName(change.namespace, change.name)
             self._per_lease[key] = self._per_lease.get(key, 0) + 1
         self._changed.update(dict.fromkeys(changed))
-        self._renewed.update(dict.fromkeys(renewed))
 
-    def take(self) -> tuple[list[Change], list[ObjectName], bool]:
-        """Changes and the Leases whose states go with them; whether all that changed is taken."""
+    def take(
+        self, renewed: Iterable[ObjectName] = ()
+    ) -> tuple[list[Change], list[ObjectName], bool]:
+        """Changes and the Leases whose states go with them, or with the `renewed`; whether all that
+        changed is taken."""
         changes = [
             self._changes.popleft() for _ in range(min(len(self._changes), CHANGES_PER_WRITE))
         ]
@@ -65,10 +56,7 @@ class Waiting:
         for key in states:
             del self._changed[key]
         states |= self._some(self._changed, STATES_PER_WRITE)
-        now = time.monotonic()
-        if now - self._renewed_at >= RENEWED_EVERY:
-            self._renewed_at = now
-            states |= self._some(self._renewed, RENEWED_PER_WRITE)
+        states.update((key, None) for key in renewed if key not in self._per_lease)
         return changes, list(states), not (self._changes or self._changed)
 
     def _some(self, names: dict[ObjectName, None], most: int) -> dict[ObjectName, None]:

@@ -45,7 +45,7 @@ class Ledger:
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
 
     def row(self, tracked: Tracked, told_at: datetime, *, listing: int = 0) -> Row:
-        version = version_after(tracked.lease.resource_version, 0)
+        version = version_after(tracked.resource_version, 0)
         return Row(
             key=tracked.key, tracked=tracked, version=version, told_at=told_at, listing=listing
         )
@@ -61,27 +61,25 @@ class Ledger:
 
         False when there is more to it, or less.
         """
-        known = row.tracked
-        then, claimed = known.lease.spec.renew_time, lease.spec.renew_time
-        version = lease.metadata.resource_version
-        if then is None or claimed is None or not version.isdecimal():
+        text = lease.metadata.resource_version
+        if not row.plain or not text.isdecimal():
             return False
-        number = int(version)
-        if number <= row.version:
+        version = int(text)
+        if version <= row.version:
             return False
-        interval = (claimed - then).total_seconds()
-        at = now
-        lag: float | None = (now - claimed).total_seconds()
-        if self.window.behind is not None:
+        known, claimed = row.tracked, lease.spec.renew_time
+        if self.window.behind is None:
+            lag = (now - claimed).total_seconds() if claimed else None
+            found = renewed(known, lease, now, version=version, lag=lag)
+        else:
             seen = self.window.event(now, row.newest, inferred=False)
-            at, lag = renewed_at(known, lease, seen), None
-        passed = (at - known.observed_at).total_seconds()
-        tracked = renewed(known, lease, at, interval=interval, passed=passed, lag=lag)
-        if tracked is None:
+            at = renewed_at(known, lease, seen)
+            found = renewed(known, lease, at, version=version, lag=None)
+        if found is None:
             return False
-        row.tracked = tracked
-        row.version = number
-        if passed < row.steady or interval < row.steady:
+        row.tracked, interval = found
+        row.version = version
+        if interval < row.steady or row.tracked.observed_at < known.observed_at:
             self._arm(row)
         return True
 
@@ -89,7 +87,7 @@ class Ledger:
         self, row: Row | None, lease: Lease, at: datetime, *, inferred: bool, step: Step
     ) -> Row:
         """A Lease as a watch event tells it."""
-        if row is not None and row.tracked.lease.uid == lease.uid:
+        if row is not None and row.tracked.lasting.lease.uid == lease.uid:
             seen = self.window.event(at, row.newest, inferred=inferred)
             self.advance(row, lease, seen, step)
             return row
@@ -138,7 +136,7 @@ class Ledger:
             row.told_at = max(change.at for change in changes)
         fresher = renewal_moved(known.lease, lease) and not changes
         if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
-            step.renewed[row.key] = None
+            step.renewed.append(row.key)
         else:
             step.redraw[row.key] = None
 
@@ -180,9 +178,12 @@ class Ledger:
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
         """Turn one phase if its time has come, and set its alarm; whether it did."""
         known = row.tracked
-        turn, row.steady = outlook(known)
+        if row.patience is not None and (soonest := known.observed_at + row.patience) > by:
+            self.deadlines.arm(row, soonest)
+            return False
+        turn = outlook(known).turn
         if turn is None or turn > by:
-            self.deadlines.arm(row, turn)
+            self._arm(row, turn)
             return False
         unseen_since = self.window.unseen_since(known, now)
         tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
@@ -194,9 +195,13 @@ class Ledger:
         self._arm(row)
         return True
 
-    def _arm(self, row: Row) -> None:
-        turn, row.steady = outlook(row.tracked)
-        self.deadlines.arm(row, turn)
+    def _arm(self, row: Row, at: datetime | None = None) -> None:
+        """Set the alarm for that time, or for as long as the next renewal can be waited for."""
+        known = row.tracked
+        turn, row.patience, row.steady, row.plain = outlook(known)
+        if at is None:
+            at = turn if row.patience is None else known.observed_at + row.patience
+        self.deadlines.arm(row, at)
 
     def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
         known = row.tracked

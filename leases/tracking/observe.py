@@ -5,8 +5,9 @@ Values in, values out: the store keeps what comes back, the rules are the domain
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,11 +25,10 @@ from leases.domain.phase import (
 )
 from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed_at, written_at
 from leases.tracking.compact import compact
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked import Lasting, Tracked
 
 _replace = msgspec.structs.replace
-# With CADENCES = 2: 2 c - 2 x 0.75 c is less than the 0.75 c that passed meanwhile.
-STEADY_SHARE = 0.75
+STEADY_SHARE = 0.9  # of the cadence; a kubelet's renewals are 10 to 10.4 s apart
 
 
 def first_sight(
@@ -53,7 +53,8 @@ def first_sight(
     change = appeared(
         cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
     )
-    tracked = Tracked(
+    lasting = Lasting(
+        key=lease.key,
         lease=lease,
         kind=kind,
         kind_reason=reason,
@@ -62,14 +63,13 @@ def first_sight(
             kind=kind, now=observed_at, named=named,
         ),
         phase_since=at,
-        observed_at=observed_at,
-        estimated=not seen.live,
         held_since=None if holder is None else at,
         gap_since=(gap_since or at) if holder is None and seen.live else None,
         settled=not seen.live and not lease.spec.strategy,
         named=named,
         overruled=verdict is not None,
     )  # fmt: skip
+    tracked = Tracked(lasting, lease.spec.renew_time, observed_at, estimated=not seen.live)
     return tracked, change
 
 
@@ -93,8 +93,7 @@ def next_sight(
     moved = renewal_moved(known.lease, lease)
     observed_at = renewed_at(known, lease, seen) if moved else known.observed_at
     came = holder != known.holder
-    tracked = _replace(
-        _learn(known, lease, seen, came=came),
+    tracked = _learn(known, lease, seen, came=came).but(
         lease=lease,
         kind=kind,
         kind_reason=reason,
@@ -105,55 +104,44 @@ def next_sight(
     )
     at, _ = written_at(known, lease, seen)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
-        tracked = _replace(tracked, held_since=None if holder is None else at)
+        tracked = tracked.but(held_since=None if holder is None else at)
     if moved or came:
         gap_since = None if holder is not None else known.gap_since or (at if came else None)
-        tracked = _replace(tracked, gap_since=gap_since)
+        tracked = tracked.but(gap_since=gap_since)
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
 
 
 def renewed(
-    known: Tracked,
-    lease: Lease,
-    now: datetime,
-    *,
-    interval: float,
-    passed: float,
-    lag: float | None,
-) -> Tracked | None:
+    known: Tracked, lease: Lease, at: datetime, *, version: int, lag: float | None
+) -> tuple[Tracked, float] | None:
     """A holder that was in time renewed, as in nearly all events; None when there is more to it.
 
-    In seconds: `interval` by the holder's clock and `passed` by ours since the last renewal, and
-    the `lag` from the one clock to the other, None when it was not seen as it happened.
+    Only for one of which `outlook` says so. With it the interval, in seconds by the holder's clock;
+    `lag` is from that clock to ours, None when it was not seen as it happened.
     """
-    lease = compact(lease)
-    spec = lease.spec
-    if interval <= 0.0 or not known.settled or not known.renewals_seen:
+    claimed, then = lease.spec.renew_time, known.renew_time
+    if claimed is None or then is None:
         return None
-    if known.phase is Phase.HELD:
-        duration = spec.lease_duration_seconds
-        if duration is None or passed >= duration:
-            return None
-    elif known.phase is not Phase.UNTIMED:
+    interval = (claimed - then).total_seconds()
+    if interval <= 0.0:
         return None
-    if not _only_renewed(known.lease, lease):
+    lasting = known.lasting
+    before = lasting.lease
+    duration = before.spec.lease_duration_seconds
+    if duration is not None and (at - known.observed_at).total_seconds() >= duration:
         return None
-    return _replace(
-        known,
-        lease=_with_renewal(known.lease, lease),
-        observed_at=now,
-        estimated=lag is None,
-        rewritten="",
-        renewals_seen=known.renewals_seen + 1,
-        intervals=with_sample(known.intervals, interval),
-        lags=known.lags if lag is None else with_sample(known.lags, lag),
-    )
-
-
-def _with_renewal(before: Lease, after: Lease) -> Lease:
-    """The same as `after`, made of what we have already: memory for many Leases stays in use."""
-    meta = _replace(before.metadata, resource_version=after.metadata.resource_version)
-    return Lease(meta, _replace(before.spec, renew_time=after.spec.renew_time))
+    if not _only_renewed(before, lease):
+        return None
+    return Tracked(
+        lasting,
+        claimed,
+        at,
+        lag is None,
+        known.renewals_seen + 1,
+        with_sample(known.intervals, interval),
+        known.lags if lag is None else with_sample(known.lags, lag),
+        version,
+    ), interval
 
 
 def _only_renewed(before: Lease, after: Lease) -> bool:
@@ -184,30 +172,45 @@ def turned(
     """
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
-        since = outlook(known)[0] or by
-        return _replace(known, phase=Phase.LATE, phase_since=since), None
+        since = outlook(known).turn or by
+        return known.but(phase=Phase.LATE, phase_since=since), None
     change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
-    tracked = _replace(known, phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
+    tracked = known.but(phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
     return tracked, change
 
 
-def outlook(known: Tracked) -> tuple[datetime | None, float]:
-    """When the phase turns next, and which renewals need not be asked whether that comes sooner:
-    those no sooner than so many seconds after the last.
+class Outlook(NamedTuple):
+    """What is to come for a Lease while it is only renewed."""
 
-    While no interval is below a share of the present cadence, neither is the cadence; what it may
-    lose, the next turn has won by the very time that passed.
+    turn: datetime | None  # when its phase turns unless it is renewed
+    patience: timedelta | None  # the phase does not turn before so long after any renewal, while
+    steady: float  # its interval is at least so many seconds
+    plain: bool  # whether there may be no more to a renewal than freshness
+
+
+def outlook(known: Tracked) -> Outlook:
+    """When the phase turns next, and for which renewals nobody need ask again.
+
+    While no interval is below a share of the present cadence, neither is the cadence.
     """
-    cadence = known.cadence_seconds
+    lasting, cadence = known.lasting, known.cadence_seconds
     turn = next_turn(
-        known.lease,
+        lasting.lease,
         observed_at=known.observed_at,
         cadence_seconds=cadence,
         renewals_seen=known.renewals_seen,
-        phase=known.phase,
+        phase=lasting.phase,
     )
-    learned = cadence is not None and known.renewals_seen >= ENOUGH_RENEWALS
-    return turn, STEADY_SHARE * cadence if learned and cadence is not None else inf
+    plain = (
+        lasting.settled
+        and known.renewals_seen > 0
+        and not lasting.rewritten
+        and lasting.phase in (Phase.HELD, Phase.UNTIMED)
+    )
+    if cadence is None or known.renewals_seen < ENOUGH_RENEWALS:
+        return Outlook(turn, None, inf, plain)
+    patience = None if turn is None else (turn - known.observed_at) * STEADY_SHARE
+    return Outlook(turn, patience, STEADY_SHARE * cadence, plain)
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
@@ -248,23 +251,23 @@ def _marks(lease: Lease) -> tuple[object, ...]:
 def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Tracked:
     """What this sight teaches of the cadence and of the holder's clock."""
     if came:
-        return _replace(known, settled=False, lags=EMPTY)
+        return known.but(settled=False, lags=EMPTY)
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
     if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
         return known
     acquired = known.lease.spec.acquire_time
     if acquired is not None and acquired != lease.spec.acquire_time:
-        return _replace(known, settled=False)
-    known = _replace(known, settled=True)
+        return known.but(settled=False)
+    known = known.but(settled=True)
     if seen.live:
         lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
-        known = _replace(known, lags=lags)
+        known = known.but(lags=lags)
     if seen.listed or earlier is None:
         return known
     intervals = known.intervals
     if claimed > earlier:
         intervals = with_sample(intervals, (claimed - earlier).total_seconds())
-    return _replace(known, renewals_seen=known.renewals_seen + 1, intervals=intervals)
+    return known.but(renewals_seen=known.renewals_seen + 1, intervals=intervals)
 
 
 def _in_phase(
@@ -284,4 +287,4 @@ def _in_phase(
     )
     if phase is known.phase:
         return tracked
-    return _replace(tracked, phase=phase, phase_since=at)
+    return tracked.but(phase=phase, phase_since=at)

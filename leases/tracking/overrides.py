@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-import msgspec
-
 from leases.domain.kind import Verdict, classify
 from leases.domain.lease import ObjectName
 from leases.domain.phase import counted_holder, phase_of
@@ -56,9 +54,7 @@ def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Track
     )
     if (holder is None) != (known.holder is None):
         since = known.observed_at
-        known = msgspec.structs.replace(
-            known, held_since=None if holder is None else since, gap_since=None, phase_since=since
+        known = known.but(
+            held_since=None if holder is None else since, gap_since=None, phase_since=since
         )
-    return msgspec.structs.replace(
-        known, kind=kind, kind_reason=reason, phase=phase, overruled=verdict is not None
-    )
+    return known.but(kind=kind, kind_reason=reason, phase=phase, overruled=verdict is not None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 
 from leases.domain.kind import Kind
@@ -29,6 +29,8 @@ class Row(Alarm, kw_only=True, gc=False):
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
     steady: float = inf  # seconds; renewals that come no sooner leave the alarm alone
+    patience: timedelta | None = None  # after a renewal, until its phase may turn
+    plain: bool = False  # whether there may be no more to a renewal than freshness
 
     @property
     def newest(self) -> datetime:
@@ -93,6 +95,11 @@ class Rows:
             self._count(row, before, -1)
             self._count(row, tracked, 1)
         row.tracked = tracked
+
+    def after(self, key: ObjectName | None, most: int) -> list[Row]:
+        """The next so many in name order."""
+        first = 0 if key is None else bisect_right(self._in_order, key, key=_name)
+        return self._in_order[first : first + most]
 
     def snapshot(self) -> tuple[Tracked, ...]:
         """All of them in name order, as they are now."""

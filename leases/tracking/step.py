@@ -15,7 +15,7 @@ class Step:
     def __init__(self) -> None:
         self.changes: list[Change] = []
         self.redraw: dict[ObjectName, None] = {}
-        self.renewed: dict[ObjectName, None] = {}
+        self.renewed: list[ObjectName] = []
         self.removed: dict[ObjectName, None] = {}
 
     @property

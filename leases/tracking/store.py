@@ -16,6 +16,7 @@ from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.ledger import Ledger
+from leases.tracking.rounds import Rounds
 from leases.tracking.rows import Row, version_after
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked, Update
@@ -35,6 +36,7 @@ class Store:
         self._ledger = Ledger(cluster)
         self._rows = self._ledger.rows
         self._window = self._ledger.window
+        self.rounds = Rounds(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._listing = 0  # the number of the last list
         self._listing_version: str | None = None  # of the list that has begun; None between lists
@@ -115,7 +117,7 @@ class Store:
                 meta = event.lease.metadata
                 row = find(ObjectName(meta.namespace, meta.name))
                 if row is not None and renew(row, event.lease, at):
-                    fresh[row.key] = None
+                    fresh.append(row.key)
                     continue
             if not isinstance(event, Bookmark):
                 self._take(event, at, step)
@@ -178,7 +180,7 @@ class Store:
             row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
             row.version = version
         else:
-            if row is None or row.tracked.lease.uid != lease.uid:
+            if row is None or row.tracked.lasting.lease.uid != lease.uid:
                 row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
             self._delete(row, lease, at, step, inferred=inferred)
             self._absent_at = max(self._absent_at, version)
@@ -199,7 +201,7 @@ class Store:
         new: list[Row] = []
         for lease in page.leases:
             row = self._rows.get(lease.key)
-            if row is None or row.tracked.lease.uid != lease.uid:
+            if row is None or row.tracked.lasting.lease.uid != lease.uid:
                 if row is not None:
                     unseen = self._window.listing(at, row.newest)
                     ledger.vanish_unseen(row, lease, unseen, step)
@@ -207,7 +209,7 @@ class Store:
                 new.append(ledger.appear(lease, unseen, step, listing=listing))
                 continue
             row.listing = listing
-            if row.tracked.lease.resource_version != lease.resource_version:
+            if row.tracked.resource_version != lease.resource_version:
                 seen = self._window.listing(at, row.newest, remembered=row.remembered)
                 ledger.advance(row, lease, seen, step)
                 row.version = version_after(lease.resource_version, row.version)

@@ -62,7 +62,7 @@ class Tracker:
         self._judge_by: datetime | None = None
         self._catching_up = False
         self._listing: Progress | None = None
-        self._renewed: dict[ObjectName, None] = {}
+        self._renewed: list[ObjectName] = []
         self._lags: deque[float] = deque(maxlen=LAGS)
         self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
         self._flushing: asyncio.TimerHandle | None = None
@@ -129,7 +129,7 @@ class Tracker:
     def flush(self) -> None:
         """Tell the renewals that have gathered."""
         self._flushing = None
-        keys = tuple(self._renewed)
+        keys = tuple(dict.fromkeys(self._renewed))
         self._renewed.clear()
         self._note_lag(keys)
         if keys:
@@ -218,8 +218,8 @@ class Tracker:
         """How far the newest renewals lagged: the median over their writers' clocks."""
         for key in keys[-LAGS:]:
             known = self._store.get(key)
-            if known is not None and not known.estimated and known.lease.spec.renew_time:
-                lag = known.observed_at - known.lease.spec.renew_time
+            if known is not None and not known.estimated and known.renew_time:
+                lag = known.observed_at - known.renew_time
                 self._lags.append(lag.total_seconds())
         behind = max(0.0, median(self._lags)) if self._lags else None
         self._store.connection = msgspec.structs.replace(
@@ -233,7 +233,7 @@ class Tracker:
         if update.changes or update.redraw or update.removed or update.listed:
             self._tell(update)
             return
-        self._renewed.update(dict.fromkeys(update.renewed))
+        self._renewed += update.renewed
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(COALESCE, self.flush)
 

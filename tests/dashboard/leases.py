@@ -9,7 +9,7 @@ from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked import Lasting, Tracked
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
 
@@ -51,11 +51,17 @@ def tracked(
     known: dict[str, Any] = {
         "kind_reason": "made up",
         "phase_since": ran_out if phase is Phase.EXPIRED else seen,
-        "observed_at": seen,
-        "estimated": False,
         "intervals": EMPTY if cadence is None else with_sample(EMPTY, cadence),
         "renewals_seen": 9,
         "held_since": since if holder else None,
         "named": True,
     }
-    return Tracked(lease=lease, kind=kind, phase=phase, **(known | more))
+    first = Tracked(
+        Lasting(
+            key=lease.key, lease=lease, kind=kind, kind_reason="", phase=phase, phase_since=seen
+        ),
+        lease.spec.renew_time,
+        seen,
+        estimated=False,
+    )
+    return first.but(**(known | more))

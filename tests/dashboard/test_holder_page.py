@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import pytest
 
 from dashboard.charts.possession import spells
@@ -266,5 +265,5 @@ def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board
     one = store.get(ObjectName("kube-system", "scheduler"))
     beside = [other.lease.metadata.name for other in holdings.beside(one)]
     assert beside == ["controller-manager", "cp-1"]
-    vacant = msgspec.structs.replace(one, lease=store.get(ObjectName("kube-system", "free")).lease)
+    vacant = one.but(lease=store.get(ObjectName("kube-system", "free")).lease)
     assert holdings.beside(vacant) == []

@@ -21,7 +21,7 @@ BUSY = {ObjectName("kube-node-lease", "node"): 5, ObjectName("apps", "b"): 7}
 
 def with_labels(one: Tracked, **labels: str) -> Tracked:
     meta = msgspec.structs.replace(one.lease.metadata, labels=labels)
-    return msgspec.structs.replace(one, lease=Lease(meta, one.lease.spec))
+    return one.but(lease=Lease(meta, one.lease.spec))
 
 
 LEASES = sorted(

@@ -15,7 +15,6 @@ from tests.history.factory import a_change
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "CHANGES_PER_WRITE", 2)
     monkeypatch.setattr(waiting, "STATES_PER_WRITE", 3)
-    monkeypatch.setattr(waiting, "RENEWED_PER_WRITE", 2)
 
 
 def of(name: str) -> tuple[Change, ObjectName]:
@@ -30,7 +29,7 @@ def test_a_state_waits_for_the_last_change_of_its_lease() -> None:
     queue = Waiting()
     for name in ("a", "b", "a", "c"):
         change, key = of(name)
-        queue.add((change,), (key,), ())
+        queue.add((change,), (key,))
     changes, states, complete = queue.take()
     assert ([change.name for change in changes], names(states)) == (["a", "b"], ["b"])
     assert not complete
@@ -41,23 +40,23 @@ def test_a_state_waits_for_the_last_change_of_its_lease() -> None:
 
 def test_states_without_changes_go_along_a_few_at_a_time() -> None:
     queue = Waiting()
-    queue.add((), [of(name)[1] for name in "abcde"], ())
+    queue.add((), [of(name)[1] for name in "abcde"])
     assert names(queue.take()[1]) == ["a", "b", "c"]
     assert names(queue.take()[1]) == ["d", "e"]
     assert queue.take() == ([], [], True)
 
 
-def test_renewals_are_written_now_and_then_and_never_hold_up_the_rest() -> None:
+def test_renewed_leases_go_along_and_hold_up_nothing() -> None:
     queue = Waiting()
-    queue.add((), (), [of(name)[1] for name in "abcde"])
-    _, states, complete = queue.take()
+    _, states, complete = queue.take([of(name)[1] for name in "ab"])
     assert (names(states), complete) == (["a", "b"], True)
     assert queue.take() == ([], [], True)
 
 
 def test_a_renewed_lease_with_a_change_that_waits_is_left_for_later() -> None:
     queue = Waiting()
-    queue.add([of(name)[0] for name in "abc"], [of("c")[1]], [of("c")[1], of("d")[1]])
-    assert names(queue.take()[1]) == ["d"]
+    queue.add([of(name)[0] for name in "abc"], [of("c")[1]])
+    renewed = [of("c")[1], of("d")[1]]
+    assert names(queue.take(renewed)[1]) == ["d"]
     assert names(queue.take()[1]) == ["c"]
     assert len(queue) == 0

@@ -1,0 +1,27 @@
+"""Which Leases that only were renewed are remembered next: a few at a time, each in its turn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from leases.domain.lease import ObjectName
+from leases.tracking.rows import Rows
+
+
+class Rounds:
+    """Goes round one cluster's Leases in name order, again and again."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._last: ObjectName | None = None
+        self._began = self._before = datetime.fromtimestamp(0, UTC)
+
+    def next(self, most: int, now: datetime) -> list[ObjectName]:
+        """Those among the next so many that were renewed since the last round began."""
+        rows = self._rows.after(self._last, most)
+        renewed = [row.key for row in rows if row.tracked.observed_at >= self._before]
+        if len(rows) == most:
+            self._last = rows[-1].key
+        else:
+            self._last, self._before, self._began = None, self._began, now
+        return renewed
