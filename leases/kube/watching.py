@@ -20,6 +20,9 @@ from leases.wire.watch import read_event
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
+AT_ONCE = 64  # events made of a reading before they are followed: what is fresh is read fast
+
+
 class OpenWatch:
     """Reads the body of one watch.
 
@@ -55,18 +58,19 @@ class OpenWatch:
                 lines = cutter.feed(chunk)
             except LineLengthError as error:
                 raise Unreachable(Status(message=f"{self._session.host}: {error}")) from error
-            events: list[WatchEvent] = []
-            failure: ApiError | None = None
-            try:
-                for line in lines:
-                    events.append(read_event(line))  # noqa: PERF401 - those before an error count
-            except ApiError as error:
-                failure = error
-            if events:
-                self._version = version_of(events[-1])
-                yield events
-            if failure is not None:
-                raise failure
+            for first in range(0, len(lines), AT_ONCE):
+                events: list[WatchEvent] = []
+                failure: ApiError | None = None
+                try:
+                    for line in lines[first : first + AT_ONCE]:
+                        events.append(read_event(line))  # noqa: PERF401 - those before an error count
+                except ApiError as error:
+                    failure = error
+                if events:
+                    self._version = version_of(events[-1])
+                    yield events
+                if failure is not None:
+                    raise failure
 
     async def _next_chunk(self) -> bytes:
         """What has arrived, or what arrives next; empty at the end."""

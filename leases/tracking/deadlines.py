@@ -81,11 +81,17 @@ class Deadlines(Generic[AnyAlarm]):
         while (when := self.next()) is not None and when <= now:
             if self._heap and self._heap[0][0] <= when:
                 alarm = heapq.heappop(self._heap)[2]
-            else:
-                self._begun = max(self._begun, self._order[0])
-                alarm = self._spans[self._order[0]].pop()
-            alarm.armed = None
-            yield alarm
+                alarm.armed = None
+                yield alarm
+                continue
+            number = self._order[0]
+            self._begun = max(self._begun, number)
+            span = self._spans[number]
+            while span:
+                alarm = span.pop()
+                if alarm.armed is not None and _span(alarm.armed) == number:
+                    alarm.armed = None
+                    yield alarm
 
     def _drop_stale(self) -> bool:
         """Forget what is armed no more or for another time; whether a span waits."""

@@ -33,10 +33,9 @@ class LineCutter:
             self._pending.append(rest)
             self._pending_size += len(rest)
         self._check_length(lines)
-        return [line for line in lines if line]
+        return lines if all(lines) else [line for line in lines if line]
 
     def _check_length(self, lines: list[bytes]) -> None:
-        # Only the first line can have begun in an earlier chunk; the others are within this one.
-        longest = max((len(line) for line in lines), default=0)
+        longest = max(map(len, lines), default=0)
         if max(longest, self._pending_size) > self._longest:
             raise LineLengthError(f"A line of the stream is longer than {self._longest} bytes.")
