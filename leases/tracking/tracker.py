@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from statistics import median
 
 import msgspec
@@ -39,9 +40,8 @@ from leases.wire.events import (
 logger = logging.getLogger(__name__)
 
 GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
-LONGEST_GRACE = timedelta(seconds=10)  # while it keeps arriving
-MANY = 50  # events in one reading: a backlog, not one writer
-SAMPLE = 9  # of them are looked at
+NEARER = 0.05  # seconds by which a reading is less old than all before, while we catch up
+SAMPLE = 9  # events of a reading are looked at
 COALESCE = 0.25  # seconds in which renewals gather into one update
 BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
 LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
@@ -59,7 +59,7 @@ class Tracker:
         self._clock = clock
         self._heard_at = store.heard_at
         self._judge_from: datetime | None = None  # None: not live, nothing may be judged
-        self._judge_by: datetime | None = None
+        self._least_age = inf
         self._catching_up = False
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
@@ -140,7 +140,7 @@ class Tracker:
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
         """What one reading of the watch brought."""
         self._heard_at = now
-        bookmarks = sum(type(event) is Bookmark for event in events)
+        bookmarks = [type(event) for event in events].count(Bookmark)
         self.tally.bookmarks += bookmarks
         self.tally.events += len(events) - bookmarks
         self._deliver(self._store.follow(events, now))
@@ -174,25 +174,21 @@ class Tracker:
         self._heard_at = now
         self._store.resumed(now)
         self._judge_from = now + GRACE
-        self._judge_by = now + LONGEST_GRACE
+        self._least_age = inf
         self._catching_up = True
         self._connect(ConnectionState.LIVE, now)
 
     def _wait_for_the_past(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """While what arrives was written long ago, more of it is to come: judge later.
+        """While what arrives is ever less old, a backlog is being read: judge later.
 
-        Among many events one wrong clock does not count, so that there the wait needs no end.
+        How old it is by the writers' clocks may be wrong, and stays so; that it falls may not.
         """
         some = events[:: max(1, len(events) // SAMPLE)]
-        known = [
-            self._store.get(event.lease.key) for event in some if not isinstance(event, Bookmark)
-        ]
-        ages = sorted(now - lease.observed_at for lease in known if lease is not None)
-        if not ages or self._judge_by is None or ages[len(ages) // 2] < GRACE:
-            return
-        if len(events) >= MANY:
-            self._judge_by = now + LONGEST_GRACE
-        self._judge_from = min(now + GRACE, self._judge_by)
+        claimed = [event.lease.spec.renew_time for event in some if type(event) is Applied]
+        ages = [(now - time).total_seconds() for time in claimed if time is not None]
+        if ages and (age := median(ages)) < self._least_age - NEARER:
+            self._least_age = age
+            self._judge_from = now + GRACE
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
         self._judge_from = self._listing = None

@@ -254,3 +254,14 @@ async def test_nothing_is_judged_before_a_large_backlog_is_read(watched: Watched
         many = [lease(name=n, uid=n, renewed=step + 1, version=step + 2) for n in names]
         watched.at(40 + step / 2, Arrived([Applied(one) for one in many]))
     assert watched.changes == ["created"] * 60
+
+
+async def test_a_cluster_whose_clocks_are_behind_is_judged_as_soon_as_any(watched: Watched) -> None:
+    names = [f"node-{number}" for number in range(60)]
+    watched.live(lease(name="dead", uid="dead"), *(lease(name=n, uid=n) for n in names))
+    watched.at(1, Disconnected("cut"))
+    watched.at(2, Connected())
+    for step in range(60):
+        many = [lease(name=n, uid=n, renewed=step / 2 - 6, version=step + 9) for n in names]
+        watched.at(2 + step / 2, Arrived([Applied(one) for one in many]))
+    assert watched.changes.count("expired") == 1
