@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.apiserver.clients import Client, Process
+from tests.clients.kubeconfigs import without_tls
 from tests.clients.somebody import Somebody
-
-
-@pytest.fixture(autouse=True)
-def leftovers() -> Iterator[None]:
-    """Clients leave sockets of broken connections to the collector, which would tell of it in
-    whatever test runs then. Ours are held to closing theirs everywhere else."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture(scope="session")
@@ -37,13 +25,9 @@ def secure(lease_api: Process) -> Path:
 
 
 @pytest.fixture
-def plain(secure: Path, lease_api: Process, tmp_path: Path) -> Path:
+def plain(lease_api: Process, tmp_path: Path) -> Path:
     """A kubeconfig for the same port without TLS."""
-    config = yaml.safe_load(secure.read_text())
-    config["clusters"][0]["cluster"] = {"server": lease_api.url}
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return path
+    return without_tls(lease_api, tmp_path / "kubeconfig")
 
 
 @pytest.fixture(params=["secure", "plain"])
