@@ -59,7 +59,18 @@ class Window(msgspec.Struct, frozen=True):
     follows: bool  # `at` is the end of a live stretch
 
 
-def read_timeline_filter(query: QueryDict, now: datetime) -> TimelineFilter:
+def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RANGE) -> str:
+    """The range to begin with: the longest up to the usual one of which at most half lies before
+    anybody watched, else the shortest."""
+    if watched is None:
+        return usual
+    names = list(RANGES)[: list(RANGES).index(usual) + 1]
+    return next((name for name in names[:0:-1] if now - watched >= RANGES[name] / 2), names[0])
+
+
+def read_timeline_filter(
+    query: QueryDict, now: datetime, *, usual: str = USUAL_RANGE
+) -> TimelineFilter:
     """A time of day alone means the last one before `to`, or before now. Raises BadFilter."""
     since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
     if (since is None) != (until is None):
@@ -67,7 +78,7 @@ def read_timeline_filter(query: QueryDict, now: datetime) -> TimelineFilter:
     if since is not None and until is not None and not SHORTEST <= until - since <= LONGEST:
         raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
     return TimelineFilter(
-        range=_one_of(query, "range", tuple(RANGES), USUAL_RANGE),
+        range=_one_of(query, "range", tuple(RANGES), usual),
         since=since,
         until=until,
         at=_read_at(query.get("at", "").strip(), until or now),

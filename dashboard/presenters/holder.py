@@ -20,6 +20,7 @@ _POD_OF_SET = re.compile(rf"(.+-{_SAFE}{{6,10}})(-{_SAFE}{{5}})(-.+)?")
 _POD = re.compile(rf"(.+)(-{_SAFE}{{5}})()")
 _NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
 SHORT = 30
+_END = 6  # letters kept of the end of a name without a tail, such as a UUID
 
 
 class HolderView(msgspec.Struct, frozen=True):
@@ -39,7 +40,8 @@ class HolderView(msgspec.Struct, frozen=True):
         name = self.host + self.tail
         if len(name) <= SHORT:
             return name
-        return f"{self.host[: SHORT - len(self.tail) - 1]}…{self.tail}"
+        tail = self.tail or self.host[-_END:]
+        return f"{self.host[: SHORT - len(tail) - 1]}…{tail}"
 
 
 @lru_cache(8192)  # a timeline names the same few a thousand times

@@ -15,7 +15,7 @@ from dashboard.moment_text import write_moment
 from dashboard.presenters.board import KIND_LABELS
 from dashboard.presenters.lane_shape import blind_title
 from dashboard.presenters.words import age, span_of, when
-from dashboard.timeline_filter import LANES, USUAL_RANGE, WORST_FIRST, TimelineFilter, Window
+from dashboard.timeline_filter import LANES, WORST_FIRST, TimelineFilter, Window
 from leases.domain.kind import Kind
 from leases.domain.watching import Unwatched
 
@@ -116,7 +116,7 @@ def _blind_for(blind: Sequence[Unwatched]) -> str:
 
 def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
     """What the forms must not lose; each of them has a field of its own for the rest."""
-    pairs = [("range", wanted.range)] if wanted.range != USUAL_RANGE else []
+    pairs = [("range", wanted.range)]
     if wanted.since is not None:
         pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
     pairs += [("kind", kind.value) for kind in wanted.kinds]

@@ -20,7 +20,6 @@ from dashboard.timeline_filter import (
     RANGES,
     SHORTEST,
     TABLE,
-    USUAL_RANGE,
     WORST_FIRST,
     TimelineFilter,
     Window,
@@ -52,9 +51,10 @@ class TimelineLinks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline_query(wanted: TimelineFilter, **changes: Any) -> str:
-    """The query string of a filter, without what is as it always is."""
+    """The query string of a filter, without what is as it always is; which range that is depends
+    on how old history is."""
     wanted = msgspec.structs.replace(wanted, **changes)
-    pairs = [("range", wanted.range)] if wanted.range != USUAL_RANGE else []
+    pairs = [("range", wanted.range)]
     if wanted.since is not None:
         pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
     pairs += [("at", write_moment(wanted.at)), ("q", wanted.text)]

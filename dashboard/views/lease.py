@@ -26,11 +26,12 @@ from dashboard.presenters.renewals import renewals_view
 from dashboard.presenters.row import row_view
 from dashboard.recent import changes_of
 from dashboard.roles import OVERRULE
-from dashboard.timeline_filter import RANGES
+from dashboard.timeline_filter import RANGES, range_for
 from leases.domain.lease import ObjectName
 from leases.history import queries
 from leases.history.queries import BadCursor
 from leases.history.streams import HistoryFilter
+from leases.history.watches import watched_since
 from leases.tracking.tracked import Tracked
 
 CHANGES = 20
@@ -120,7 +121,8 @@ class LeasePage:
         return change_line(newest[0], self.now)
 
     def _past(self) -> PastView:
-        name = self.request.GET.get("range") or USUAL_RANGE
+        begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
+        name = self.request.GET.get("range") or begin_with
         if name not in RANGES:
             raise BadFilter(f"range cannot be {name!r}: use one of {', '.join(RANGES)}.")
         past = read_past(self.cluster, self.key, since=self.now - RANGES[name], until=self.now)
@@ -146,7 +148,5 @@ class LeasePage:
         """This page with something else chosen; what is as it always is stays out of it."""
         known = {name: self.request.GET.get(name, "") for name in ("range", "before")}
         pairs = known | changes
-        if pairs["range"] == USUAL_RANGE:
-            pairs["range"] = ""
         query = urlencode({name: value for name, value in pairs.items() if value})
         return f"{self.request.path}?{query}" if query else self.request.path

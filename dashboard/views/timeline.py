@@ -21,12 +21,21 @@ from dashboard.presenters.timeline_board import stretch_view, timeline_board
 from dashboard.presenters.timeline_links import timeline_links, timeline_query
 from dashboard.presenters.timeline_table import table_rows
 from dashboard.recent import settled_seq
-from dashboard.timeline_filter import TABLE, TimelineFilter, Window, read_timeline_filter, window
+from dashboard.timeline_filter import (
+    TABLE,
+    USUAL_RANGE,
+    TimelineFilter,
+    Window,
+    range_for,
+    read_timeline_filter,
+    window,
+)
 from dashboard.timeline_lanes import Lanes, read_lanes
 from dashboard.views import answers
 from dashboard.views.leases import read_format
 from leases.history.density import density
 from leases.history.streams import HistoryFilter
+from leases.history.watches import watched_since
 
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 
@@ -38,7 +47,8 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = timezone.now()
     try:
         answer_as = read_format(request)
-        wanted = read_timeline_filter(request.GET, now)
+        usual = USUAL_RANGE if answer_as == "json" else range_for(watched_since(cluster), now)
+        wanted = read_timeline_filter(request.GET, now, usual=usual)
         shown = window(wanted, now)
     except BadFilter as error:
         return _refuse(request, str(error), now)

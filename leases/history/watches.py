@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import msgspec
 from django.db import connection
+from django.db.models import Min
 
 from leases import models
 from leases.domain.connection import Connection, ConnectionState
@@ -82,6 +83,13 @@ def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:
     if rows:
         with connection.cursor() as cursor:
             cursor.executemany(_UPSERT, rows)
+
+
+def watched_since(cluster: str) -> datetime | None:
+    """When the cluster was watched first; None: nobody has yet."""
+    first = models.WatchSpan.objects.filter(cluster=cluster).aggregate(at=Min("since"))
+    at: datetime | None = first["at"]
+    return at
 
 
 def unwatched_times(

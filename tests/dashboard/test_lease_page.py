@@ -123,7 +123,7 @@ def test_a_range_cuts_what_came_before_it(store, operator):
     assert links == [
         f"{PATH}?range=1h",
         f"{PATH}?range=6h",
-        PATH,
+        f"{PATH}?range=24h",
         f"{PATH}?range=7d",
         f"{PATH}?range=30d",
     ]

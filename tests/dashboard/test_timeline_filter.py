@@ -12,7 +12,7 @@ from dashboard.lane_order import Chosen
 from dashboard.lease_filter import BadFilter
 from dashboard.overview_strip import overview_of
 from dashboard.presenters.timeline_links import timeline_links, timeline_query
-from dashboard.timeline_filter import read_timeline_filter, window
+from dashboard.timeline_filter import range_for, read_timeline_filter, window
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
@@ -28,6 +28,23 @@ def test_without_a_word_it_shows_the_last_six_hours_and_follows_the_clock():
     assert (view.since, view.until, view.at) == (NOW - 6 * HOUR, NOW, NOW)
     assert view.live
     assert view.follows
+
+
+@pytest.mark.parametrize(
+    ("minutes", "usual", "begins"),
+    [
+        (1, "6h", "1h"),
+        (179, "6h", "1h"),
+        (180, "6h", "6h"),
+        (10000, "6h", "6h"),
+        (240, "24h", "6h"),
+        (720, "24h", "24h"),
+        (None, "6h", "6h"),
+    ],
+)
+def test_a_young_history_is_begun_with_in_a_short_range(minutes, usual, begins):
+    watched = None if minutes is None else NOW - timedelta(minutes=minutes)
+    assert range_for(watched, NOW, usual=usual) == begins
 
 
 @pytest.mark.parametrize(
@@ -86,10 +103,10 @@ def test_what_cannot_be_drawn_is_refused_with_a_way_out(query, says):
 @pytest.mark.parametrize(
     "query",
     [
-        "",
+        "range=6h",
         "range=24h",
         "from=2026-11-20T10%3A00%3A00Z&to=2026-11-20T11%3A00%3A00Z&at=2026-11-20T10%3A30%3A00Z",
-        "q=sched&kind=lock&kind=election&sort=name&view=table&limit=20&page=3",
+        "range=1h&q=sched&kind=lock&kind=election&sort=name&view=table&limit=20&page=3",
     ],
 )
 def test_every_state_is_a_url_and_back(query):
@@ -112,7 +129,7 @@ def test_pages_lead_on_and_keep_the_rest():
     first = links("range=1h&sort=name")
     assert (first.previous, first.next) == ("", "/t/?range=1h&sort=name&page=2")
     last = links("page=3")
-    assert (last.previous, last.next) == ("/t/?page=2", "")
+    assert (last.previous, last.next) == ("/t/?range=6h&page=2", "")
 
 
 def test_zooming_goes_around_the_playhead_and_ends_at_its_limits():

@@ -297,3 +297,14 @@ def test_a_page_beyond_the_last_is_the_last(store, now):
 def test_the_text_is_part_of_namespace_and_name(store, now):
     assert len(order(store, TimelineFilter(text="APPS/"), now)) == 2
     assert len(order(store, TimelineFilter(text="sched", sort="name"), now)) == 1
+
+
+def test_a_newcomer_sees_the_last_hour_and_every_link_says_its_range(store, operator, now):
+    WatchSpan.objects.update(since=now - timedelta(minutes=5))
+    html = operator.get("/c/a/timeline/").content.decode()
+    assert re.search(r'range=1h"[^>]* aria-current="true">1 h<', html)
+    assert '"/c/a/timeline/?range=6h"' in html
+    assert '<input type="hidden" name="range" value="1h">' in html
+    asked = operator.get("/c/a/timeline/?format=json").json()["items"][0]
+    length = datetime.fromisoformat(asked["to"]) - datetime.fromisoformat(asked["from"])
+    assert length == timedelta(hours=6)
