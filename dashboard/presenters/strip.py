@@ -65,8 +65,13 @@ def strip_view(
 
 def _title(bar: Bar, now: datetime) -> str:
     if bar.count is None:
-        return f"from {when(bar.since, now)}: not counted yet"
-    return f"{counted(bar.count, 'change')} from {when(bar.since, now)}"
+        return f"from {_begin(bar, now)}: not counted yet"
+    return f"{counted(bar.count, 'change')} from {_begin(bar, now)}"
+
+
+def _begin(bar: Bar, now: datetime) -> str:
+    """When a bar begins, in minutes where it does so at a full one."""
+    return when(bar.since, now).removesuffix(":00")
 
 
 def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime) -> str:
@@ -77,4 +82,4 @@ def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetim
     if not total:
         return said
     most, bar = max(numbers, key=lambda one: one[0])
-    return f"{said}, most of them at {when(bar.since, now)}: {most:,} in {span_of(step)}"
+    return f"{said}, most of them at {_begin(bar, now)}: {most:,} in {span_of(step)}"

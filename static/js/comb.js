@@ -10,6 +10,7 @@ const canvas = host.querySelector("canvas");
 const base = document.createElement("canvas");
 const SPACING = 500; // ms between two drawings that nobody asked for
 const LARGEST = 32;
+const LEAST = 80; // px of height: the tip needs some
 const view = { x: 0, y: 0, w: 0, h: 0 };
 let zoom = 1;
 let layout = null;
@@ -20,16 +21,19 @@ let timer = null;
 function draw() {
   clearTimeout(timer);
   timer = null;
-  const [w, h, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
-  if (!w || !h || document.hidden) return;
+  canvas.style.height = ""; // as much as the page has; a small cluster is given back what it leaves
+  const [w, room, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
+  if (!w || !room || document.hidden) return;
+  layout = layOut(field.groups, field.phases.length, w, room, zoom);
+  const h = Math.min(room, Math.ceil(Math.max(LEAST, layout.height)));
+  canvas.style.height = `${h}px`;
   for (const one of [canvas, base]) {
     if (one.width !== Math.round(w * dpr)) one.width = Math.round(w * dpr);
     if (one.height !== Math.round(h * dpr)) one.height = Math.round(h * dpr);
   }
-  layout = layOut(field.groups, field.phases.length, w, h, zoom);
   Object.assign(view, { w, h });
   view.x = Math.max(0, Math.min(view.x, layout.width - w));
-  view.y = Math.max(0, Math.min(view.y, layout.height - h));
+  view.y = Math.max(0, Math.min(view.y, Math.max(h, layout.height) - h));
   paint(base, layout, field.phases, view, (ink ??= colours(host)));
   blit();
 }

@@ -27,7 +27,7 @@ export function layOut(groups, size, w, h, zoom) {
     block.rows = Math.ceil(block.n / cols);
     y = block.y + block.rows * p * tall(p) + BETWEEN + cap;
   }
-  return { blocks, p, hex, cols, rowHeight: p * tall(p), width: w * zoom, height: Math.max(h, y), named: head > 0 };
+  return { blocks, p, hex, cols, rowHeight: p * tall(p), width: w * zoom, height: y, named: head > 0 };
 }
 
 const columns = (w, p) => Math.max(1, Math.floor((w - (p >= HEX ? p / 2 : 0)) / p));

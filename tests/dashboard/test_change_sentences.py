@@ -50,6 +50,24 @@ def test_a_take_over_names_both_holders_and_the_gap():
             {"previous_holder": "cp-1", "holder": "cp-2"},
             "kube-scheduler passed to cp-2: cp-1 was replaced while it still held.",
         ),
+        (
+            ChangeType.REPLACED,
+            {"previous_holder": f"cp-1_{'0' * 32}", "holder": f"cp-1_{'1' * 32}"},
+            (
+                "kube-scheduler passed to another identity of cp-1: "
+                "the one before was replaced while it still held."
+            ),
+        ),
+        (
+            ChangeType.TAKEN_OVER,
+            {"previous_holder": f"cp-1_{'0' * 32}", "holder": f"cp-1_{'1' * 32}"},
+            "kube-scheduler was taken over by another identity of cp-1.",
+        ),
+        (
+            ChangeType.RELEASED,
+            {"previous_holder": "2df3a207-4936-47dc-9641-290795e50ac3"},
+            "kube-scheduler was released by 2df3a207-4936-47dc-9641…e50ac3.",
+        ),
         (ChangeType.EXPIRED, {"holder": "cp-1"}, "kube-scheduler expired; last held by cp-1."),
         (
             ChangeType.EXPIRED,
