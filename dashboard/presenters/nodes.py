@@ -24,6 +24,7 @@ from leases.tracking.tracked import Tracked
 
 WORST = 12
 NAMED = 20  # of those without a Node, and of those that disagree with theirs
+_END = 6  # letters of a name that stay where it is shortened
 BAD = (Phase.EXPIRED, Phase.LATE)
 COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 # A Node turns NotReady after node-monitor-grace-period, 50 s unless told otherwise.
@@ -46,6 +47,12 @@ class Beat(msgspec.Struct, frozen=True):
     url: str
     phase: str
     fresh: Freshness | None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The name in two: where there is no room for all, the end tells nodes of a pool apart."""
+        cut = -_END if len(self.name) > 2 * _END else len(self.name)
+        return self.name[:cut], self.name[cut:]
 
 
 class GroupLine(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ function draw() {
   const [w, room, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
   if (!w || !room || document.hidden) return;
   layout = layOut(field.groups, field.phases.length, w, room, zoom);
-  const h = Math.min(room, Math.ceil(Math.max(LEAST, layout.height)));
+  const h = field.phases.length ? Math.min(room, Math.ceil(Math.max(LEAST, layout.height))) : room;
   canvas.style.height = `${h}px`;
   for (const one of [canvas, base]) {
     if (one.width !== Math.round(w * dpr)) one.width = Math.round(w * dpr);

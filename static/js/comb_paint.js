@@ -1,37 +1,43 @@
 // Draws the cells that are in view. What is fine stays quiet; what needs eyes is drawn again, larger.
 import { PHASES } from "leaseboard/field";
 import { shift } from "leaseboard/comb_layout";
+import { paintPixels } from "leaseboard/comb_pixels";
 
-const QUIET = 0.42;
 const PIXELS = 5; // cells smaller than this are pixels
-const MOST_RINGS = 400; // in a mass failure the colour alone says enough
-const [HELD, LATE, EXPIRED] = [0, 1, 2];
-const DELETED = PHASES.indexOf("deleted");
+const MOST_RINGS = 400; // of a phase; in a mass failure the colour alone says enough
+const [LATE, EXPIRED] = [1, 2];
 
 /** `view`: {x, y, w, h} of the layout's plane, in CSS pixels. */
 export function paint(canvas, layout, phases, view, ink) {
   const dpr = devicePixelRatio || 1;
   const ctx = canvas.getContext("2d");
-  const paths = PHASES.map(() => new Path2D());
-  const bad = [];
-  for (const block of layout.blocks) {
-    for (const [slot, x, y] of visible(layout, block, view)) {
-      const phase = phases[slot];
-      addCell(paths[phase], layout, x, y);
-      if ((phase === LATE || phase === EXPIRED) && !layout.hex && bad.length < MOST_RINGS) bad.push([phase, x, y]);
-    }
-  }
+  const bad = { [LATE]: [], [EXPIRED]: [] };
+  const see = (slot, x, y) => {
+    const phase = phases[slot];
+    if (bad[phase]?.length <= MOST_RINGS) bad[phase].push([phase, x, y]);
+    return phase;
+  };
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
   ctx.clearRect(0, 0, view.w, view.h);
   ctx.translate(-view.x, -view.y);
+  if (layout.p < PIXELS) paintPixels(canvas, layout, view, ink, see);
+  else paintShapes(ctx, layout, view, ink, see);
+  const few = Object.values(bad).filter((cells) => !layout.hex && cells.length <= MOST_RINGS);
+  for (const one of few.flat()) ring(ctx, layout, one, ink);
+  if (layout.named) name(ctx, layout, phases, ink);
+}
+
+function paintShapes(ctx, layout, view, ink, see) {
+  const paths = PHASES.map(() => new Path2D());
+  for (const block of layout.blocks) {
+    for (const [slot, x, y] of visible(layout, block, view)) addCell(paths[see(slot, x, y)], layout, x, y);
+  }
   paths.forEach((path, phase) => {
-    ctx.globalAlpha = phase === HELD ? QUIET : phase === DELETED ? 0.15 : 1;
+    ctx.globalAlpha = ink.alphas[phase];
     ctx.fillStyle = ink.of[phase];
     ctx.fill(path);
   });
   ctx.globalAlpha = 1;
-  for (const one of bad.sort((a, b) => a[0] - b[0])) ring(ctx, layout, one, ink);
-  if (layout.named) name(ctx, layout, phases, ink);
 }
 
 /** [slot, x, y] of the cells of a block that are in view. */
@@ -49,7 +55,7 @@ function* visible({ cols, p, rowHeight, hex }, block, view) {
 }
 
 function addCell(path, { hex, p }, x, y) {
-  if (!hex) return path.rect(x, y, p - (p >= PIXELS ? 1 : 0), p - (p >= PIXELS ? 1 : 0));
+  if (!hex) return path.rect(x, y, p - 1, p - 1);
   const radius = p / Math.sqrt(3) - (p > 30 ? 1.6 : 0.7);
   for (let k = 0; k < 6; k++) {
     const corner = [x + p / 2 + radius * Math.sin((k * Math.PI) / 3), y + p / 2 - radius * Math.cos((k * Math.PI) / 3)];
@@ -78,7 +84,7 @@ function name(ctx, { blocks }, phases, ink) {
   for (const block of blocks) {
     const bad = [0, 0, 0];
     for (let slot = block.from; slot < block.from + block.n; slot++) if (phases[slot] <= EXPIRED) bad[phases[slot]]++;
-    const said = [block.label || "not told", `${block.n.toLocaleString("en")} nodes`];
+    const said = [block.label || "not told", `${block.n.toLocaleString("en")} ${block.n === 1 ? "node" : "nodes"}`];
     if (bad[LATE]) said.push(`${bad[LATE].toLocaleString("en")} late`);
     if (bad[EXPIRED]) said.push(`${bad[EXPIRED].toLocaleString("en")} expired`);
     ctx.fillText(said.join("   "), 0, block.y - 6);
