@@ -126,13 +126,20 @@ class Handlers:
         media_type = media_type_of(request)
         data = await request.body()
         options = write_options(request, "CreateOptions")
-        obj = await aside(
-            len(data), read_object, request, data, media_type, resource, options.validation
-        )
-        merge_owners(obj, request.warn)
-        obj["metadata"].pop("managedFields", None)
+
+        def read() -> Object:
+            obj = read_object(request, data, media_type, resource, options.validation)
+            merge_owners(obj, request.warn)
+            obj["metadata"].pop("managedFields", None)
+            return obj
+
         written = await self._writer.create(
-            resource, place.namespace, obj, options.manager, dry_run=options.dry_run
+            resource,
+            place.namespace,
+            await aside(len(data), read),
+            options.manager,
+            dry_run=options.dry_run,
+            size=len(data),
         )
         await self._answer_object(request, resource, 201, written.obj, output)
 
@@ -141,12 +148,15 @@ class Handlers:
         data = await request.body()
         options = write_options(request, "UpdateOptions")
         media_type = media_type_of(request)
-        obj = await aside(
-            len(data), read_object, request, data, media_type, resource, options.validation
-        )
-        place_in_namespace(obj, place.namespace)
-        check_name(obj, place.name)
-        merge_owners(obj, request.warn)
+
+        def read() -> Object:
+            obj = read_object(request, data, media_type, resource, options.validation)
+            place_in_namespace(obj, place.namespace)
+            check_name(obj, place.name)
+            merge_owners(obj, request.warn)
+            return obj
+
+        obj = await aside(len(data), read)
         written = await self._writer.update(
             resource,
             place.namespace,
@@ -154,6 +164,7 @@ class Handlers:
             lambda old: self._writer.tracked(resource, old, obj, options.manager),
             uid=obj["metadata"].get("uid", ""),
             dry_run=options.dry_run,
+            size=len(data),
         )
         await self._namespaces.finish(place.namespace)
         await self._answer_object(

@@ -110,6 +110,7 @@ class Namespaces:
     async def _sweep(self, name: str) -> None:
         """Delete what a deleted namespace holds; what has finalizers is only marked."""
         await asyncio.sleep(SWEEP_AFTER)
+        await self._store.settle(name)  # a large object may still be on its way
         for resource in self.resources:
             for version in self._store.versions(resource.plural, f"{name}/"):
                 with contextlib.suppress(NotFound):

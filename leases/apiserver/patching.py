@@ -87,7 +87,12 @@ class Patcher:
             return self._writer.tracked(place.resource, old, new, options.manager)
 
         return await self._writer.update(
-            place.resource, place.namespace, place.name, wanted, dry_run=options.dry_run
+            place.resource,
+            place.namespace,
+            place.name,
+            wanted,
+            dry_run=options.dry_run,
+            size=len(data),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leases.apiserver.aside import aside
 from leases.apiserver.auth import User, allows, authorize_path
 from leases.apiserver.bodies import media_type_of, parse
 from leases.apiserver.decoding import DecodeError, Decoder
@@ -18,9 +19,10 @@ async def review(request: Request) -> None:
     output = negotiate(request.header(b"accept"))
     data = await request.body()
     try:
-        body = parse(data, media_type_of(request), REVIEW).value
+        parsed = await aside(len(data), parse, data, media_type_of(request), REVIEW)
     except ValueError as error:
         raise bad_request(str(error)) from None
+    body = parsed.value
     if not isinstance(body, dict):
         raise bad_request("the body is no SelfSubjectAccessReview")
     try:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from leases.apiserver.aside import aside
 from leases.apiserver.commits import Commits, Done, Key, Write
 from leases.apiserver.errors import internal
 from leases.apiserver.journal import FILE_NAME, Journal, Row
@@ -148,21 +149,23 @@ class Store:
         return True
 
     async def write(
-        self, resource: str, namespace: str, name: str, attempt: Attempt
+        self, resource: str, namespace: str, name: str, attempt: Attempt, *, size: int = 0
     ) -> Version | None:
         """Ask `attempt` what to make of the object as it is, and do it; what it raises goes
-        through.
+        through. One that reads `size` bytes may be asked in a thread.
 
         Answers the version that is stored then: the new one, the old one after a plan that changes
         nothing, None after a removal.
         """
         key = (resource, namespace, name)
-        while (waiting := self._pending.get(key)) is not None:
-            turn = asyncio.get_running_loop().create_future()
-            waiting.append(turn)
-            await turn
+        await self._turn(key)
         existing = self._objects.get(key)
-        plan = attempt(existing)
+        self._pending[key] = []
+        try:
+            both = size + len(existing.body) if size and existing else size
+            plan = await aside(both, attempt, existing)
+        finally:
+            self._release(key)
         if plan.obj is None and not plan.remove:
             return existing
         answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
@@ -177,6 +180,23 @@ class Store:
 
         self.begin(key, existing, plan.obj, done)
         return await answer
+
+    async def _turn(self, key: Key) -> None:
+        """Wait until no write to an object is under way."""
+        while (waiting := self._pending.get(key)) is not None:
+            turn = asyncio.get_running_loop().create_future()
+            waiting.append(turn)
+            await turn
+
+    def _release(self, key: Key) -> None:
+        for turn in self._pending.pop(key):
+            if not turn.done():
+                turn.set_result(None)
+
+    async def settle(self, namespace: str) -> None:
+        """Wait for the writes that are under way in a namespace."""
+        for key in [key for key in self._pending if key[1] == namespace]:
+            await self._turn(key)
 
     def settled(self, key: Key) -> Version | None:
         """The object, when no write to it is under way."""
@@ -204,9 +224,7 @@ class Store:
                 self._place(write.key, write.event.current)
                 self._remember(write.event)
                 self.revision = write.event.revision
-            for turn in self._pending.pop(write.key):
-                if not turn.done():
-                    turn.set_result(None)
+            self._release(write.key)
         failed = None if error is None else internal(f"the write could not be stored: {error}")
         for write in writes:
             try:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from leases.apiserver.aside import aside
 from leases.apiserver.errors import (
     MODIFIED,
     already_exists,
@@ -119,17 +120,24 @@ class Writer:
         return _with_managed(new, entries)
 
     async def create(
-        self, resource: Resource, namespace: str, obj: Object, manager: str, *, dry_run: bool
+        self,
+        resource: Resource,
+        namespace: str,
+        obj: Object,
+        manager: str,
+        *,
+        dry_run: bool,
+        size: int,
     ) -> Written:
-        """Raises 400, 403, 404, 409, 422 and 500."""
+        """`size` is that of what was sent. Raises 400, 403, 404, 409, 422 and 500."""
         given = obj["metadata"].get("resourceVersion", "")
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         obj = obj | {"metadata": _without_system_fields(obj["metadata"])}
-        obj = self.tracked(resource, None, obj, manager)
+        obj = await aside(size, self.tracked, resource, None, obj, manager)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
-            new = self._completed(resource, obj)
+            new = await aside(size, self._completed, resource, obj)
             name = new["metadata"]["name"]
             if _DIGITS.fullmatch(given) and int(given) and not dry_run:
                 raise internal("resourceVersion should not be set on objects to be created")
@@ -185,10 +193,12 @@ class Writer:
         *,
         uid: str = "",
         dry_run: bool,
+        size: int,
     ) -> Written:
         """Make the object what `wanted` says; one that is not there is created.
 
-        `uid` is a precondition. Raises what `wanted` raises, and 403, 404, 409, 422 and 500.
+        `uid` is a precondition, `size` that of what was sent. Raises what `wanted` raises, and 403,
+        404, 409, 422 and 500.
         """
         written: list[Written] = []
 
@@ -208,7 +218,7 @@ class Writer:
                 return Plan() if dry_run else Plan(remove=True)
             return Plan() if dry_run or new == old else Plan(new)
 
-        stored = await self._store.write(resource.plural, namespace, name, attempt)
+        stored = await self._store.write(resource.plural, namespace, name, attempt, size=size)
         (found,) = written
         if stored is None or dry_run:
             return found
