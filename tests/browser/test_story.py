@@ -6,20 +6,20 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.contender import contending
 from tests.processes import Server, manage, serving, wait_for
 
 NAMESPACE, NAME = "default", "story"
 KEY = f"{NAMESPACE}/{NAME}"
-CONTENDER = Path(__file__).with_name("contender.py")
 GAP_TOLERANCE = 1.5
 
 
@@ -32,16 +32,13 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def contenders(server: Server) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    running = {}
-    for identity in ("py-1", "py-2", "py-3"):
-        running[identity] = subprocess.Popen(
-            [sys.executable, str(CONTENDER), str(server.kubeconfig), NAMESPACE, NAME, identity],
-            stderr=subprocess.DEVNULL,
-        )
-    yield running
-    for process in running.values():
-        process.kill()  # also one that is stopped
-        process.wait()
+    with ExitStack() as stack:
+        yield {
+            identity: stack.enter_context(
+                contending(server.kubeconfig, NAMESPACE, NAME, identity, duration=6, deadline=4)
+            )
+            for identity in ("py-1", "py-2", "py-3")
+        }
 
 
 def history(server: Server) -> list[dict[str, object]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,12 @@ import pytest
 
 from tests.clients.presence import imported
 from tests.clients.somebody import Somebody
-from tests.processes import ROOT, environment, wait_for
+from tests.contender import contending
+from tests.processes import wait_for
 
 pytestmark = pytest.mark.clients
-CONTENDER = Path(__file__).with_name("contender.py")
 NAME = "election"
 TIMES = {"lease_duration": 2, "renew_deadline": 1.5, "retry_period": 1}
-
-
-@contextmanager
-def contender(kubeconfig: Path, namespace: str, identity: str) -> Iterator[subprocess.Popen[bytes]]:
-    arguments = [str(kubeconfig), namespace, NAME, identity]
-    process = subprocess.Popen(
-        [sys.executable, str(CONTENDER), *arguments],
-        cwd=ROOT,
-        env=environment(kubeconfig.parent),
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def holder_in(somebody: Somebody) -> str | None:
@@ -47,9 +30,10 @@ def test_the_other_process_takes_over_when_one_is_killed(
     secure: Path, namespace: str, somebody: Somebody
 ) -> None:
     imported("kubernetes.leaderelection.leaderelection")
-    with contender(secure, namespace, "first") as first:
+    run = partial(contending, secure, namespace, NAME, duration=2, deadline=1.5)
+    with run("first") as first:
         wait_for(lambda: holder_in(somebody) == "first", what="the first to hold it")
-        with contender(secure, namespace, "second"):
+        with run("second"):
             first.kill()
             wait_for(lambda: holder_in(somebody) == "second", what="the second to take over")
     spec = somebody.read(NAME)["spec"]
