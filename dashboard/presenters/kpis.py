@@ -66,8 +66,8 @@ def last_day(activity: Activity, elections: Sequence[Tracked], now: datetime) ->
     return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open)
 
 
-def kpis(cluster: str, counts: Counts, day: Day) -> tuple[Kpi, ...]:
-    """The strip, from left to right."""
+def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
+    """The strip, from left to right. Not `known`: no list was read yet, so nothing was counted."""
     total = sum(sum(phases.values()) for phases in counts.values())
     elections = sum(counts.get(Kind.ELECTION, {}).values())
     leases = reverse("leases", args=[cluster])
@@ -81,9 +81,12 @@ def kpis(cluster: str, counts: Counts, day: Day) -> tuple[Kpi, ...]:
     )
     phases = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT)
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
+    now = [first, *(_phase(leases, counts, phase, total) for phase in phases)]
+    if not known:
+        unread = {"value": (("?", ""),), "detail": "not read yet", "count": ""}
+        now = [msgspec.structs.replace(kpi, **unread) for kpi in now]
     return (
-        first,
-        *(_phase(leases, counts, phase, total) for phase in phases),
+        *now,
         Kpi(
             label="Holder changes, 24 h",
             value=((thousands(day.changes), ""),),

@@ -72,7 +72,12 @@ def overview(watched: Watched, now: datetime) -> Overview:
     return Overview(
         cluster=cluster,
         connection=store.connection,
-        kpis=kpis(cluster, counts, last_day(activity, elections, now)),
+        kpis=kpis(
+            cluster,
+            counts,
+            last_day(activity, elections, now),
+            known=store.synced or any(map(sum, (p.values() for p in counts.values()))),
+        ),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
         quiet=_quiet(counts, elections),

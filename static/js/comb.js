@@ -1,16 +1,16 @@
 // The picture of all heartbeats: live, to be looked into by pointer and by keyboard, and zoomed.
 import { field, onField } from "leaseboard/field";
-import { layOut, place, slotAt } from "leaseboard/comb_layout";
+import { heightIn, layOut, place, slotAt } from "leaseboard/comb_layout";
 import { colours } from "leaseboard/comb_ink";
 import { paint } from "leaseboard/comb_paint";
 import { showTip } from "leaseboard/comb_tip";
 
 const host = document.querySelector("#comb");
 const canvas = host.querySelector("canvas");
+const none = host.querySelector(".none");
 const base = document.createElement("canvas");
 const SPACING = 500; // ms between two drawings that nobody asked for
 const LARGEST = 32;
-const LEAST = 80; // px of height: the tip needs some
 const view = { x: 0, y: 0, w: 0, h: 0 };
 let zoom = 1;
 let layout = null;
@@ -25,12 +25,11 @@ function draw() {
   const [w, room, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
   if (!w || !room || document.hidden) return;
   layout = layOut(field.groups, field.phases.length, w, room, zoom);
-  const h = field.phases.length ? Math.min(room, Math.ceil(Math.max(LEAST, layout.height))) : room;
+  none.hidden ||= field.phases.length > 0;
+  const h = heightIn(room, layout, none.hidden && !field.phases.length);
   canvas.style.height = `${h}px`;
-  for (const one of [canvas, base]) {
-    if (one.width !== Math.round(w * dpr)) one.width = Math.round(w * dpr);
-    if (one.height !== Math.round(h * dpr)) one.height = Math.round(h * dpr);
-  }
+  const [width, height] = [Math.round(w * dpr), Math.round(h * dpr)];
+  for (const one of [canvas, base]) if (one.width !== width || one.height !== height) Object.assign(one, { width, height });
   Object.assign(view, { w, h });
   view.x = Math.max(0, Math.min(view.x, layout.width - w));
   view.y = Math.max(0, Math.min(view.y, Math.max(h, layout.height) - h));

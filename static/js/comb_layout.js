@@ -2,6 +2,7 @@
 //   14 px and more: hexagons; 5 to 13 px: squares; below: pixels
 const HEX = 14;
 const LARGEST = 62;
+const LEAST = 80; // px of height: what is said of a cell needs some
 const HEAD = 20; // px for a group's name
 const BETWEEN = 6;
 const FLAT = 0.87; // height of a row of hexagons
@@ -41,6 +42,11 @@ function blocksOf(groups, size) {
   });
   if (from < size) blocks.push({ label: "Came later", from, n: size - from });
   return blocks.filter((block) => block.n > 0);
+}
+
+/** How much of the room's height is used; all of it while the picture is still to come. */
+export function heightIn(room, layout, isComing) {
+  return isComing ? room : Math.min(room, Math.ceil(Math.max(LEAST, layout.height)));
 }
 
 /** The upper left corner of a cell. */

@@ -35,6 +35,12 @@ def test_each_counts_a_phase_and_says_what_it_is_made_of():
     assert found["Late"].url == "/c/prod/leases/?phase=late"
 
 
+def test_what_was_not_read_is_not_zero():
+    strip = kpis("prod", {}, last_day(Activity(), [], NOW), known=False)
+    assert [value(kpi) for kpi in strip] == ["?"] * 5 + ["0", "0s"]
+    assert not any(kpi.count for kpi in strip)
+
+
 def test_a_share_is_never_rounded_up_to_all():
     assert figures({Kind.LOCK: {Phase.HELD: 99999, Phase.LATE: 1}})["Held"].detail == "99.99 %"
 
