@@ -57,10 +57,10 @@ class Commits:
             self._schedule()
 
     def _schedule(self) -> None:
-        loop = asyncio.get_running_loop()
         if len(self._gathered) >= self._expected > 1:
             self._submit()
         elif self._due is None:
+            loop = asyncio.get_running_loop()
             if self._expected > 1:
                 self._due = loop.call_later(GATHER, self._submit)
             else:
