@@ -25,8 +25,13 @@ async def cluster() -> AsyncIterator[ScriptedServer]:
 
 
 @pytest.fixture
-async def client(cluster: ScriptedServer) -> AsyncIterator[LeaseClient]:
-    made = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
+def limits() -> Limits:
+    return FAST
+
+
+@pytest.fixture
+async def client(cluster: ScriptedServer, limits: Limits) -> AsyncIterator[LeaseClient]:
+    made = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     yield made
     await made.close()
 

@@ -183,14 +183,12 @@ async def test_a_half_open_connection_is_noticed_by_asking(
     assert "did not answer within 0.2 s" in details(seen)[0]
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, slack=-600)])
 async def test_a_watch_silent_beyond_its_own_timeout_is_dead_even_if_the_cluster_lives(
-    cluster: ScriptedServer, backoff: Backoff
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
-    limits = msgspec.structs.replace(FAST, slack=-600)
-    client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     cluster.script("watch", stream(end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    await client.close()
     assert told(seen) == [
         "Listed 0 start",
         "Connected",
@@ -200,15 +198,13 @@ async def test_a_watch_silent_beyond_its_own_timeout_is_dead_even_if_the_cluster
     ]
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, bookmark=0.01)])
 async def test_a_watch_that_misses_what_others_write_without_even_a_bookmark_is_opened_anew(
-    cluster: ScriptedServer, backoff: Backoff
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
-    limits = msgspec.structs.replace(FAST, bookmark=0.01)
-    client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     cluster.script("probe", listing(version="130"))
     cluster.script("watch", stream(end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    await client.close()
     assert told(seen) == ["Listed 0 start", "Connected", "Applied b@102"]
     assert versions(cluster) == ["100", "100"]
 
@@ -244,11 +240,10 @@ async def test_garbage_in_a_watch_breaks_it_and_it_resumes(
     assert versions(cluster) == ["100", "101"]
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, short=5.0)])
 async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause(
-    cluster: ScriptedServer,
+    cluster: ScriptedServer, client: LeaseClient
 ) -> None:
-    limits = msgspec.structs.replace(FAST, short=5.0)
-    client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     cluster.script("watch", stream(), stream(), stream(), stream(A, end="hang"))
     asked: list[bool] = []
 
@@ -258,7 +253,6 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pau
 
     patient = Backoff(first=0.01, limit=0.05, jitter=jitter)
     seen = await follow(client, patient, until=applied("a"))
-    await client.close()
     assert len(asked) == 3
     assert details(seen) == [f"{cluster.url} ended the watch as soon as it was open."] * 3
 
