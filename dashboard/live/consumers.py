@@ -17,6 +17,7 @@ from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.origin import may_open
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
+from dashboard.node_book import Grouping
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,10 @@ class PageConsumer(ClusterConsumer):
             return
         if self.right == "wall":
             tiles = {part: names for part, names in show.show.items() if part in self.WALL_PARTS}
-            show = Show(show=tiles, feed=show.feed)
+            ungrouped: Grouping | None = (
+                "none" if show.field else None
+            )  # states alone: no zone, no pool
+            show = Show(show=tiles, feed=show.feed, field=ungrouped)
         self.reader.show(show)
 
     async def relay(self, channel: Channel) -> None:

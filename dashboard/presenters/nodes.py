@@ -13,7 +13,7 @@ import msgspec
 from dashboard.node_book import Grouping, NodeBook
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.row import SEVERITY, lease_url, short_name
-from dashboard.presenters.words import counted, when
+from dashboard.presenters.words import counted, two_ends, when
 from leases.domain.change import ChangeType
 from leases.domain.connection import Connection
 from leases.domain.kind import NODE_LEASES, Kind
@@ -24,7 +24,6 @@ from leases.tracking.tracked import Tracked
 
 WORST = 12
 NAMED = 20  # of those without a Node, and of those that disagree with theirs
-_END = 6  # letters of a name that stay where it is shortened
 BAD = (Phase.EXPIRED, Phase.LATE)
 COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 # A Node turns NotReady after node-monitor-grace-period, 50 s unless told otherwise.
@@ -50,9 +49,8 @@ class Beat(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name in two: where there is no room for all, the end tells nodes of a pool apart."""
-        cut = -_END if len(self.name) > 2 * _END else len(self.name)
-        return self.name[:cut], self.name[cut:]
+        """The name, where there may be no room for all of it."""
+        return two_ends(self.name)
 
 
 class GroupLine(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.row import SEVERITY, short_name
-from dashboard.presenters.words import age
+from dashboard.presenters.words import age, two_ends
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
@@ -33,6 +33,11 @@ class WallTile(msgspec.Struct, frozen=True, kw_only=True):
     since: float | None
     for_: str
     fresh: Freshness | None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The name, where there may be no room for all of it."""
+        return two_ends(self.name)
 
 
 def troubled(tracked: Tracked) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+_END = 6  # letters of a name that stay where it is cut
 
 
 def age(seconds: float) -> str:
@@ -77,6 +78,12 @@ def day(moment: datetime) -> str:
     """`4 Feb 2026`."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {moment:%b %Y}"
+
+
+def two_ends(name: str) -> tuple[str, str]:
+    """A name in two: where only the first may be cut, the end still tells nodes of a pool apart."""
+    cut = len(name) - _END if len(name) > 2 * _END else len(name)
+    return name[:cut], name[cut:]
 
 
 def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:

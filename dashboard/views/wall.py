@@ -26,7 +26,7 @@ from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
 LANES = 300  # what a page of the live socket may show, less the side
-SIDE = 9
+SIDE = 4
 TICKER = 6
 COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
 

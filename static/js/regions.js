@@ -50,15 +50,19 @@ async function fetchPage() {
   timer = null;
   last = performance.now();
   const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
-  if (ids.length) {
-    try {
-      const response = await fetch(location.href, { headers: { Accept: "text/html", "X-Regions": ids.join(" ") } });
-      if (response.ok || response.status === 404) place(ids, await response.text());
-    } catch {
-      // The socket says that the server is away; the regions stay marked and are fetched when it is back.
-    }
-  }
+  const html = ids.length ? await read(ids) : null;
+  if (html !== null) place(ids, html);
   if (waiting.size) timer = setTimeout(fetchPage, SPACING);
+}
+
+/** The page with these regions drawn anew; null: they stay marked and are fetched later. */
+async function read(ids) {
+  try {
+    const response = await fetch(location.href, { headers: { Accept: "text/html", "X-Regions": ids.join(" ") } });
+    return response.ok || response.status === 404 ? await response.text() : null;
+  } catch {
+    return null; // the socket says that the server is away
+  }
 }
 
 function place(ids, html) {
@@ -72,7 +76,7 @@ function place(ids, html) {
     if (fresh.dataset.feed) old.dataset.feed = fresh.dataset.feed;
     for (const control of old.querySelectorAll("[data-js]")) control.hidden = false;
     for (const details of opened) document.getElementById(details)?.setAttribute("open", "");
-    htmx.process(old);
+    globalThis.htmx?.process(old); // the wall has none
     scan(old);
   }
   drawn();

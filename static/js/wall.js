@@ -43,11 +43,16 @@ function turn() {
   layOut();
 }
 
-function nextLine() {
+function showLine() {
   const lines = [...document.querySelectorAll("[data-ticker] > li")];
-  item = lines.length ? (item + 1) % lines.length : 0;
+  item = lines.length ? item % lines.length : 0;
   document.querySelector("[data-ticker]").classList.add("ticking");
   lines.forEach((line, place) => (line.hidden = place !== item));
+}
+
+function nextLine() {
+  item += 1;
+  showLine();
 }
 
 function tell({ state, heardAt, since, problem }) {
@@ -77,10 +82,11 @@ function tick() {
 correct(Number(document.querySelector('meta[name="server-time"]').content));
 scan();
 layOut();
-nextLine();
+showLine();
 const live = startLive(body.dataset.liveUrl, tell, { drawn: layOut });
 afterDrawing(() => {
   layOut();
+  showLine();
   live.show();
 });
 setInterval(tick, 250);

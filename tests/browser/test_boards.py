@@ -254,6 +254,33 @@ def test_single_heartbeats_are_looked_into_by_pointer_and_keyboard(
     expect(page).to_have_url(re.compile(r"leases/default/node-\d/$"))
 
 
+def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
+    browser: Browser, server: Server, api: LeaseApi
+) -> None:
+    names = [f"lane-{number}" for number in range(9)]
+    for name in names:
+        api.create(name, holder="pod-1")
+    context = browser.new_context(viewport={"width": 1920, "height": 1080})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        page.goto(server.printed("Wall"))
+        lanes = page.locator("#lanes > [data-tile]:visible")
+        expect(lanes).to_have_count(8)
+        expect(page.locator(".w-comb p")).to_have_text("1 cell = 1 node")
+        assert page.locator(".w-comb canvas").evaluate(COLOURS) > 1
+        api.create("node-5", holder="node-5", duration=1)
+        expect(page.locator("#side")).to_contain_text("node-5", timeout=10_000)
+        expect(lanes).to_have_count(8)
+        expect(page.locator("#ticker > li:visible")).to_have_count(1)
+        assert errors == []
+    finally:
+        context.close()
+        for name in (*names, "node-5"):
+            api.delete(name)
+
+
 def test_grouping_is_part_of_the_url(page: Page, server: Server, api: LeaseApi) -> None:
     visit(page, server, "nodes/")
     page.get_by_role("group", name="Group by").get_by_text("Zone").click()

@@ -1,0 +1,41 @@
+// All heartbeats on the wall: cells large enough for a room, each in the state of its worst node.
+import { field, onField } from "leaseboard/field";
+import { colours } from "leaseboard/comb_ink";
+import { layOut } from "leaseboard/comb_layout";
+import { paint } from "leaseboard/comb_paint";
+
+const host = document.querySelector(".w-comb");
+const PITCH = 0.017; // of the height: the smallest cell that is seen from five metres
+const SPACING = 1000; // ms between two drawings
+const WORSE = [1, 3, 4, 2, 2, 0]; // in the order of PHASES
+let timer = null;
+
+/** One phase for every `per` heartbeats: the worst of them. */
+function share(phases, per) {
+  if (per === 1) return phases;
+  const worst = new Uint8Array(Math.ceil(phases.length / per));
+  phases.forEach((phase, slot) => {
+    const cell = Math.floor(slot / per);
+    if (slot % per === 0 || WORSE[phase] > WORSE[worst[cell]]) worst[cell] = phase;
+  });
+  return worst;
+}
+
+function draw() {
+  timer = null;
+  host.hidden = field.phases.length === 0;
+  if (host.hidden) return;
+  const canvas = host.querySelector("canvas");
+  const [w, h, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
+  Object.assign(canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
+  const room = Math.floor((w * h) / (PITCH * innerHeight) ** 2) || 1;
+  const per = Math.ceil(field.phases.length / room);
+  const cells = share(field.phases, per);
+  paint(canvas, layOut([["", cells.length]], cells.length, w, h, 1), cells, { x: 0, y: 0, w, h }, colours(host));
+  host.querySelector("p").textContent = per > 1 ? `1 cell = ${per.toLocaleString("en")} nodes, the worst decides` : "1 cell = 1 node";
+}
+
+if (host) {
+  onField(() => (timer ??= setTimeout(draw, field.phases.length && host.hidden ? 0 : SPACING)));
+  new ResizeObserver(draw).observe(host.parentElement);
+}
