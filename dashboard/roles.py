@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
+from django.db.migrations import Migration
+from django.db.migrations.operations import CreateModel
+
+Plan = Iterable[tuple[Migration, bool]]  # what was applied, and whether backwards
 
 VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
@@ -18,12 +23,20 @@ EDITS = (
 ROLES = {"operator": READS, "admin": EDITS}
 
 
-def ensure_roles(**_signal: Any) -> None:
-    """Make the groups where they are missing; one that exists is left as its admins shaped it."""
+def ensure_roles(*, plan: Plan = (), **_signal: Any) -> None:
+    """Make the groups where they are missing; one that exists is left as its admins shaped it, but
+    for what concerns a model that the migrations of `plan` made just now."""
+    made_now = [
+        operation.name.lower()
+        for migration, backwards in plan
+        for operation in migration.operations
+        if isinstance(operation, CreateModel) and not backwards
+    ]
     for name, codenames in ROLES.items():
         group, made = Group.objects.get_or_create(name=name)
-        if made:
-            group.permissions.set(Permission.objects.filter(codename__in=codenames))
+        wanted = Permission.objects.filter(codename__in=codenames)
+        new = wanted if made else wanted.filter(content_type__model__in=made_now)
+        group.permissions.add(*new)
 
 
 def role_of(user: AbstractBaseUser | AnonymousUser) -> str:
