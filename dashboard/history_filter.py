@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import BadFilter, words
+from dashboard.lease_filter import BadFilter, one_of, words
 from dashboard.moment_text import read_moment
 from dashboard.timeline_filter import RANGES
 from leases.domain.change import ChangeType
@@ -42,8 +42,8 @@ def read_history_view(query: QueryDict) -> HistoryView:
     """Raises BadFilter."""
     return HistoryView(
         wanted=read_history_filter(query),
-        range=_one_of(query, "range", ("", *RANGES)),
-        view=_one_of(query, "view", VIEWS),
+        range=one_of(query, "range", ("", *RANGES)),
+        view=one_of(query, "view", VIEWS),
     )
 
 
@@ -62,15 +62,6 @@ def read_history_filter(query: QueryDict) -> HistoryFilter:
         since=read_moment(query.get("since", ""), "since"),
         until=read_moment(query.get("until", ""), "until"),
     )
-
-
-def _one_of(query: QueryDict, name: str, choices: tuple[str, ...]) -> str:
-    value = query.get(name) or choices[0]
-    if value not in choices:
-        raise BadFilter(
-            f"{name} cannot be {value!r}: use one of {', '.join(filter(None, choices))}."
-        )
-    return value
 
 
 def _name(query: QueryDict, name: str) -> str | None:

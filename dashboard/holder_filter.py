@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import LARGEST_PAGE, BadFilter, number, words
+from dashboard.lease_filter import LARGEST_PAGE, BadFilter, number, one_of, words
 from leases.domain.kind import Kind
 
 PAGE_SIZE = 25
@@ -62,18 +62,10 @@ def read_holder_filter(query: QueryDict) -> HolderFilter:
     return HolderFilter(
         text=query.get("q", "").strip(),
         kinds=kinds,
-        group=_one_of(query, "group", GROUPS, HOST),
-        holds=_one_of(query, "holds", ("", *HOLDS), ""),
-        range=_one_of(query, "range", tuple(RANGES), USUAL_RANGE),
+        group=one_of(query, "group", GROUPS, HOST),
+        holds=one_of(query, "holds", ("", *HOLDS), ""),
+        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
         sort=sort,
         page=number(query, "page", default=1, largest=10**9),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
-
-
-def _one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str) -> str:
-    value = query.get(name) or usual
-    if value not in choices:
-        written = ", ".join(filter(None, choices))
-        raise BadFilter(f"{name} cannot be {value!r}: use one of {written}.")
-    return value

@@ -99,6 +99,15 @@ def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     return int(text)
 
 
+def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
+    """The value of a parameter; `usual`, else the first choice, where it has none."""
+    value = query.get(name) or usual or choices[0]
+    if value not in choices:
+        written = ", ".join(filter(None, choices))
+        raise BadFilter(f"{name} cannot be {value!r}: use one of {written}.")
+    return value
+
+
 def searched(wanted: LeaseFilter) -> Matcher:
     """Whether a Lease has the text, the holder and the labels that are wanted."""
     tests: list[Matcher] = []

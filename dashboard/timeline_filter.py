@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import PAGE_SIZE, BadFilter, number, words
+from dashboard.lease_filter import PAGE_SIZE, BadFilter, number, one_of, words
 from dashboard.moment_text import read_moment
 from leases.domain.kind import Kind
 
@@ -78,14 +78,14 @@ def read_timeline_filter(
     if since is not None and until is not None and not SHORTEST <= until - since <= LONGEST:
         raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
     return TimelineFilter(
-        range=_one_of(query, "range", tuple(RANGES), usual),
+        range=one_of(query, "range", tuple(RANGES), usual),
         since=since,
         until=until,
         at=_read_at(query.get("at", "").strip(), until or now),
         kinds=words(query, "kind", Kind),
         text=query.get("q", "").strip(),
-        sort=_one_of(query, "sort", SORTS, WORST_FIRST),
-        view=_one_of(query, "view", VIEWS, LANES),
+        sort=one_of(query, "sort", SORTS, WORST_FIRST),
+        view=one_of(query, "view", VIEWS, LANES),
         page=number(query, "page", default=1, largest=10**9),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
@@ -114,10 +114,3 @@ def _read_at(text: str, latest: datetime) -> datetime | None:
         return read_moment(text, "at")
     at = read_moment(f"{latest:%Y-%m-%d}T{text.zfill(5)}", "at")
     return at - _DAY if at and at > latest else at
-
-
-def _one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str) -> str:
-    value = query.get(name) or usual
-    if value not in choices:
-        raise BadFilter(f"{name} cannot be {value!r}: use one of {', '.join(choices)}.")
-    return value
