@@ -28,6 +28,11 @@ class Ahead:
         self._followed = False
         self._reading = asyncio.create_task(self._read())
 
+    @property
+    def waits(self) -> bool:
+        """Whether anything has been read that was not followed yet."""
+        return bool(self._waiting)
+
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """What waits, then what comes. Raises ApiError where the watch broke."""
         self._followed = True

@@ -30,6 +30,12 @@ class LeaseClient:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._watched: OpenWatch | None = None
+
+    @property
+    def unread(self) -> bool:
+        """Whether of the watch that was opened last more has arrived than was read."""
+        return self._watched is not None and self._watched.unread
 
     @property
     def host(self) -> str:
@@ -83,7 +89,7 @@ class LeaseClient:
             ("timeoutSeconds", str(timeout_seconds)),
         )
         async with self._session.stream(f"{API}/leases", query=query) as response:
-            watch = OpenWatch(
+            watch = self._watched = OpenWatch(
                 response,
                 session=self._session,
                 since=since,

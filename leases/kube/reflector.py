@@ -56,7 +56,7 @@ async def reflect(
                         yield event
                 readings = await stack.enter_async_context(reflection.watch())
                 if reflection.reconnect():
-                    yield Connected()
+                    yield Connected(reflection.unread)
                 async for events in readings:
                     reflection.version = version_of(events[-1])
                     backoff.reset()
@@ -158,6 +158,10 @@ class _Reflection:
         if loop.time() - opened < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
             raise Unreachable(Status(message=sentence))
+
+    def unread(self) -> bool:
+        """Whether more of the watch has arrived than was told."""
+        return self._client.unread or (self._ahead is not None and self._ahead.waits)
 
     def reconnect(self) -> bool:
         """The watch is open; whether it was not before."""

@@ -24,7 +24,7 @@ from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read
 USER_AGENT = "leaseboard/0.1"  # up to the slash it is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 # One reading holds at most twice this many bytes: larger ones would keep the loop busy too long.
-_READ_BUFFER = 256 * 1024
+_READ_BUFFER = 64 * 1024
 # What a session is made of; when only a token differs, open connections may stay.
 _TRANSPORT = (
     "host",

@@ -46,12 +46,19 @@ class OpenWatch:
         self._version = since
         self._lasts = lasts
         self._heard = asyncio.get_running_loop().time()
+        self._taken = 0  # bytes
         _keep_alive(response)
+
+    @property
+    def unread(self) -> bool:
+        """Whether anything has arrived that `readings` has not told yet."""
+        return self._content.total_bytes > self._taken
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """The events of each reading until the server ends the watch. Raises ApiError."""
         cutter = LineCutter()
         while chunk := await self._next_chunk():
+            self._taken += len(chunk)
             self._heard = asyncio.get_running_loop().time()
             self._session.hear()
             try:

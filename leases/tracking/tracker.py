@@ -11,7 +11,6 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from math import inf
 from statistics import median
 
 import msgspec
@@ -19,6 +18,7 @@ import msgspec
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
+from leases.tracking.patience import Patience
 from leases.tracking.progress import Progress
 from leases.tracking.store import Store
 from leases.tracking.tally import Tally
@@ -39,9 +39,6 @@ from leases.wire.events import (
 
 logger = logging.getLogger(__name__)
 
-GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
-NEARER = 0.05  # seconds by which a reading is less old than all before, while we catch up
-SAMPLE = 9  # events of a reading are looked at
 COALESCE = 0.25  # seconds in which renewals gather into one update
 BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
 LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
@@ -58,9 +55,8 @@ class Tracker:
         self._sinks = sinks
         self._clock = clock
         self._heard_at = store.heard_at
-        self._judge_from: datetime | None = None  # None: not live, nothing may be judged
-        self._least_age = inf
-        self._catching_up = False
+        self._patience = Patience()
+        self._looked_at: datetime | None = None  # when we should have looked at the deadlines
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags: deque[float] = deque(maxlen=LAGS)
@@ -104,7 +100,7 @@ class Tracker:
             case ListPage() | Listed():
                 self._list(event, now)
             case Connected():
-                self._connected(now)
+                self._connected(event, now)
             case Disconnected():
                 self.tally.breaks += 1
                 self._disconnected(event, now)
@@ -119,9 +115,10 @@ class Tracker:
     def tick(self) -> None:
         """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
         now = self._clock()
-        if self._judge_from is not None and now >= self._judge_from:
-            if self._catching_up:
-                self._catching_up = False
+        self._notice_delay(now)
+        if self._patience.is_over(now):
+            if self._patience.catching_up:
+                self._patience.catching_up = False
                 self._store.caught_up()
             self._deliver(self._store.turn(now))
         self._wait_for_deadline(now, at_least=BETWEEN_TURNS)
@@ -148,8 +145,7 @@ class Tracker:
         if isinstance(last, Bookmark):
             self.resource_version = last.resource_version
             return
-        if self._catching_up:
-            self._wait_for_the_past(events, now)
+        self._patience.arrived(events, now)
         self.resource_version = last.lease.metadata.resource_version
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
@@ -170,28 +166,15 @@ class Tracker:
         self._deliver(self._store.replace(page, now))
         self.resource_version = page.resource_version
 
-    def _connected(self, now: datetime) -> None:
+    def _connected(self, event: Connected, now: datetime) -> None:
         self._heard_at = now
         self._store.resumed(now)
-        self._judge_from = now + GRACE
-        self._least_age = inf
-        self._catching_up = True
+        self._patience.connected(now, event.unread)
         self._connect(ConnectionState.LIVE, now)
 
-    def _wait_for_the_past(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """While what arrives is ever less old, a backlog is being read: judge later.
-
-        How old it is by the writers' clocks may be wrong, and stays so; that it falls may not.
-        """
-        some = events[:: max(1, len(events) // SAMPLE)]
-        claimed = [event.lease.spec.renew_time for event in some if type(event) is Applied]
-        ages = [(now - time).total_seconds() for time in claimed if time is not None]
-        if ages and (age := median(ages)) < self._least_age - NEARER:
-            self._least_age = age
-            self._judge_from = now + GRACE
-
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
-        self._judge_from = self._listing = None
+        self._patience.lost()
+        self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
         if event.refused:
@@ -252,16 +235,29 @@ class Tracker:
         self._stop_turning()
         delay = min(max((due - now).total_seconds(), at_least), LONGEST_WAIT)
         handle = asyncio.get_running_loop().call_later(delay, self.tick)
+        self._looked_at = now + timedelta(seconds=delay)
         self._turning = (due, handle)
 
     def _next_look(self) -> datetime | None:
         """When there may be something to judge; None while nothing may be."""
-        if self._judge_from is None:
+        since = self._patience.since
+        if since is None:
             return None
         due = self._store.next_deadline()
-        if self._catching_up or (due is not None and due < self._judge_from):
-            return self._judge_from
+        if self._patience.is_tried:
+            return since
+        if self._patience.catching_up or (due is not None and due < since):
+            return since
         return due
+
+    def _notice_delay(self, now: datetime) -> None:
+        """We stood still, or cannot keep up: what comes tells of the past."""
+        due, self._looked_at = self._looked_at, None
+        since = self._patience.behind(now, due)
+        if since is not None:
+            self._store.lost(since)
+            self._store.resumed(now)
+            self._patience.resumed(now)
 
     def _stop_turning(self) -> None:
         if self._turning is not None:

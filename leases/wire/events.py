@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -59,8 +59,16 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
     events: Sequence[WatchEvent]
 
 
-class Connected(msgspec.Struct, frozen=True, gc=False):
-    """The watch is open and answered."""
+def _nothing() -> bool:
+    return False
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """The watch is open and answered; `unread` tells whether more of it has arrived than was told
+    as events.
+    """
+
+    unread: Callable[[], bool] = _nothing
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):

@@ -233,7 +233,7 @@ async def test_run_follows_the_events_with_the_clock_beside_them(watched: Watche
     async def events() -> AsyncIterator[ReflectorEvent]:
         yield Listed((lease(renewed=0, duration=1),), "1")
         yield Connected()
-        watched.now = after(10)
+        watched.now = after(2.5)
         await over.wait()
 
     tracker = Tracker(watched.store, [sink], lambda: watched.now)
@@ -265,3 +265,31 @@ async def test_a_cluster_whose_clocks_are_behind_is_judged_as_soon_as_any(watche
         many = [lease(name=n, uid=n, renewed=step / 2 - 6, version=step + 9) for n in names]
         watched.at(2 + step / 2, Arrived([Applied(one) for one in many]))
     assert watched.changes.count("expired") == 1
+
+
+async def test_nothing_is_judged_while_something_that_arrived_is_unread(watched: Watched) -> None:
+    unread = [True]
+    watched.live(lease())
+    watched.at(1, Connected(lambda: bool(unread)))
+    watched.at(30)
+    for version, renewed in enumerate((10, 20, 29), start=2):
+        watched.at(30, Applied(lease(renewed=renewed, version=version)))
+    assert watched.changes == ["created"]
+    unread.clear()
+    watched.at(43)
+    assert watched.changes == ["created"]
+    watched.at(45)
+    assert watched.changes == ["created", "expired"]
+
+
+async def test_what_comes_after_we_stood_still_tells_of_the_past(watched: Watched) -> None:
+    watched.live(lease(), lease(name="dead", uid="d"))
+    watched.renew(11, 2)
+    watched.now = after(71)  # nobody ran for a minute
+    watched.tracker.tick()
+    for version, renewed in enumerate(range(20, 71, 10), start=3):
+        watched.at(71.1, Applied(lease(renewed=renewed, version=version)))
+    assert watched.changes == ["created"] * 2
+    watched.at(74)
+    (expired,) = watched.told[-1].changes
+    assert (expired.name, expired.at, expired.inferred) == ("dead", after(15), True)

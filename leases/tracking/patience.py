@@ -1,0 +1,81 @@
+"""From when on deadlines may be judged: nothing runs out because we stopped listening.
+
+After a break, or when the process itself stood still, what happened meanwhile is still on its way;
+and what has arrived and was not read yet may be the very renewal that a deadline waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from math import inf
+from statistics import median
+
+from leases.wire.events import Applied, WatchEvent
+
+GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
+NEARER = 0.05  # seconds by which a reading is less old than all before, while we catch up
+SAMPLE = 9  # events of a reading are looked at
+STALL = timedelta(seconds=2)  # after so long without a look we did not run, or the clock was set
+
+
+class Patience:
+    """Of one watch. `since` is when deadlines may be judged; None while the watch is not live."""
+
+    def __init__(self) -> None:
+        self.since: datetime | None = None
+        self.catching_up = False
+        self._least_age = inf
+        self._unread: Callable[[], bool] = lambda: False
+        self._unread_since: datetime | None = None
+
+    def lost(self) -> None:
+        """The watch is not live."""
+        self.since = None
+
+    def connected(self, now: datetime, unread: Callable[[], bool]) -> None:
+        """It is live; `unread` tells whether anything has arrived that was not followed yet."""
+        self._unread = unread
+        self.resumed(now)
+
+    def resumed(self, now: datetime) -> None:
+        """What happened while we did not listen is to come."""
+        self.since = now + GRACE
+        self.catching_up = True
+        self._least_age = inf
+
+    def arrived(self, events: Sequence[WatchEvent], now: datetime) -> None:
+        """While what arrives is ever less old, a backlog is being sent.
+
+        How old it is by the writers' clocks may be wrong, and stays so; that it falls may not.
+        """
+        if not self.catching_up:
+            return
+        some = events[:: max(1, len(events) // SAMPLE)]
+        claimed = [event.lease.spec.renew_time for event in some if type(event) is Applied]
+        ages = [(now - time).total_seconds() for time in claimed if time is not None]
+        if ages and (age := median(ages)) < self._least_age - NEARER:
+            self._least_age = age
+            self.since = now + GRACE
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether something waited to be read at the last look."""
+        return self._unread_since is not None
+
+    def behind(self, now: datetime, due: datetime | None) -> datetime | None:
+        """Since when what we know is out of date though the watch is live: we stood still since the
+        look that was `due`, or more arrives than we read. None when it is not.
+        """
+        if self.since is None:
+            return None
+        if not self._unread():
+            self._unread_since = None
+            return due if due is not None and now - due > STALL else None
+        if self._unread_since is None:
+            self._unread_since = now
+        return self._unread_since if now - self._unread_since > GRACE else None
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether deadlines may be judged now."""
+        return self.since is not None and now >= self.since and not self._unread()
