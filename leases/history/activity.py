@@ -28,7 +28,7 @@ KEPT = 2000  # changes of holder kept whole, the newest
 MISSING = 200  # changes kept whole before which some were missed
 _MOST_READ = 500_000  # changes of a day that a start reads
 _SECONDS = 3600
-_SMALL, _WIDE = "L", "d"  # of one Lease, of which there may be 130,000; of a kind
+_SMALL, _WIDE = "I", "d"  # of one Lease, of which there may be 130,000; of a kind
 _LARGEST = 2**32 - 1
 
 

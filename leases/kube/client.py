@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from leases.wire.watch import LeasePage, read_lease, read_page
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
+AT_ONCE = 100  # Leases of a page that are told at a time
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
@@ -57,7 +58,7 @@ class LeaseClient:
         return advise(self.host, error)
 
     async def list(self, *, limit: int = PAGE) -> AsyncGenerator[ListPage | Listed, None]:
-        """Every Lease of the cluster, page by page, in the state at the first one.
+        """Every Lease of the cluster, a few of a page at a time, in the state at the first one.
 
         While a page is worked on, the next is already asked for. Raises Gone when the continue
         token runs out in the middle. Close it (contextlib.aclosing) when done.
@@ -66,8 +67,8 @@ class LeaseClient:
         while token := page.metadata.next_page:
             coming = asyncio.create_task(self._page(limit, token))
             try:
-                meta = page.metadata
-                yield ListPage(page.leases, meta.resource_version, meta.remaining)
+                for part in _parts(page):
+                    yield part
                 page = await coming
             finally:
                 coming.cancel()
@@ -210,6 +211,16 @@ class LeaseClient:
         return await self._session.fetch(
             "PATCH", _path(key), query=query, body=body, content_type=content_type
         )
+
+
+def _parts(page: LeasePage) -> Iterator[ListPage]:
+    """A page in pieces that hold nobody up for long."""
+    leases, meta = page.leases, page.metadata
+    for first in range(0, len(leases), AT_ONCE):
+        some = leases[first : first + AT_ONCE]
+        left = len(leases) - first - len(some)
+        remaining = None if meta.remaining is None else meta.remaining + left
+        yield ListPage(some, meta.resource_version, remaining)
 
 
 def _collection(namespace: str) -> str:

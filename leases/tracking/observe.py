@@ -41,6 +41,7 @@ def first_sight(
 ) -> tuple[Tracked, Change]:
     """A Lease not known before. `gap_since`: when its namesake before it was last validly held;
     `verdict`: an admin's, who knows better than the rules."""
+    lease = compact(lease)
     named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
     kind, reason = verdict or classify(lease, None)
     holder = counted_holder(lease, kind, named=named)
