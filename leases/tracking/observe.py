@@ -28,6 +28,9 @@ from leases.tracking.compact import compact
 from leases.tracking.tracked import Lasting, Tracked
 
 _replace = msgspec.structs.replace
+ENOUGH_LAGS = (
+    5  # renewals of which each tells the skew; a clock drifts slowly, so then one of so many
+)
 STEADY_SHARE = 0.9  # of the cadence; a kubelet's renewals are 10 to 10.4 s apart
 
 
@@ -121,10 +124,7 @@ def renewed(
     `lag` is from that clock to ours, None when it was not seen as it happened.
     """
     claimed, then = lease.spec.renew_time, known.renew_time
-    if claimed is None or then is None:
-        return None
-    interval = (claimed - then).total_seconds()
-    if interval <= 0.0:
+    if claimed is None or then is None or claimed <= then:
         return None
     lasting = known.lasting
     before = lasting.lease
@@ -133,16 +133,13 @@ def renewed(
         return None
     if not _only_renewed(before, lease):
         return None
-    return Tracked(
-        lasting,
-        claimed,
-        at,
-        lag is None,
-        known.renewals_seen + 1,
-        with_sample(known.intervals, interval),
-        known.lags if lag is None else with_sample(known.lags, lag),
-        version,
-    ), interval
+    interval = (claimed - then).total_seconds()
+    seen = known.renewals_seen + 1
+    lags = known.lags
+    if lag is not None and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
+        lags = with_sample(lags, lag)
+    intervals = with_sample(known.intervals, interval)
+    return Tracked(lasting, claimed, at, lag is None, seen, intervals, lags, version), interval
 
 
 def _only_renewed(before: Lease, after: Lease) -> bool:
