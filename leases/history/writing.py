@@ -8,6 +8,7 @@ is known by its window: in it the same Lease came to the same holder.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from django.db import connection
@@ -54,7 +55,7 @@ def write_changes(changes: Iterable[Change]) -> None:
 
 
 def _insert(changes: Sequence[Change]) -> None:
-    time = connection.ops.adapt_datetimefield_value
+    time = cache(connection.ops.adapt_datetimefield_value)  # many share one
     rows = [to_values(change, time) for change in changes]
     while rows:
         # Two accounts of one change, in one batch, are settled in their order.

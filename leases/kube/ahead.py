@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from leases.kube.client import LeaseClient
+from leases.kube.watching import OpenWatch
 from leases.wire.events import WatchEvent
 from leases.wire.status import ApiError
 
 logger = logging.getLogger(__name__)
 
+FAST = 1  # zlib's level: renewals are so alike that a twentieth is left of them
+
 
 class Ahead:
-    """Reads a watch into memory until somebody follows it."""
+    """Keeps the lines of a watch in little memory until somebody follows it."""
 
-    def __init__(self, readings: AsyncIterator[Sequence[WatchEvent]]) -> None:
-        self._readings = readings
-        self._waiting: deque[Sequence[WatchEvent]] = deque()
+    def __init__(self, watch: OpenWatch) -> None:
+        self._watch = watch
+        self._lines = watch.lines()
+        self._waiting: deque[bytes] = deque()
         self._followed = False
         self._reading = asyncio.create_task(self._read())
 
@@ -36,26 +41,33 @@ class Ahead:
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """What waits, then what comes. Raises ApiError where the watch broke."""
         self._followed = True
-        while self._waiting:
-            yield self._waiting.popleft()
-            await asyncio.sleep(0)
+        while self._waiting or not self._reading.done():
+            while self._waiting:
+                for events in self._watch.events(_unpacked(self._waiting.popleft())):
+                    yield events
+                await asyncio.sleep(0)
+            await asyncio.wait([self._reading])
         await self._reading
-        while self._waiting:
-            yield self._waiting.popleft()
-        async for events in self._readings:
-            yield events
+        async for lines in self._lines:
+            for events in self._watch.events(lines):
+                yield events
 
     async def close(self) -> None:
         """Read no more."""
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
+        await self._lines.aclose()
 
     async def _read(self) -> None:
         while not self._followed:
-            events = await anext(self._readings, None)
-            if events is None:
+            lines = await anext(self._lines, None)
+            if lines is None:
                 return
-            self._waiting.append(events)
+            self._waiting.append(zlib.compress(b"\n".join(lines), FAST))
+
+
+def _unpacked(lines: bytes) -> list[bytes]:
+    return zlib.decompress(lines).split(b"\n")
 
 
 @contextlib.asynccontextmanager
@@ -65,13 +77,13 @@ async def watch_ahead(
     """A watch that is read from now on; None if it cannot be opened, which is for later to tell."""
     async with contextlib.AsyncExitStack() as stack:
         try:
-            readings = await stack.enter_async_context(
-                client.watch(since, timeout_seconds=timeout_seconds)
+            watch = await stack.enter_async_context(
+                client.open_watch(since, timeout_seconds=timeout_seconds)
             )
         except ApiError as error:
             logger.info("no watch beside the list: %s", error)
             yield None
             return
-        ahead = Ahead(readings)
+        ahead = Ahead(watch)
         stack.push_async_callback(ahead.close)
         yield ahead

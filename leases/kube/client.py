@@ -79,7 +79,16 @@ class LeaseClient:
     async def watch(
         self, since: str, *, timeout_seconds: int
     ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
-        """What each reading brings after `since`; entered as soon as the server has answered.
+        """What each reading of a watch brings; see `open_watch`."""
+        async with (
+            self.open_watch(since, timeout_seconds=timeout_seconds) as watch,
+            contextlib.aclosing(watch.readings()) as readings,
+        ):
+            yield readings
+
+    @contextlib.asynccontextmanager
+    async def open_watch(self, since: str, *, timeout_seconds: int) -> AsyncIterator[OpenWatch]:
+        """What happens after `since`; entered as soon as the server has answered.
 
         The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
         """
@@ -97,8 +106,7 @@ class LeaseClient:
                 lasts=timeout_seconds,
                 newest=self.newest_version,
             )
-            async with contextlib.aclosing(watch.readings()) as readings:
-                yield readings
+            yield watch
 
     async def newest_version(self) -> str:
         """The cluster's present resourceVersion: the cheapest question that proves it is well."""

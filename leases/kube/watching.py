@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 
 import aiohttp
 
@@ -51,11 +52,18 @@ class OpenWatch:
 
     @property
     def unread(self) -> bool:
-        """Whether anything has arrived that `readings` has not told yet."""
+        """Whether anything has arrived that nobody has taken yet."""
         return self._content.total_bytes > self._taken
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """The events of each reading until the server ends the watch. Raises ApiError."""
+        async with contextlib.aclosing(self.lines()) as readings:
+            async for lines in readings:
+                for events in self.events(lines):
+                    yield events
+
+    async def lines(self) -> AsyncGenerator[list[bytes], None]:
+        """The lines that each reading completes, to the end of the watch. Raises ApiError."""
         cutter = LineCutter()
         while chunk := await self._next_chunk():
             self._taken += len(chunk)
@@ -65,19 +73,24 @@ class OpenWatch:
                 lines = cutter.feed(chunk)
             except LineLengthError as error:
                 raise Unreachable(Status(message=f"{self._session.host}: {error}")) from error
-            for first in range(0, len(lines), AT_ONCE):
-                events: list[WatchEvent] = []
-                failure: ApiError | None = None
-                try:
-                    for line in lines[first : first + AT_ONCE]:
-                        events.append(read_event(line))  # noqa: PERF401 - those before an error count
-                except ApiError as error:
-                    failure = error
-                if events:
-                    self._version = version_of(events[-1])
-                    yield events
-                if failure is not None:
-                    raise failure
+            if lines:
+                yield lines
+
+    def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
+        """What lines say, a few at a time. Raises ApiError, after what came before the error."""
+        for first in range(0, len(lines), AT_ONCE):
+            events: list[WatchEvent] = []
+            failure: ApiError | None = None
+            try:
+                for line in lines[first : first + AT_ONCE]:
+                    events.append(read_event(line))  # noqa: PERF401 - those before an error count
+            except ApiError as error:
+                failure = error
+            if events:
+                self._version = version_of(events[-1])
+                yield events
+            if failure is not None:
+                raise failure
 
     async def _next_chunk(self) -> bytes:
         """What has arrived, or what arrives next; empty at the end."""

@@ -49,10 +49,7 @@ def first_sight(
     kind, reason = verdict or classify(lease, None)
     holder = counted_holder(lease, kind, named=named)
     observed_at = renewed_at(None, lease, seen)
-    at = appeared_at(lease, holder, seen)
-    runs_out = None if holder is None else runs_out_at(lease, observed_at)
-    if runs_out is not None and runs_out <= seen.now:
-        at = min(at, observed_at)  # it came before it ran out
+    at = _came_at(lease, holder, observed_at, seen)
     seen = _not_before_birth(lease, seen)
     change = appeared(
         cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
@@ -75,6 +72,13 @@ def first_sight(
     )  # fmt: skip
     tracked = Tracked(lasting, lease.spec.renew_time, observed_at, estimated=not seen.live)
     return tracked, change
+
+
+def _came_at(lease: Lease, holder: str | None, observed_at: datetime, seen: Sighting) -> datetime:
+    """When one not known before came; that was before it ran out."""
+    at = appeared_at(lease, holder, seen)
+    runs_out = None if holder is None else runs_out_at(lease, observed_at)
+    return at if runs_out is None or runs_out > seen.now else min(at, observed_at)
 
 
 def _not_before_birth(lease: Lease, seen: Sighting) -> Sighting:

@@ -36,6 +36,11 @@ from tests.processes import ROOT, Server, free_port, manage, wait_for
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with
 PATHS = ("leases/", "leases/?kind=election", "leases/?sort=-renewed", "leases/?page=7", "")
+FIRST_PAINTS = (
+    "", "leases/", "leases/?sort=-renewed", "leases/?q=pool-7", "leases/?page=2000", "nodes/",
+    "holders/", "history/", "timeline/",
+)  # fmt: skip
+TRIES = 15
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -201,13 +206,20 @@ def follow(server: Server, asked: Namespace, seconds: float, delay_file: Path) -
     print(f"RSS {usage.memory('VmRSS'):.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB")
     print(f"event loop late under load: {delays(delay_file, since, until)}")
     print(f"{asked.pages} pages open, {pages.frames} frames")
-    times = [*pages.page_times, *(_timed(pages) for _ in range(20))]
-    print(f"leases/: median {statistics.median(times[-20:]):.0f} ms over 20 requests")
+    print_page_times(pages)
 
 
-def _timed(pages: Pages) -> float:
-    pages.get("leases/")
-    return pages.page_times[-1]
+def print_page_times(pages: Pages) -> None:
+    """The first paint of each page, while the storm goes on."""
+    shown = re.findall(r'data-key="([^"]+)"', pages.get("leases/?kind=election"))
+    for path in (*FIRST_PAINTS, f"leases/{shown[0]}/"):
+        pages.get(path)
+        pages.page_times.clear()
+        for _ in range(TRIES):
+            pages.get(path)
+        some = sorted(pages.page_times)
+        median = statistics.median(some)
+        print(f"{path or 'overview':32} median {median:4.0f} ms, worst {some[-1]:.0f} ms")
 
 
 def main() -> int:
