@@ -37,29 +37,31 @@ class Deadlines(Generic[AnyAlarm]):
     """The alarms of one cluster's Leases."""
 
     def __init__(self) -> None:
-        self._spans: dict[int, list[AnyAlarm]] = {}
+        # By its number, when each begins and what is armed for then.
+        self._spans: dict[int, tuple[datetime, list[AnyAlarm]]] = {}
         self._order: list[int] = []  # a heap of the spans' numbers
         self._begun = -1  # the last span that fires
         self._heap: list[tuple[datetime, int, AnyAlarm]] = []
         self._number = count()
 
     def __len__(self) -> int:
-        return len(self._heap) + sum(len(span) for span in self._spans.values())
+        return len(self._heap) + sum(len(span) for _, span in self._spans.values())
 
     def arm(self, alarm: AnyAlarm, when: datetime | None) -> None:
         """Let it fire at `when` or before. Fires early rather than move an entry."""
         if when is None or (alarm.armed is not None and alarm.armed <= when):
             return
-        alarm.armed = when
-        number = _span(when)
+        number = int(when.timestamp() * _PER_SECOND)
         if number <= self._begun:
+            alarm.armed = when
             heapq.heappush(self._heap, (when, next(self._number), alarm))
             return
         span = self._spans.get(number)
         if span is None:
-            span = self._spans[number] = []
+            span = self._spans[number] = (_EPOCH + number * SPAN, [])
             heapq.heappush(self._order, number)
-        span.append(alarm)
+        alarm.armed = span[0]  # one for all of them
+        span[1].append(alarm)
 
     def disarm(self, alarm: AnyAlarm) -> None:
         """Forget it; its entry is dropped when its time comes."""
@@ -73,7 +75,7 @@ class Deadlines(Generic[AnyAlarm]):
         exact = heap[0][0] if heap else None
         if not self._drop_stale():
             return exact
-        begins = _EPOCH + self._order[0] * SPAN
+        begins, _ = self._spans[self._order[0]]
         return begins if exact is None else min(begins, exact)
 
     def due(self, now: datetime) -> Iterator[AnyAlarm]:
@@ -86,27 +88,20 @@ class Deadlines(Generic[AnyAlarm]):
                 continue
             number = self._order[0]
             self._begun = max(self._begun, number)
-            span = self._spans[number]
+            begins, span = self._spans[number]
             while span:
                 alarm = span.pop()
-                if alarm.armed is not None and _span(alarm.armed) == number:
+                if alarm.armed is begins:
                     alarm.armed = None
                     yield alarm
 
     def _drop_stale(self) -> bool:
         """Forget what is armed no more or for another time; whether a span waits."""
         while self._order:
-            number = self._order[0]
-            span = self._spans[number]
+            begins, span = self._spans[self._order[0]]
             while span:
-                armed = span[-1].armed
-                if armed is not None and _span(armed) == number:
+                if span[-1].armed is begins:
                     return True
                 span.pop()
             del self._spans[heapq.heappop(self._order)]
         return False
-
-
-def _span(when: datetime) -> int:
-    """The number of the span in which a moment lies."""
-    return int(when.timestamp() * _PER_SECOND)

@@ -17,10 +17,10 @@ from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
     first_sight,
     next_sight,
-    outlook,
     renewed,
     turned,
 )
+from leases.tracking.outlook import outlook, turn_of
 from leases.tracking.overrides import Overrides, judged_anew
 from leases.tracking.rows import Row, Rows, version_after
 from leases.tracking.step import Step
@@ -62,7 +62,7 @@ class Ledger:
         False when there is more to it, or less.
         """
         text = lease.metadata.resource_version
-        if not row.plain or not text.isdecimal():
+        if not row.outlook.plain or not text.isdecimal():
             return False
         version = int(text)
         if version <= row.version:
@@ -79,7 +79,7 @@ class Ledger:
             return False
         row.tracked, interval = found
         row.version = version
-        if interval < row.steady or row.tracked.observed_at < known.observed_at:
+        if interval < row.outlook.steady or row.tracked.observed_at < known.observed_at:
             self._arm(row)
         return True
 
@@ -178,10 +178,11 @@ class Ledger:
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
         """Turn one phase if its time has come, and set its alarm; whether it did."""
         known = row.tracked
-        if row.patience is not None and (soonest := known.observed_at + row.patience) > by:
+        patience = row.outlook.patience
+        if patience is not None and (soonest := known.observed_at + patience) > by:
             self.deadlines.arm(row, soonest)
             return False
-        turn = outlook(known).turn
+        turn = turn_of(known)
         if turn is None or turn > by:
             self._arm(row, turn)
             return False
@@ -198,9 +199,11 @@ class Ledger:
     def _arm(self, row: Row, at: datetime | None = None) -> None:
         """Set the alarm for that time, or for as long as the next renewal can be waited for."""
         known = row.tracked
-        turn, row.patience, row.steady, row.plain = outlook(known)
+        turn = turn_of(known)
+        row.outlook = outlook(known, turn)
         if at is None:
-            at = turn if row.patience is None else known.observed_at + row.patience
+            patience = row.outlook.patience
+            at = turn if patience is None else known.observed_at + patience
         self.deadlines.arm(row, at)
 
     def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:

@@ -5,9 +5,7 @@ Values in, values out: the store keeps what comes back, the rules are the domain
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from math import inf
-from typing import NamedTuple
+from datetime import datetime
 
 import msgspec
 
@@ -16,22 +14,20 @@ from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
 from leases.domain.kind import Kind, Verdict, classify
 from leases.domain.lease import Lease
 from leases.domain.phase import (
-    ENOUGH_RENEWALS,
     Phase,
     counted_holder,
-    next_turn,
     phase_of,
     runs_out_at,
 )
 from leases.domain.sighting import Sighting, appeared_at, renewal_moved, renewed_at, written_at
 from leases.tracking.compact import compact
+from leases.tracking.outlook import turn_of
 from leases.tracking.tracked import Lasting, Tracked
 
 _replace = msgspec.structs.replace
 ENOUGH_LAGS = (
     5  # renewals of which each tells the skew; a clock drifts slowly, so then one of so many
 )
-STEADY_SHARE = 0.9  # of the cadence; a kubelet's renewals are 10 to 10.4 s apart
 
 
 def first_sight(
@@ -124,7 +120,7 @@ def renewed(
 ) -> tuple[Tracked, float] | None:
     """A holder that was in time renewed, as in nearly all events; None when there is more to it.
 
-    Only for one of which `outlook` says so. With it the interval, in seconds by the holder's clock;
+    Only for one whose Outlook says so. With it the interval, in seconds by the holder's clock;
     `lag` is from that clock to ours, None when it was not seen as it happened.
     """
     claimed, then = lease.spec.renew_time, known.renew_time
@@ -174,45 +170,11 @@ def turned(
     """
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
-        since = outlook(known).turn or by
+        since = turn_of(known) or by
         return known.but(phase=Phase.LATE, phase_since=since), None
     change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
     tracked = known.but(phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
     return tracked, change
-
-
-class Outlook(NamedTuple):
-    """What is to come for a Lease while it is only renewed."""
-
-    turn: datetime | None  # when its phase turns unless it is renewed
-    patience: timedelta | None  # the phase does not turn before so long after any renewal, while
-    steady: float  # its interval is at least so many seconds
-    plain: bool  # whether there may be no more to a renewal than freshness
-
-
-def outlook(known: Tracked) -> Outlook:
-    """When the phase turns next, and for which renewals nobody need ask again.
-
-    While no interval is below a share of the present cadence, neither is the cadence.
-    """
-    lasting, cadence = known.lasting, known.cadence_seconds
-    turn = next_turn(
-        lasting.lease,
-        observed_at=known.observed_at,
-        cadence_seconds=cadence,
-        renewals_seen=known.renewals_seen,
-        phase=lasting.phase,
-    )
-    plain = (
-        lasting.settled
-        and known.renewals_seen > 0
-        and not lasting.rewritten
-        and lasting.phase in (Phase.HELD, Phase.UNTIMED)
-    )
-    if cadence is None or known.renewals_seen < ENOUGH_RENEWALS:
-        return Outlook(turn, None, inf, plain)
-    patience = None if turn is None else (turn - known.observed_at) * STEADY_SHARE
-    return Outlook(turn, patience, STEADY_SHARE * cadence, plain)
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:

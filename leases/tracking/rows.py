@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
-from math import inf
+from datetime import datetime
 
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.deadlines import Alarm
+from leases.tracking.outlook import UNKNOWN, Outlook
 from leases.tracking.tracked import Tracked
 
 SEVERAL = 100  # rows from which on they are put in order or left out of it together
@@ -28,9 +28,7 @@ class Row(Alarm, kw_only=True, gc=False):
     told_at: datetime  # when the newest change told happened
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
-    steady: float = inf  # seconds; renewals that come no sooner leave the alarm alone
-    patience: timedelta | None = None  # after a renewal, until its phase may turn
-    plain: bool = False  # whether there may be no more to a renewal than freshness
+    outlook: Outlook = UNKNOWN
 
     @property
     def newest(self) -> datetime:

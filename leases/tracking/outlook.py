@@ -1,0 +1,67 @@
+"""When the phase of a Lease turns, and what of that need not be asked anew at each renewal."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from math import ceil, floor, inf
+
+import msgspec
+
+from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
+from leases.tracking.tracked import Tracked
+
+STEADY_SHARE = 0.9  # of the cadence; a kubelet's renewals are 10 to 10.4 s apart
+STEPS = 64  # a second; many Leases share what is rounded to them
+
+
+class Outlook(msgspec.Struct, frozen=True, gc=False):
+    """What is to come for a Lease while it is only renewed."""
+
+    patience: timedelta | None  # the phase does not turn before so long after any renewal, while
+    steady: float  # its interval is at least so many seconds
+    plain: bool  # whether there may be no more to a renewal than freshness
+
+
+UNKNOWN = Outlook(None, inf, plain=False)
+
+
+def turn_of(known: Tracked) -> datetime | None:
+    """When the phase turns unless it is renewed; None when it stays."""
+    return next_turn(
+        known.lasting.lease,
+        observed_at=known.observed_at,
+        cadence_seconds=known.cadence_seconds,
+        renewals_seen=known.renewals_seen,
+        phase=known.phase,
+    )
+
+
+def outlook(known: Tracked, turn: datetime | None) -> Outlook:
+    """For which renewals nobody need ask again when the phase turns.
+
+    While no interval is below a share of the present cadence, neither is the cadence.
+    """
+    lasting, cadence = known.lasting, known.cadence_seconds
+    plain = (
+        lasting.settled
+        and known.renewals_seen > 0
+        and not lasting.rewritten
+        and lasting.phase in (Phase.HELD, Phase.UNTIMED)
+    )
+    if cadence is None or known.renewals_seen < ENOUGH_RENEWALS:
+        return _shared(None, None, plain=plain)
+    steady = ceil(STEADY_SHARE * cadence * STEPS)
+    if turn is None:
+        return _shared(None, steady, plain=plain)
+    patience = (turn - known.observed_at).total_seconds() * STEADY_SHARE
+    return _shared(floor(patience * STEPS), steady, plain=plain)
+
+
+@lru_cache(4096)
+def _shared(patience: int | None, steady: int | None, *, plain: bool) -> Outlook:
+    return Outlook(
+        None if patience is None else timedelta(seconds=patience / STEPS),
+        inf if steady is None else steady / STEPS,
+        plain,
+    )
