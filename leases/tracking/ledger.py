@@ -16,6 +16,7 @@ from leases.domain.sighting import Sighting, renewal_moved, renewed_at, written_
 from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
     first_sight,
+    listed_renewed,
     next_sight,
     renewed,
     turned,
@@ -139,6 +140,16 @@ class Ledger:
             step.renewed.append(row.key)
         else:
             step.redraw[row.key] = None
+
+    def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
+        """A later write of a known uid, as a list shows it."""
+        seen = self.window.listing(at, row.newest, remembered=row.remembered)
+        tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
+        if tracked is None:
+            self.advance(row, lease, seen, step)
+        else:
+            row.tracked, row.remembered = tracked, False
+            step.renewed.append(row.key)
 
     def overrule(self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step) -> None:
         """Let these verdicts of admins stand, and the rules where there is none."""

@@ -142,6 +142,17 @@ def renewed(
     return Tracked(lasting, claimed, at, lag is None, seen, intervals, lags, version), interval
 
 
+def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
+    """The same as a list shows it, which tells nothing of the renewals before the last."""
+    claimed, version = lease.spec.renew_time, lease.metadata.resource_version
+    if claimed is None or known.renew_time is None or claimed <= known.renew_time:
+        return None
+    if not version.isdecimal() or not _only_renewed(known.lasting.lease, lease):
+        return None
+    at = renewed_at(known, lease, seen)
+    return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=int(version))
+
+
 def _only_renewed(before: Lease, after: Lease) -> bool:
     """Whether nothing but renewTime differs, of all that a rule or a page reads."""
     was, spec = before.spec, after.spec

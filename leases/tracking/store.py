@@ -210,8 +210,7 @@ class Store:
                 continue
             row.listing = listing
             if row.tracked.resource_version != lease.resource_version:
-                seen = self._window.listing(at, row.newest, remembered=row.remembered)
-                ledger.advance(row, lease, seen, step)
+                ledger.relist(row, lease, at, step)
                 row.version = version_after(lease.resource_version, row.version)
         ledger.enter(new)
 

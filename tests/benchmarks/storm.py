@@ -62,10 +62,10 @@ def arguments() -> Namespace:
 
 
 @contextmanager
-def storm(asked: Namespace, port: int, truth: Path) -> Iterator[None]:
+def storm(asked: Namespace, port: int, truth: Path, expire: float = 10) -> Iterator[None]:
     """The load, with its own log of what it did."""
     faults = [] if asked.calm else ["--drop-every", "23", "--gone-every", "41"]
-    changes = ["--transitions-per-s", "20", "--expire-per-s", "10", "--delete-per-s", "5"]
+    changes = ["--transitions-per-s", "20", "--expire-per-s", str(expire), "--delete-per-s", "5"]
     command = [
         sys.executable, str(STORM), "--port", str(port), "--truth", str(truth), "--quiet",
         "--leases", str(asked.leases), "--elections", str(asked.elections),

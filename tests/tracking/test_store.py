@@ -254,6 +254,21 @@ def test_a_list_that_tells_nothing_new_changes_nothing() -> None:
     assert known(store).estimated is False
 
 
+def test_a_list_tells_of_many_renewals_only_the_last() -> None:
+    store = Store("c")
+    version = renewing(store, 12)
+    before = known(store)
+    store.lost(after(12))
+    update = store.replace(Listed((lease(renewed=26, version=90),), "91"), after(28))
+    now = known(store)
+    assert (version, words(update), update.redraw) == (7, [], ())
+    assert (now.observed_at, now.estimated) == (after(26), True)
+    assert (now.lease.resource_version, now.lease.spec.renew_time) == ("90", after(26))
+    assert (now.renewals_seen, now.cadence_seconds) == (before.renewals_seen, 2.0)
+    assert words(store.turn(after(29))) == []
+    assert words(store.turn(after(41))) == ["expired"]
+
+
 def test_after_a_restart_a_renewal_in_between_is_estimated_within_the_window() -> None:
     before = Store("c")
     renewing(before, 6)

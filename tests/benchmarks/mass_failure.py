@@ -1,0 +1,97 @@
+"""A thousand heartbeats a second stop, run out and come back: does anything else wait for them?
+
+python3 -m tests.benchmarks.mass_failure [--leases 130000] [--elections 2000] [--rate 13000]
+    [--expire 1000] [--seconds 150]
+
+Starts leasestorm and `manage.py serve --no-demo`, and opens the list of elections in a Chromium.
+Prints the delay from the storm's own log of a change of holder to the change of its row, while at
+least 40,000 Leases run out and recover, and whether `export_history` holds exactly what happened
+(storm_check.py). Exits 1 if not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from contextlib import ExitStack
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.benchmarks.many_pages import OBSERVE, WATCHED, delays
+from tests.benchmarks.storm import Pages, Usage, compare, storm
+from tests.processes import Server, free_port, get, wait_for
+
+
+def arguments() -> Namespace:
+    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--leases", type=int, default=130_000)
+    parser.add_argument("--elections", type=int, default=2_000)
+    parser.add_argument("--rate", type=float, default=13_000)
+    parser.add_argument("--expire", type=float, default=1000)
+    parser.add_argument("--seconds", type=float, default=150)
+    parser.set_defaults(
+        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
+        framing="event",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def watch(server: Server, seconds: float) -> list[tuple[str, str, float]]:
+    """The changes of holder that a browser shows within so many seconds."""
+    pages = Pages(server)
+    pages.sign_in()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        context = browser.new_context()
+        jar = [{"name": c.name, "value": c.value or "", "url": server.url} for c in pages.cookies]
+        context.add_cookies(jar)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{server.url}/c/storm/{WATCHED}")
+        page.wait_for_timeout(3000)
+        page.evaluate(OBSERVE)
+        page.wait_for_timeout(seconds * 1000)
+        seen: list[tuple[str, str, float]] = page.evaluate("window.seen")
+        browser.close()
+    return seen
+
+
+def main() -> int:
+    asked = arguments()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        port, truth = free_port(), folder / "truth"
+        with storm(asked, port, truth, expire=asked.expire):
+            source = f"storm=url:http://127.0.0.1:{port}"
+            server = Server(folder / "data", "--no-demo", "--cluster", source)
+            stack.callback(lambda: server.process.poll() is not None or server.interrupt())
+            ready = f"{server.url}/readyz"
+            wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
+            usage, since = Usage(server.process.pid), time.time()
+            seen = watch(server, asked.seconds)
+            print(f"CPU {usage.share:.1f} % of one core, RSS {usage.memory('VmRSS'):.0f} MiB")
+            late = delays(truth, seen, since)
+            cuts = statistics.quantiles(late, n=20)
+            print(
+                f"API event to DOM: median {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms, "
+                f"worst {max(late):.0f} ms ({len(late)} seen)"
+            )
+            until = time.time() - 1
+            wait_for(lambda: all_written(server), what="the history", seconds=120)
+        server.interrupt()
+        return compare(folder, truth, until)
+
+
+def all_written(server: Server) -> bool:
+    """Whether no change waits for the database."""
+    return "leaseboard_history_queue_changes 0.0" in get(f"{server.url}/metrics")[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
