@@ -158,8 +158,9 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     page.evaluate(OPEN)
     if page.locator("details").count():
         judge("details")
-    page.set_viewport_size({"width": 390, "height": 844})
-    found += [f"open, on a phone: {line}" for line in page.evaluate(TOO_WIDE)]
+    for width in (1024, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        found += page.evaluate(TOO_WIDE)
     return found
 
 
