@@ -84,7 +84,10 @@ def test_files_that_nobody_may_change(tmp_path):
     probe.touch()
     if not (done("chattr", "+i", str(probe)) and done("chattr", "-i", str(probe))):
         pytest.skip("this user cannot make files immutable here")
-    survives(tmp_path, tmp_path / "data", immutable)
+    try:
+        survives(tmp_path, tmp_path / "data", immutable)
+    finally:
+        done("chattr", "-R", "-i", str(tmp_path / "data"))  # or nobody could clear it away
 
 
 def test_a_file_system_that_the_kernel_makes_read_only(tmp_path):
