@@ -14,6 +14,8 @@ from statistics import median
 from leases.wire.events import Applied, WatchEvent
 
 GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
+OLD = 0.5  # seconds; what is older is late, or written by a wrong clock
+LONG_GRACE = timedelta(seconds=5)  # to tell the one from the other
 NEARER = 0.05  # seconds by which a reading is less old than all before, while we catch up
 SAMPLE = 9  # events of a reading are looked at
 STALL = timedelta(seconds=2)  # after so long without a look we did not run, or the clock was set
@@ -56,7 +58,7 @@ class Patience:
         ages = [(now - time).total_seconds() for time in claimed if time is not None]
         if ages and (age := median(ages)) < self._least_age - NEARER:
             self._least_age = age
-            self.since = now + GRACE
+            self.since = now + (GRACE if age < OLD else LONG_GRACE)
 
     @property
     def is_tried(self) -> bool:

@@ -290,6 +290,6 @@ async def test_what_comes_after_we_stood_still_tells_of_the_past(watched: Watche
     for version, renewed in enumerate(range(20, 71, 10), start=3):
         watched.at(71.1, Applied(lease(renewed=renewed, version=version)))
     assert watched.changes == ["created"] * 2
-    watched.at(74)
+    watched.at(77)
     (expired,) = watched.told[-1].changes
     assert (expired.name, expired.at, expired.inferred) == ("dead", after(15), True)
