@@ -31,7 +31,6 @@ from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
 from leases.domain.connection import ConnectionState
-from leases.domain.lease import ObjectName
 from leases.history import checkpoint, queries
 from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
@@ -163,14 +162,11 @@ class Runtime:
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
 
-        def encode(key: ObjectName) -> bytes | None:
-            tracked = store.get(key)
-            return None if tracked is None else msgspec.json.encode(tracked)
-
         self.recorder.add(
             Source(
                 cluster=cluster.name,
-                encode=encode,
+                state=store.get,
+                encode=msgspec.json.encode,
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: _watched_until(store),
                 listing=lambda: tracker.listing,

@@ -22,6 +22,7 @@ from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
+MOST_DRAWN = 10  # rows in one frame: others wait for the loop too
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
 
 
@@ -155,9 +156,9 @@ class PageReader:
         quiet = self._spoke_at is not None and (now - self._spoke_at).total_seconds() < HEARTBEAT
         if not frame and quiet and not self._urgent:
             return None
-        self._urgent = False
+        self._urgent = bool(self._unsent)
         self._spoke_at = now
-        if self._answers_show:
+        if self._answers_show and not self._unsent:
             frame["shown"] = True
             self._answers_show = False
         frame["now"] = now.timestamp()
@@ -188,23 +189,30 @@ class PageReader:
         html: dict[str, dict[str, str]] = {}
         renewed: dict[str, list[float | None]] = {}
         gone: list[str] = []
+        later: set[tuple[str, ObjectName]] = set()
+        drawn = 0
         store = self._channel.store
         for part, shown in self._sent.items():
             for key, before in shown.items():
                 after = store.get(key)
                 if after is before and (part, key) not in self._unsent:
                     continue
-                shown[key] = after
                 if after is None:
                     gone.append(str(key))
-                elif before is None or not looks_alike(before, after):
-                    drawn = self._drawings.draw(
+                elif before is not None and looks_alike(before, after):
+                    renewed[str(key)] = rendering.freshness(after)
+                elif drawn < MOST_DRAWN:
+                    drawn += 1
+                    html.setdefault(part, {})[str(key)] = self._drawings.draw(
                         store.cluster, part, after, now, self._channel.activity
                     )
-                    html.setdefault(part, {})[str(key)] = drawn
                 else:
-                    renewed[str(key)] = rendering.freshness(after)
-        self._unsent.clear()
+                    later.add((part, key))
+                    continue
+                shown[key] = after
+        self._unsent = later
+        if later:
+            self.wake.set()
         frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
         frame |= self._asides(now)
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}

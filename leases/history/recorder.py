@@ -16,20 +16,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from django.db import DatabaseError, DataError, connection, transaction
+from django.db import DatabaseError
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watching import Watched
-from leases.history import checkpoint, watches
+from leases.history.batch import Batch, let_go, write_what_fits
 from leases.history.shortage import MOST_WAITING, Shortage
-from leases.history.turns import take_turn
 from leases.history.waiting import Waiting
 from leases.history.watches import WatchLog
-from leases.history.writing import write_changes
 
 logger = logging.getLogger(__name__)
 
@@ -47,23 +45,12 @@ class Source(msgspec.Struct, frozen=True):
     """How the recorder reads one cluster's present state, on the event loop."""
 
     cluster: str
-    encode: Callable[[ObjectName], bytes | None]  # None: there is no such Lease any more
+    state: Callable[[ObjectName], Any]  # what never changes; None: there is no such Lease any more
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
     renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()  # the next so many to remember
-
-
-class _Batch(msgspec.Struct, frozen=True):
-    cluster: str
-    changes: tuple[Change, ...]
-    states: tuple[tuple[ObjectName, bytes | None], ...]
-    resource_version: str | None
-    complete: bool  # with this, all that waited is written
-    watched_until: datetime
-    process: str
-    spans: tuple[Watched, ...]
-    went_back: bool  # the cluster was restored: its versions count on from an old one
+    encode: Callable[[Any], bytes] = bytes  # a state, in the thread that writes
 
 
 class Recorder:
@@ -147,7 +134,7 @@ class Recorder:
         self._close_by = time.monotonic() + CLOSING
         self._wake.set()
         await writing
-        await self.in_thread(_let_go)
+        await self.in_thread(let_go)
         self._thread.shutdown()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -161,7 +148,7 @@ class Recorder:
         logger.warning("%d changes are left for the next start to infer", self.waiting)
         return True
 
-    def _take(self, source: Source) -> _Batch | None:
+    def _take(self, source: Source) -> Batch | None:
         """The next of what is queued for a cluster, with the states of this very instant."""
         version = source.resource_version()
         cluster = source.cluster
@@ -176,10 +163,11 @@ class Recorder:
             if self._closing:
                 self.watches.stop(cluster, until)
             spans = self.watches.take(cluster, until)
-        return _Batch(
+        return Batch(
             cluster=cluster,
             changes=tuple(changes),
-            states=tuple((key, source.encode(key)) for key in keys),
+            states=tuple((key, source.state(key)) for key in keys),
+            encode=source.encode,
             resource_version=version,
             complete=complete,
             watched_until=until,
@@ -222,14 +210,14 @@ class Recorder:
                 logger.error("%s: %d changes were lost; from now on they are kept", cluster, number)
             shortage.lost.clear()
 
-    async def _write_surely(self, batch: _Batch) -> bool:
+    async def _write_surely(self, batch: Batch) -> bool:
         """Try until it is written; closing, once. Nothing may be written after what was not."""
         attempt = 0
         self._writing = len(batch.changes)
         while True:
             began = time.monotonic()
             try:
-                await self.in_thread(partial(_write_what_fits, batch))
+                await self.in_thread(partial(write_what_fits, batch))
             except DatabaseError as error:
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
@@ -245,47 +233,3 @@ class Recorder:
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True
-
-
-def _write_what_fits(batch: _Batch) -> None:
-    """Write all; where that is more than the database can hold, all but what it refuses."""
-    try:
-        _write(batch)
-    except DataError:
-        alone = partial(msgspec.structs.replace, batch, complete=False, spans=())
-        parts = [(c.change.value, alone(changes=(c,), states=())) for c in batch.changes]
-        parts += [("state", alone(changes=(), states=(state,))) for state in batch.states]
-        for what, part in parts:
-            try:
-                _write(part)
-            except DataError as error:
-                logger.error("%s: the database refuses a %s: %s", batch.cluster, what, error)
-        _write(msgspec.structs.replace(batch, changes=(), states=()))
-
-
-def _write(batch: _Batch) -> None:
-    """One transaction, in the recorder's thread. Changes already there are left as they are."""
-    try:
-        with transaction.atomic():
-            take_turn(batch.cluster)
-            write_changes(batch.changes)
-            watches.save(batch.cluster, batch.process, batch.spans)
-            if not batch.went_back and checkpoint.is_behind(batch.cluster, batch.resource_version):
-                return  # another replica, further on, remembers all this and more
-            checkpoint.save(batch.cluster, batch.states)
-            if batch.complete and batch.resource_version is not None:
-                checkpoint.save_progress(
-                    batch.cluster,
-                    resource_version=batch.resource_version,
-                    watched_until=batch.watched_until,
-                )
-    except DatabaseError:
-        # SQLite's stays open: on a full disk the last one to close could not be opened again.
-        if not connection.is_usable():
-            connection.close()
-        raise
-
-
-def _let_go() -> None:
-    """Close the connection of the thread that runs this."""
-    connection.close()

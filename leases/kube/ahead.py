@@ -45,12 +45,13 @@ class Ahead:
             while self._waiting:
                 for events in self._watch.events(_unpacked(self._waiting.popleft())):
                     yield events
-                await asyncio.sleep(0)
+                    await asyncio.sleep(0)
             await asyncio.wait([self._reading])
         await self._reading
         async for lines in self._lines:
             for events in self._watch.events(lines):
                 yield events
+                await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Read no more."""

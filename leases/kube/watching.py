@@ -48,12 +48,13 @@ class OpenWatch:
         self._lasts = lasts
         self._heard = asyncio.get_running_loop().time()
         self._taken = 0  # bytes
+        self._telling = False
         _keep_alive(response)
 
     @property
     def unread(self) -> bool:
-        """Whether anything has arrived that nobody has taken yet."""
-        return self._content.total_bytes > self._taken
+        """Whether anything has arrived that has not been told yet."""
+        return self._telling or self._content.total_bytes > self._taken
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """The events of each reading until the server ends the watch. Raises ApiError."""
@@ -61,6 +62,8 @@ class OpenWatch:
             async for lines in readings:
                 for events in self.events(lines):
                     yield events
+                    if len(events) == AT_ONCE:
+                        await asyncio.sleep(0)  # more may follow; others wait too
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """The lines that each reading completes, to the end of the watch. Raises ApiError."""
@@ -78,6 +81,7 @@ class OpenWatch:
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """What lines say, a few at a time. Raises ApiError, after what came before the error."""
+        self._telling = True
         for first in range(0, len(lines), AT_ONCE):
             events: list[WatchEvent] = []
             failure: ApiError | None = None
@@ -91,6 +95,7 @@ class OpenWatch:
                 yield events
             if failure is not None:
                 raise failure
+        self._telling = False
 
     async def _next_chunk(self) -> bytes:
         """What has arrived, or what arrives next; empty at the end."""

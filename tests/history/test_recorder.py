@@ -11,7 +11,7 @@ from django.db import OperationalError
 from leases import models
 from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history import checkpoint, recorder
+from leases.history import batch, checkpoint, recorder
 from leases.history.recorder import Recorder, Source
 from tests.history.factory import T0, a_change
 
@@ -70,7 +70,7 @@ async def test_a_lease_that_is_gone_is_forgotten(running, states):
 
 async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running, monkeypatch):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.01,))
-    write, failures = recorder._write, [OperationalError("disk I/O error")] * 3
+    write, failures = batch._write, [OperationalError("disk I/O error")] * 3
     problems = []
 
     def failing(batch):
@@ -79,7 +79,7 @@ async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running,
             raise failures.pop()
         write(batch)
 
-    monkeypatch.setattr(recorder, "_write", failing)
+    monkeypatch.setattr(batch, "_write", failing)
     running.record(cluster="a", changes=(a_change(),))
     await until(lambda: models.Change.objects.count() == 1)
     assert "disk I/O error" in problems[1]
