@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from leases.kube.client import LeaseClient
-from leases.kube.watching import OpenWatch
+from leases.kube.watching import AT_ONCE, OpenWatch
 from leases.wire.events import WatchEvent
 from leases.wire.status import ApiError
 
@@ -51,7 +51,8 @@ class Ahead:
         async for lines in self._lines:
             for events in self._watch.events(lines):
                 yield events
-                await asyncio.sleep(0)
+                if len(events) == AT_ONCE:
+                    await asyncio.sleep(0)  # more may follow; others wait too
 
     async def close(self) -> None:
         """Read no more."""

@@ -11,7 +11,7 @@ import msgspec
 from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
 from leases.tracking.tracked import Tracked
 
-STEADY_SHARE = 0.9  # of the cadence; a kubelet's renewals are 10 to 10.4 s apart
+STEADY_SHARE = 0.75  # of the cadence; nearly all renewals are further apart
 STEPS = 64  # a second; many Leases share what is rounded to them
 
 

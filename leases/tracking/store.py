@@ -192,12 +192,12 @@ class Store:
         self._ledger.vanish(row, last, seen, at, step)
 
     def _list(self, page: ListPage | Listed, at: datetime, step: Step) -> None:
-        """Leases as a list has them, compared with what we knew."""
+        """Leases as a list has them, compared with what we knew: all as of its first page."""
         if page.resource_version != self._listing_version:  # else of a list that has begun
             self._listing_version = page.resource_version
             self._listing_since = at
             self._listing += 1
-        ledger, listing = self._ledger, self._listing
+        ledger, listing, at = self._ledger, self._listing, self._listing_since
         new: list[Row] = []
         for lease in page.leases:
             row = self._rows.get(lease.key)

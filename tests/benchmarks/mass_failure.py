@@ -23,7 +23,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from tests.benchmarks.many_pages import OBSERVE, WATCHED, delays
-from tests.benchmarks.storm import Pages, Usage, compare, storm
+from tests.benchmarks.storm import Pages, Usage, all_written, compare, storm
 from tests.processes import Server, free_port, get, wait_for
 
 
@@ -86,11 +86,6 @@ def main() -> int:
             wait_for(lambda: all_written(server), what="the history", seconds=120)
         server.interrupt()
         return compare(folder, truth, until)
-
-
-def all_written(server: Server) -> bool:
-    """Whether no change waits for the database."""
-    return "leaseboard_history_queue_changes 0.0" in get(f"{server.url}/metrics")[1]
 
 
 if __name__ == "__main__":

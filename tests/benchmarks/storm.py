@@ -31,7 +31,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.processes import ROOT, Server, free_port, manage, wait_for
+from tests.processes import ROOT, Server, free_port, get, manage, wait_for
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with
@@ -82,6 +82,11 @@ def storm(asked: Namespace, port: int, truth: Path, expire: float = 10) -> Itera
         with suppress(OSError):
             ask(port, "/storm/quit")
         process.wait(timeout=20)
+
+
+def all_written(server: Server) -> bool:
+    """Whether no change waits for the database."""
+    return "leaseboard_history_queue_changes 0.0" in get(f"{server.url}/metrics")[1]
 
 
 def ask(port: int, path: str) -> dict[str, Any]:
@@ -236,6 +241,8 @@ def main() -> int:
             listing = time.time()
             server.wait_synced(seconds=120)
             print(f"synced {time.time() - listing:.1f} s after the storm began")
+            wait_for(lambda: all_written(server), what="the first history", seconds=120)
+            print(f"all written {time.time() - listing:.1f} s after the storm began")
             print(f"event loop late meanwhile: {delays(folder / 'delay-0', listing, time.time())}")
             if asked.kill_at:
                 follow(server, asked, asked.kill_at, folder / "delay-0")

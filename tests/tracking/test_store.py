@@ -14,7 +14,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
-from leases.wire.events import Applied, Deleted, Listed
+from leases.wire.events import Applied, Deleted, Listed, ListPage
 from tests.domain.build import after, lease
 
 KEY = ObjectName("default", "controller")
@@ -244,6 +244,14 @@ def restarted(store: Store, until: float) -> Store:
     again.restore((msgspec.json.decode(row, type=Tracked) for row in coded), after(until))
     assert again.snapshot() == store.snapshot()
     return again
+
+
+def test_a_renewal_while_the_list_was_read_is_as_old_as_it_says() -> None:
+    store = Store("c")
+    store.enter(ListPage((), "9"), after(0))
+    store.replace(Listed((lease(renewed=-3, version=8),), "9"), after(5))
+    store.apply(Applied(lease(renewed=2, version=10)), after(5.5))
+    assert known(store).observed_at == after(2)
 
 
 def test_a_list_that_tells_nothing_new_changes_nothing() -> None:
