@@ -22,7 +22,7 @@ from leases.wire.watch import LeasePage, read_lease, read_page
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
-AT_ONCE = 100  # Leases of a page that are told at a time
+AT_ONCE = 40  # Leases of a page that are told at a time
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 

@@ -19,7 +19,6 @@ import msgspec
 from leases.domain.lease import ObjectName
 
 SPAN = timedelta(milliseconds=125)
-_PER_SECOND = timedelta(seconds=1) // SPAN
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -51,7 +50,7 @@ class Deadlines(Generic[AnyAlarm]):
         """Let it fire at `when` or before. Fires early rather than move an entry."""
         if when is None or (alarm.armed is not None and alarm.armed <= when):
             return
-        number = int(when.timestamp() * _PER_SECOND)
+        number = (when - _EPOCH) // SPAN
         if number <= self._begun:
             alarm.armed = when
             heapq.heappush(self._heap, (when, next(self._number), alarm))

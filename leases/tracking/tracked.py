@@ -148,7 +148,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     redraw: tuple[
         ObjectName, ...
     ] = ()  # rows that look different: phase, holder, kind, configuration
-    renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved
+    renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved, as often as it did
     removed: tuple[ObjectName, ...] = ()
     connection: Connection | None = None  # set when it changed
     listed: bool = False  # the whole picture was replaced: readers refetch rather than follow

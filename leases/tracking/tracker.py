@@ -126,7 +126,7 @@ class Tracker:
     def flush(self) -> None:
         """Tell the renewals that have gathered."""
         self._flushing = None
-        keys = tuple(dict.fromkeys(self._renewed))
+        keys = tuple(self._renewed)
         self._renewed.clear()
         self._note_lag(keys)
         if keys:
