@@ -149,10 +149,7 @@ class Runtime:
     async def _prepare(self, cluster: WatchedCluster) -> Tracker:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
         store, in_thread = cluster.store, self.recorder.in_thread
-        remembered = await in_thread(partial(checkpoint.load, cluster.name))
-        if remembered is not None:
-            states = await in_thread(partial(read_remembered, remembered.records))
-            store.restore(states, remembered.watched_until)
+        remembered = await in_thread(partial(_remember, store))
         recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
         self.publisher.fill(cluster.name, recent)
         activity = self.activity(cluster.name)
@@ -204,6 +201,14 @@ class Runtime:
         if self.api is not None and cluster.embedded:
             return self.api.kubeconfig
         return self.options.kubeconfig
+
+
+def _remember(store: Store) -> checkpoint.Checkpoint | None:
+    """Begin where an earlier run stopped."""
+    found = checkpoint.load(store.cluster)
+    if found is not None:
+        store.restore(read_remembered(found.records), found.watched_until)
+    return found
 
 
 def _spare_the_loop() -> None:

@@ -23,7 +23,7 @@ _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s 
 class Checkpoint(msgspec.Struct, frozen=True):
     """What is remembered of one cluster."""
 
-    records: tuple[bytes, ...]
+    records: Iterable[bytes]  # read as they are asked for, in the thread that loaded them
     resource_version: str
     watched_until: datetime
 
@@ -35,9 +35,8 @@ def load(cluster: str) -> Checkpoint | None:
     if watch is None:
         return None
     records = LeaseRecord.objects.filter(cluster=cluster).values_list("tracked", flat=True)
-    return Checkpoint(
-        tuple(bytes(record) for record in records), watch.resource_version, watch.watched_until
-    )
+    some = map(bytes, records.iterator(chunk_size=1000))
+    return Checkpoint(some, watch.resource_version, watch.watched_until)
 
 
 def is_behind(cluster: str, resource_version: str | None) -> bool:

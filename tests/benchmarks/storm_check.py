@@ -191,7 +191,9 @@ def _merged(event: Event, history: History, spans: list[Untold]) -> bool:
         if span.since < int(event["rv"]) <= span.until:
             told = history.by_key[event["key"]]
             before = [c for c in told if seconds(c["observed_at"]) <= span.ended]
-            return any(c["holder"] == (span.last[event["key"]] or None) for c in before[-3:])
+            shown = [c for c in before if c["inferred"] and span.has(seconds(c["observed_at"]))]
+            last = span.last[event["key"]] or None
+            return any(c["holder"] == last for c in (*shown, *before[-3:]))
     return False
 
 
@@ -239,9 +241,23 @@ def _look_for_expiry(
         findings.made["recovered"] += 1
         back = history.take(silent["key"], resumed["rv"], ["recovered"])
         findings.found["recovered"] += bool(back)
+        if not back and (back := _shown_by_a_list(resumed, history, unseen)):
+            findings.merged += 1
         if len(back) != 1:
             what = "doubled" if back else "missing"
             findings.wrong[what].append(f"recovered {silent['key']}@{resumed['rv']}")
+
+
+def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> list[Event]:
+    """The recovery that a list showed of one of which the API told nothing else."""
+    spans = [s for s in unseen if s.since < int(resumed["rv"]) <= s.until]
+    return [
+        change
+        for change in history.by_key[resumed["key"]]
+        if change["change"] == "recovered"
+        and change["inferred"]
+        and any(s.has(seconds(change["observed_at"])) for s in spans)
+    ]
 
 
 def _judge_rest(

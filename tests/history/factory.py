@@ -7,6 +7,7 @@ from typing import Any
 
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.history import checkpoint
 
 T0 = datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -30,3 +31,9 @@ def a_change(number: int = 0, **given: Any) -> Change:
         "gap_seconds": 1.5,
     }
     return Change(**(values | given))
+
+
+def remembered() -> tuple[tuple[bytes, ...], str, datetime] | None:
+    """What is remembered of the cluster `a`."""
+    found = checkpoint.load("a")
+    return found and (tuple(found.records), found.resource_version, found.watched_until)

@@ -11,9 +11,9 @@ from django.db import OperationalError
 from leases import models
 from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history import batch, checkpoint, recorder
+from leases.history import batch, recorder
 from leases.history.recorder import Recorder, Source
-from tests.history.factory import T0, a_change
+from tests.history.factory import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,8 +40,7 @@ async def running(states):
 async def test_a_change_is_written_with_its_state_and_how_far_the_watch_got(running):
     running.record(cluster="a", changes=(a_change(),), changed=(KEY,))
     await until(lambda: models.Change.objects.count() == 1)
-    kept = await in_thread(lambda: checkpoint.load("a"))
-    assert kept == checkpoint.Checkpoint((b'{"v":1}',), "7", T0)
+    assert await in_thread(remembered) == ((b'{"v":1}',), "7", T0)
 
 
 async def test_the_same_change_twice_is_kept_once(running):

@@ -9,11 +9,10 @@ import pytest
 
 from leases import models
 from leases.domain.change import Change, ChangeType
-from leases.history import checkpoint
 from leases.history.recorder import Recorder, Source
 from leases.history.rows import from_row
 from leases.history.writing import write_changes
-from tests.history.factory import T0, a_change
+from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,13 +101,12 @@ async def test_the_replica_that_is_further_on_remembers_for_both():
     await until(lambda: models.LeaseRecord.objects.count() == 1)
     replicas["behind"].record(cluster="a", changes=(a_change(),), changed=(KEY,))
     await until(lambda: models.Change.objects.count() == 1)
-    remembered = checkpoint.Checkpoint((b"ahead",), "9", T0)
-    assert await in_thread(lambda: checkpoint.load("a")) == remembered
+    assert await in_thread(remembered) == ((b"ahead",), "9", T0)
     versions["behind"] = "10"
     replicas["behind"].record(cluster="a", changed=(KEY,))
-    await until(lambda: checkpoint.load("a") == checkpoint.Checkpoint((b"behind",), "10", T0))
+    await until(lambda: remembered() == ((b"behind",), "10", T0))
     versions["ahead"] = "3"  # the cluster was restored from a backup, and this one noticed
     replicas["ahead"].record(cluster="a", changed=(KEY,))
-    await until(lambda: checkpoint.load("a") == checkpoint.Checkpoint((b"ahead",), "3", T0))
+    await until(lambda: remembered() == ((b"ahead",), "3", T0))
     for name, replica in replicas.items():
         await replica.close(tasks[name])
