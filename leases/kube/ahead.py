@@ -39,13 +39,16 @@ class Ahead:
         return bool(self._waiting)
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """What waits, then what comes. Raises ApiError where the watch broke."""
-        self._followed = True
+        """What waits, then what comes. Raises ApiError where the watch broke.
+
+        While much waits it is read on: a watch that nobody reads is cut.
+        """
         while self._waiting or not self._reading.done():
             while self._waiting:
                 for events in self._watch.events(_unpacked(self._waiting.popleft())):
                     yield events
                     await asyncio.sleep(0)
+            self._followed = True
             await asyncio.wait([self._reading])
         await self._reading
         async for lines in self._lines:
