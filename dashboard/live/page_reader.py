@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -95,7 +95,7 @@ class PageReader:
         self._channel = channel
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
-        self._unsent: set[tuple[str, ObjectName]] = set()
+        self._unsent: dict[tuple[str, ObjectName], None] = {}  # who waits longest comes first
         self._feed: int | None = None
         self._feed_as = "line"
         self._refetch = False
@@ -117,7 +117,7 @@ class PageReader:
             for part, names in wanted.show.items()
             if part in rendering.PARTS
         }
-        self._unsent = {(part, key) for part, keys in self._sent.items() for key in keys}
+        self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
         if wanted.feed is not None and not (
             self._channel.first_seq <= wanted.feed <= self._channel.seq
@@ -189,12 +189,12 @@ class PageReader:
         html: dict[str, dict[str, str]] = {}
         renewed: dict[str, list[float | None]] = {}
         gone: list[str] = []
-        later: set[tuple[str, ObjectName]] = set()
+        later: dict[tuple[str, ObjectName], None] = {}
         drawn = 0
         store = self._channel.store
         for part, shown in self._sent.items():
-            for key, before in shown.items():
-                after = store.get(key)
+            for key in self._in_turn(part, shown):
+                before, after = shown[key], store.get(key)
                 if after is before and (part, key) not in self._unsent:
                     continue
                 if after is None:
@@ -207,7 +207,7 @@ class PageReader:
                         store.cluster, part, after, now, self._channel.activity
                     )
                 else:
-                    later.add((part, key))
+                    later[part, key] = None
                     continue
                 shown[key] = after
         self._unsent = later
@@ -216,6 +216,13 @@ class PageReader:
         frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
         frame |= self._asides(now)
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}
+
+    def _in_turn(self, part: str, shown: Iterable[ObjectName]) -> Iterable[ObjectName]:
+        """Those that wait are drawn first, however often others change."""
+        turns = {place: number for number, place in enumerate(self._unsent)}
+        if not turns:
+            return shown
+        return sorted(shown, key=lambda key: turns.get((part, key), len(turns)))
 
     def _asides(self, now: datetime) -> dict[str, Any]:
         """Counts, feed and hints, each where it is new."""

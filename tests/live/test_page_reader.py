@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
+from dashboard.live import page_reader
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import Channel
@@ -60,6 +61,26 @@ def test_the_first_frame_draws_what_is_shown_and_the_next_is_silent(page):
     assert list(first["html"]["row"]) == [str(KEY)]
     assert f'data-key="{KEY}"' in first["html"]["row"][str(KEY)]
     assert first["counts"]["total"] == 2
+    assert page.frame(NOW) is None
+
+
+def test_many_rows_come_a_few_a_frame_and_all_of_them_come(page, channel, monkeypatch):
+    monkeypatch.setattr(page_reader, "MOST_DRAWN", 2)
+    names = [ObjectName("default", f"lease-{number}") for number in range(5)]
+    for name in names:
+        write(channel, seconds=0, version="20", key=name)
+    page.show(Show({"row": [str(name) for name in names]}))
+    frames = []
+    for version in range(22, 25):  # while the first two change again and again
+        frames.append(page.frame(NOW))
+        for name in names[:2]:
+            write(channel, seconds=1, version=str(version), key=name, holder_identity=f"h{version}")
+    assert [len(frame["html"]["row"]) for frame in frames] == [2, 2, 2]
+    assert {key for frame in frames for key in frame["html"]["row"]} == set(map(str, names))
+    assert page.wake.is_set()
+    while not frames[-1].get("shown"):
+        frames.append(page.frame(NOW))
+    assert "h24" in frames[-1]["html"]["row"][str(names[1])]
     assert page.frame(NOW) is None
 
 
