@@ -99,10 +99,9 @@ class PageConsumer(ClusterConsumer):
             return
         if self.right == "wall":
             tiles = {part: names for part, names in show.show.items() if part in self.WALL_PARTS}
-            ungrouped: Grouping | None = (
-                "none" if show.field else None
-            )  # states alone: no zone, no pool
-            show = Show(show=tiles, feed=show.feed, field=ungrouped)
+            # A wall shows states alone, no zone and no pool.
+            field: Grouping | None = "none" if show.field else None
+            show = Show(show=tiles, feed=show.feed, field=field)
         self.reader.show(show)
 
     async def relay(self, channel: Channel) -> None:
