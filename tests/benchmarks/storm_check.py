@@ -88,6 +88,12 @@ class Untold:
     def has(self, moment: float) -> bool:
         return self.began <= moment <= self.ended
 
+    def shows(self, change: Event) -> bool:
+        """Whether the list at its end told this: inferred, of a write in the span."""
+        version = int(change["resource_version"] or 0)
+        seen = self.has(seconds(change["observed_at"]))
+        return change["inferred"] and seen and self.since < version <= self.until
+
 
 def untold(truth: list[Event]) -> list[Untold]:
     """The times of which the API told nothing but a list."""
@@ -191,8 +197,8 @@ def _merged(event: Event, history: History, spans: list[Untold]) -> bool:
         if span.since < int(event["rv"]) <= span.until:
             told = history.by_key[event["key"]]
             before = [c for c in told if seconds(c["observed_at"]) <= span.ended]
-            shown = [c for c in before if c["inferred"] and span.has(seconds(c["observed_at"]))]
             last = span.last[event["key"]] or None
+            shown = [c for c in told if span.shows(c)]
             return any(c["holder"] == last for c in (*shown, *before[-3:]))
     return False
 
@@ -254,9 +260,7 @@ def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> 
     return [
         change
         for change in history.by_key[resumed["key"]]
-        if change["change"] == "recovered"
-        and change["inferred"]
-        and any(s.has(seconds(change["observed_at"])) for s in spans)
+        if change["change"] == "recovered" and any(span.shows(change) for span in spans)
     ]
 
 
