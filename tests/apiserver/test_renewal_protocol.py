@@ -153,13 +153,23 @@ async def test_a_body_that_does_not_end_is_504(
             assert await connection.is_closed()
 
 
-async def test_a_client_that_does_not_wait_has_renewed(
+@asynccontextmanager
+async def begun_renewal(
     api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
-) -> None:
+) -> AsyncIterator[Connection]:
+    """A client whose renewal is on its way to disk."""
     async with connect(api) as connection:
         await connection.send(renewal(held, 2))
         async with asyncio.timeout(LIMIT):
             assert await begun.get()
+        yield connection
+
+
+async def test_a_client_that_does_not_wait_has_renewed(
+    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
+) -> None:
+    async with begun_renewal(api, held, begun):
+        pass
     found = await call(api.url, "PUT", HELD, held)
     assert found["code"] == 409
     assert (await call(api.url, "GET", HELD))["spec"] == {"leaseTransitions": 2}
@@ -168,10 +178,8 @@ async def test_a_client_that_does_not_wait_has_renewed(
 async def test_a_server_that_stops_answers_first(
     api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
 ) -> None:
-    async with connect(api) as connection:
-        await connection.send(renewal(held, 2))
+    async with begun_renewal(api, held, begun) as connection:
         async with asyncio.timeout(LIMIT):
-            assert await begun.get()
             await api.stop()
         heard = await connection.hear()
         assert transitions(heard) == 2
