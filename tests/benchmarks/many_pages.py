@@ -19,24 +19,19 @@ import shutil
 import statistics
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.benchmarks.storm import Pages, Usage, storm
+from tests.benchmarks.storm import Pages, Usage, calm_storm, print_page_times, storm
 from tests.processes import Server, free_port, get, wait_for
 
-FIRST_PAINTS = (
-    "", "leases/", "leases/?q=ip-10", "leases/?kind=election&phase=held", "leases/?sort=-renewed",
-    "leases/?labels=app", "leases/?page=900", "nodes/", "holders/", "timeline/", "history/",
-    "wall/",
-)  # fmt: skip
 SETTLE = 15.0  # seconds after the list until cadences are learned and nothing else is begun
 WATCHED = "leases/?kind=election&limit=200"
 OBSERVE = """() => {
@@ -53,16 +48,8 @@ OBSERVE = """() => {
 
 
 def arguments() -> Namespace:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--leases", type=int, default=130_000)
-    parser.add_argument("--elections", type=int, default=2_000)
-    parser.add_argument("--rate", type=float, default=13_000)
+    parser = calm_storm(__doc__, seconds=60)
     parser.add_argument("--pages", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.set_defaults(
-        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
-        framing="event",
-    )  # fmt: skip
     return parser.parse_args()
 
 
@@ -111,13 +98,23 @@ async def open_for(pages: Filtered, queries: list[str], seconds: float) -> tuple
     return found
 
 
-def first_paints(pages: Pages) -> None:
-    for path in FIRST_PAINTS:
-        with suppress(OSError):
-            for _ in range(15):
-                pages.get(path)
-            median = statistics.median(pages.page_times[-15:])
-            print(f"first paint of /c/storm/{path}: median {median:.0f} ms")
+@contextmanager
+def watched_in_chromium(pages: Pages) -> Iterator[Page]:
+    """The elections in a browser that notes in `window.seen` when a row changes."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        context = browser.new_context()
+        url = pages.server.url
+        jar = [{"name": c.name, "value": c.value or "", "url": url} for c in pages.cookies]
+        context.add_cookies(jar)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{url}/c/storm/{WATCHED}")
+        page.wait_for_timeout(3000)
+        page.evaluate(OBSERVE)
+        yield page
+        browser.close()
 
 
 def delays(truth: Path, seen: list[tuple[str, str, float]], since: float) -> list[float]:
@@ -138,7 +135,7 @@ def measure(server: Server, asked: Namespace, truth: Path) -> None:
     time.sleep(SETTLE)
     pages = Filtered(server)
     pages.sign_in()
-    first_paints(pages)
+    print_page_times(pages)
     usage = Usage(server.process.pid)
     time.sleep(min(20.0, asked.seconds))
     alone = usage.share
@@ -150,17 +147,7 @@ def measure(server: Server, asked: Namespace, truth: Path) -> None:
     def run() -> None:
         results.append(asyncio.run(open_for(pages, queries, asked.seconds)))
 
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
-        context = browser.new_context()
-        jar = [{"name": c.name, "value": c.value or "", "url": server.url} for c in pages.cookies]
-        context.add_cookies(jar)  # type: ignore[arg-type]
-        page = context.new_page()
-        page.goto(f"{server.url}/c/storm/{WATCHED}")
-        page.wait_for_timeout(3000)
-        page.evaluate(OBSERVE)
+    with watched_in_chromium(pages) as page:
         thread = Thread(target=run)
         thread.start()
         page.wait_for_timeout(8000)
@@ -168,7 +155,6 @@ def measure(server: Server, asked: Namespace, truth: Path) -> None:
         while thread.is_alive():
             page.wait_for_timeout(500)
         seen = page.evaluate("window.seen")
-        browser.close()
     share, frames = results[0]
     print(f"CPU with {asked.pages} pages: {share:.1f} % of one core, {frames:.0f} frames/s")
     print(f"the pages cost {share - alone:.1f} % of one core")

@@ -11,33 +11,22 @@ least 40,000 Leases run out and recover, and whether `export_history` holds exac
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
-from tests.benchmarks.many_pages import OBSERVE, WATCHED, delays
-from tests.benchmarks.storm import Pages, Usage, all_written, compare, storm
+from tests.benchmarks.many_pages import delays, watched_in_chromium
+from tests.benchmarks.storm import Pages, Usage, all_written, calm_storm, compare, storm
 from tests.processes import Server, free_port, get, wait_for
 
 
 def arguments() -> Namespace:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--leases", type=int, default=130_000)
-    parser.add_argument("--elections", type=int, default=2_000)
-    parser.add_argument("--rate", type=float, default=13_000)
+    parser = calm_storm(__doc__, seconds=150)
     parser.add_argument("--expire", type=float, default=1000)
-    parser.add_argument("--seconds", type=float, default=150)
-    parser.set_defaults(
-        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
-        framing="event",
-    )  # fmt: skip
     return parser.parse_args()
 
 
@@ -45,20 +34,9 @@ def watch(server: Server, seconds: float) -> list[tuple[str, str, float]]:
     """The changes of holder that a browser shows within so many seconds."""
     pages = Pages(server)
     pages.sign_in()
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
-        context = browser.new_context()
-        jar = [{"name": c.name, "value": c.value or "", "url": server.url} for c in pages.cookies]
-        context.add_cookies(jar)  # type: ignore[arg-type]
-        page = context.new_page()
-        page.goto(f"{server.url}/c/storm/{WATCHED}")
-        page.wait_for_timeout(3000)
-        page.evaluate(OBSERVE)
+    with watched_in_chromium(pages) as page:
         page.wait_for_timeout(seconds * 1000)
         seen: list[tuple[str, str, float]] = page.evaluate("window.seen")
-        browser.close()
     return seen
 
 

@@ -37,21 +37,32 @@ STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with
 PATHS = ("leases/", "leases/?kind=election", "leases/?sort=-renewed", "leases/?page=7", "")
 FIRST_PAINTS = (
-    "", "leases/", "leases/?sort=-renewed", "leases/?q=pool-7", "leases/?page=2000", "nodes/",
-    "holders/", "history/", "timeline/",
+    "", "leases/", "leases/?sort=-renewed", "leases/?q=pool-7", "leases/?labels=app",
+    "leases/?page=2000", "nodes/", "holders/", "history/", "timeline/", "wall/",
 )  # fmt: skip
 TRIES = 15
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def arguments() -> Namespace:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+def calm_storm(about: str | None, *, seconds: float) -> ArgumentParser:
+    """What all that run beside a storm may be told; without more it cuts no connection."""
+    parser = ArgumentParser(description=(about or "").split("\n\n", maxsplit=1)[0])
     parser.add_argument("--leases", type=int, default=130_000)
     parser.add_argument("--elections", type=int, default=2_000)
     parser.add_argument("--rate", type=float, default=13_000)
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=seconds)
+    parser.set_defaults(
+        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
+        framing="event",
+    )  # fmt: skip
+    return parser
+
+
+def arguments() -> Namespace:
+    parser = calm_storm(__doc__, seconds=120)
     parser.add_argument("--pages", type=int, default=10)
     parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
+    parser.set_defaults(calm=False)
     parser.add_argument("--calm", action="store_true", help="no cut connections, no 410")
     parser.add_argument("--quiet-renewals", action="store_true", help="renewals only, no changes")
     parser.add_argument("--drop-mode", default="mid", choices=["mid", "abort", "clean"])

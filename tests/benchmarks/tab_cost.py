@@ -14,14 +14,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_playwright
 
-from tests.benchmarks.storm import storm
+from tests.benchmarks.storm import calm_storm, storm
 from tests.processes import Server, free_port, get, wait_for
 
 WARM_UP = 10_000  # ms until a page is drawn, its code compiled and its first frames are in
@@ -29,16 +29,8 @@ MIB = 1024 * 1024
 
 
 def arguments() -> Namespace:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser = calm_storm(__doc__, seconds=600)
     parser.add_argument("pages", nargs="*", default=["leases/", "nodes/"])
-    parser.add_argument("--leases", type=int, default=130_000)
-    parser.add_argument("--elections", type=int, default=2_000)
-    parser.add_argument("--rate", type=float, default=13_000)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.set_defaults(
-        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
-        framing="event",
-    )  # fmt: skip
     return parser.parse_args()
 
 
