@@ -20,6 +20,7 @@ from leases.wire.status import ApiError
 
 logger = logging.getLogger(__name__)
 
+PACKED = 128  # lines at a time
 FAST = 1  # zlib's level: renewals are so alike that a twentieth is left of them
 
 
@@ -29,14 +30,13 @@ class Ahead:
     def __init__(self, watch: OpenWatch) -> None:
         self._watch = watch
         self._lines = watch.lines()
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[tuple[float, bytes]] = deque()  # with when it was read
         self._followed = False
         self._reading = asyncio.create_task(self._read())
 
-    @property
-    def waits(self) -> bool:
-        """Whether anything has been read that was not followed yet."""
-        return bool(self._waiting)
+    def untold(self) -> float:
+        """For how many seconds what was read has not been followed; 0: all was."""
+        return _now() - self._waiting[0][0] if self._waiting else 0.0
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """What waits, then what comes. Raises ApiError where the watch broke.
@@ -45,9 +45,10 @@ class Ahead:
         """
         while self._waiting or not self._reading.done():
             while self._waiting:
-                for events in self._watch.events(_unpacked(self._waiting.popleft())):
+                for events in self._watch.events(_unpacked(self._waiting[0][1])):
                     yield events
                     await asyncio.sleep(0)
+                self._waiting.popleft()
             self._followed = True
             await asyncio.wait([self._reading])
         await self._reading
@@ -68,7 +69,14 @@ class Ahead:
             lines = await anext(self._lines, None)
             if lines is None:
                 return
-            self._waiting.append(zlib.compress(b"\n".join(lines), FAST))
+            for first in range(0, len(lines), PACKED):
+                some = b"\n".join(lines[first : first + PACKED])
+                self._waiting.append((_now(), zlib.compress(some, FAST)))
+                await asyncio.sleep(0)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _unpacked(lines: bytes) -> list[bytes]:

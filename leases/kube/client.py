@@ -33,10 +33,9 @@ class LeaseClient:
         self._session = session
         self._watched: OpenWatch | None = None
 
-    @property
-    def unread(self) -> bool:
-        """Whether of the watch that was opened last more has arrived than was read."""
-        return self._watched is not None and self._watched.unread
+    def untold(self) -> float:
+        """For how long, in seconds, something of the watch opened last may not have been told."""
+        return 0.0 if self._watched is None else self._watched.untold()
 
     @property
     def host(self) -> str:

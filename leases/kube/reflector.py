@@ -56,7 +56,7 @@ async def reflect(
                         yield event
                 readings = await stack.enter_async_context(reflection.watch())
                 if reflection.reconnect():
-                    yield Connected(reflection.unread)
+                    yield Connected(reflection.untold)
                 async for events in readings:
                     reflection.version = version_of(events[-1])
                     backoff.reset()
@@ -159,9 +159,10 @@ class _Reflection:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
             raise Unreachable(Status(message=sentence))
 
-    def unread(self) -> bool:
-        """Whether more of the watch has arrived than was told."""
-        return self._client.unread or (self._ahead is not None and self._ahead.waits)
+    def untold(self) -> float:
+        """For how many seconds at most something of the watch has not been told."""
+        ahead = 0.0 if self._ahead is None else self._ahead.untold()
+        return max(ahead, self._client.untold())
 
     def reconnect(self) -> bool:
         """The watch is open; whether it was not before."""

@@ -23,8 +23,7 @@ from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read
 
 USER_AGENT = "leaseboard/0.1"  # up to the slash it is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-# One reading holds at most twice this many bytes: larger ones would keep the loop busy too long.
-_READ_BUFFER = 64 * 1024
+READ_BUFFER = 512 * 1024  # bytes; a reading of a body holds at most twice as many
 # What a session is made of; when only a token differs, open connections may stay.
 _TRANSPORT = (
     "host",
@@ -204,7 +203,7 @@ class Session:
 def _client(configuration: Configuration) -> ApiClient:
     local = urlsplit(configuration.host).hostname in _LOOPBACK
     # As Go does: never ask a proxy from the environment for this machine itself.
-    configuration.client_session_kwargs = {"trust_env": not local, "read_bufsize": _READ_BUFFER}
+    configuration.client_session_kwargs = {"trust_env": not local, "read_bufsize": READ_BUFFER}
     api = ApiClient(configuration)
     api.user_agent = USER_AGENT
     return api

@@ -28,16 +28,16 @@ class Patience:
         self.since: datetime | None = None
         self.catching_up = False
         self._least_age = inf
-        self._unread: Callable[[], bool] = lambda: False
-        self._unread_since: datetime | None = None
+        self._ask: Callable[[], float] = float
+        self._untold = timedelta(0)
 
     def lost(self) -> None:
         """The watch is not live."""
         self.since = None
 
-    def connected(self, now: datetime, unread: Callable[[], bool]) -> None:
-        """It is live; `unread` tells whether anything has arrived that was not followed yet."""
-        self._unread = unread
+    def connected(self, now: datetime, untold: Callable[[], float]) -> None:
+        """It is live; `untold` tells for how long something that arrived was not followed."""
+        self._ask = untold
         self.resumed(now)
 
     def resumed(self, now: datetime) -> None:
@@ -60,24 +60,20 @@ class Patience:
             self._least_age = age
             self.since = now + (GRACE if age < OLD else LONG_GRACE)
 
-    @property
-    def is_tried(self) -> bool:
-        """Whether something waited to be read at the last look."""
-        return self._unread_since is not None
-
     def behind(self, now: datetime, due: datetime | None) -> datetime | None:
         """Since when what we know is out of date though the watch is live: we stood still since the
         look that was `due`, or more arrives than we read. None when it is not.
         """
         if self.since is None:
             return None
-        if not self._unread():
-            self._unread_since = None
-            return due if due is not None and now - due > STALL else None
-        if self._unread_since is None:
-            self._unread_since = now
-        return self._unread_since if now - self._unread_since > GRACE else None
+        before, self._untold = self._untold, timedelta(seconds=self._ask())
+        if self._untold:
+            return now - self._untold if before and self._untold > GRACE else None
+        return due if due is not None and now - due > STALL else None
 
-    def is_over(self, now: datetime) -> bool:
-        """Whether deadlines may be judged now."""
-        return self.since is not None and now >= self.since and not self._unread()
+    def until(self, now: datetime) -> datetime | None:
+        """Up to when deadlines may be judged: what arrived till then has been followed. As of the
+        last look whether we are `behind`.
+        """
+        known = now - self._untold
+        return known if self.since is not None and known >= self.since else None

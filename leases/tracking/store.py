@@ -159,10 +159,10 @@ class Store:
         self._ledger.overrule(wanted, now, step)
         return self._update(step, now)
 
-    def turn(self, now: datetime) -> Update | None:
-        """Turn the phases whose time has come; tells `expired`."""
+    def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
+        """Turn the phases whose time has come, `by` then if that is earlier; tells `expired`."""
         step = Step()
-        self._ledger.turn_due(now, by=now, step=step)
+        self._ledger.turn_due(now, by=by or now, step=step)
         return self._update(step, now)
 
     def _take(

@@ -116,11 +116,12 @@ class Tracker:
         """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
         now = self._clock()
         self._notice_delay(now)
-        if self._patience.is_over(now):
+        until = self._patience.until(now)
+        if until is not None:
             if self._patience.catching_up:
                 self._patience.catching_up = False
                 self._store.caught_up()
-            self._deliver(self._store.turn(now))
+            self._deliver(self._store.turn(now, by=until))
         self._wait_for_deadline(now, at_least=BETWEEN_TURNS)
 
     def flush(self) -> None:
@@ -169,7 +170,7 @@ class Tracker:
     def _connected(self, event: Connected, now: datetime) -> None:
         self._heard_at = now
         self._store.resumed(now)
-        self._patience.connected(now, event.unread)
+        self._patience.connected(now, event.untold)
         self._connect(ConnectionState.LIVE, now)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
@@ -244,8 +245,6 @@ class Tracker:
         if since is None:
             return None
         due = self._store.next_deadline()
-        if self._patience.is_tried:
-            return since
         if self._patience.catching_up or (due is not None and due < since):
             return since
         return due

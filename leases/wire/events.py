@@ -59,16 +59,12 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
     events: Sequence[WatchEvent]
 
 
-def _nothing() -> bool:
-    return False
-
-
 class Connected(msgspec.Struct, frozen=True):
-    """The watch is open and answered; `unread` tells whether more of it has arrived than was told
-    as events.
+    """The watch is open and answered; `untold` tells for how many seconds at most something of it
+    has arrived and was not told as an event.
     """
 
-    unread: Callable[[], bool] = _nothing
+    untold: Callable[[], float] = float
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):

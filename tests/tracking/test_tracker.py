@@ -270,7 +270,7 @@ async def test_a_cluster_whose_clocks_are_behind_is_judged_as_soon_as_any(watche
 async def test_nothing_is_judged_while_something_that_arrived_is_unread(watched: Watched) -> None:
     unread = [True]
     watched.live(lease())
-    watched.at(1, Connected(lambda: bool(unread)))
+    watched.at(1, Connected(lambda: 30.0 if unread else 0.0))
     watched.at(30)
     for version, renewed in enumerate((10, 20, 29), start=2):
         watched.at(30, Applied(lease(renewed=renewed, version=version)))
@@ -279,6 +279,15 @@ async def test_nothing_is_judged_while_something_that_arrived_is_unread(watched:
     watched.at(43)
     assert watched.changes == ["created"]
     watched.at(45)
+    assert watched.changes == ["created", "expired"]
+
+
+async def test_what_ran_out_before_the_unread_arrived_is_judged(watched: Watched) -> None:
+    watched.live(lease())
+    watched.at(1, Connected(lambda: 0.5))
+    watched.at(15.4)
+    assert watched.changes == ["created"]
+    watched.at(15.6)
     assert watched.changes == ["created", "expired"]
 
 

@@ -1,0 +1,45 @@
+"""How old what arrived and was not told is: deadlines are judged up to then, and not beyond."""
+
+from __future__ import annotations
+
+import asyncio
+
+from leases.kube.client import LeaseClient
+from leases.kube.session import READ_BUFFER
+from tests.kube.scripted import ScriptedServer, modified, stream
+
+LONG = "holder-" + "x" * 2000
+MANY = 5 * READ_BUFFER // len(LONG)  # events: more than two readings hold
+
+
+async def test_what_waits_stays_untold_until_the_last_of_it_was_told(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
+    cluster.script("watch", stream(b"".join(lines), end="hang"))
+    told, untold = 0, []
+    async with client.watch("100", timeout_seconds=60) as readings:
+        async for events in readings:
+            if not told:
+                await asyncio.sleep(0.3)
+            told += len(events)
+            untold.append(client.untold())
+            if told == MANY:
+                break
+        assert len(untold) > 2
+        assert min(untold) >= 0.3
+
+
+async def test_nothing_is_untold_while_nothing_comes(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    async with client.watch("100", timeout_seconds=60) as readings:
+        await anext(aiter(readings))
+        assert client.untold() > 0
+        more = asyncio.ensure_future(anext(aiter(readings)))
+        async with asyncio.timeout(5):
+            while client.untold():
+                await asyncio.sleep(0)
+        more.cancel()
+        await asyncio.gather(more, return_exceptions=True)
