@@ -17,6 +17,12 @@ from leases.models import LeaseRecord, WatchRecord
 
 _INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
 _REPLACE = "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
+_PROGRESS = (
+    "INSERT INTO leases_watchrecord (cluster, resource_version, watched_until) "
+    "VALUES (%s, %s, %s) ON CONFLICT (cluster) DO UPDATE SET "
+    "resource_version = excluded.resource_version, watched_until = excluded.watched_until"
+)
+_REACHED = "SELECT resource_version FROM leases_watchrecord WHERE cluster = %s"
 _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
 
 
@@ -41,8 +47,10 @@ def load(cluster: str) -> Checkpoint | None:
 
 def is_behind(cluster: str, resource_version: str | None) -> bool:
     """Whether more of the cluster's watch has been written down than up to this version."""
-    watch = WatchRecord.objects.filter(cluster=cluster).first()
-    return watch is not None and number_of(resource_version) < number_of(watch.resource_version)
+    with connection.cursor() as cursor:
+        cursor.execute(_REACHED, [cluster])
+        reached = cursor.fetchone()
+    return reached is not None and number_of(resource_version) < number_of(reached[0])
 
 
 def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
@@ -61,7 +69,6 @@ def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> No
 
 def save_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
     """Remember how far the watch of this cluster has been written down."""
-    WatchRecord.objects.update_or_create(
-        cluster=cluster,
-        defaults={"resource_version": resource_version, "watched_until": watched_until},
-    )
+    until = connection.ops.adapt_datetimefield_value(watched_until)
+    with connection.cursor() as cursor:
+        cursor.execute(_PROGRESS, [cluster, resource_version, until])
