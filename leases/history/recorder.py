@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -33,7 +34,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHANGE_DELAY = 0.05  # seconds in which changes gather into one transaction
+CHANGE_DELAY = 0.05  # seconds in which a change after a quiet time waits for companions
+WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
 RENEWED_PER_WRITE = 200
 RENEWED_EVERY = 2.0  # seconds
 STATE_DELAY = 2.0  # seconds until how far we are is written though nothing changed
@@ -63,7 +65,7 @@ class Recorder:
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
         self._wake = asyncio.Event()
-        self._closing = False
+        self._closing = asyncio.Event()
         self._close_by = float("inf")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
@@ -104,13 +106,13 @@ class Recorder:
 
     async def run(self) -> None:
         """Write until `close`, and then what is left."""
-        while not self._closing:
-            try:
-                async with asyncio.timeout(STATE_DELAY):
-                    await self._wake.wait()
-                await asyncio.sleep(CHANGE_DELAY)
-            except TimeoutError:
-                pass  # time for the states of those that only were renewed
+        began = float("-inf")
+        while not self._closing.is_set():
+            # Without a change it is time for the states of those that only were renewed.
+            if await _is_set(self._wake, within=STATE_DELAY):
+                left = began + WRITE_EVERY - time.monotonic()
+                await _is_set(self._closing, within=max(CHANGE_DELAY, left))
+                began = time.monotonic()
             self._wake.clear()
             await self.flush()
         if not self._writing:
@@ -119,7 +121,7 @@ class Recorder:
     async def flush(self) -> None:
         """Write all that is queued, trying again until the database takes it."""
         for source in self._sources.values():
-            complete = source.listing() and not self._closing
+            complete = source.listing() and not self._closing.is_set()
             while not complete:
                 batch = self._take(source)
                 if batch is None:
@@ -130,7 +132,7 @@ class Recorder:
 
     async def close(self, writing: asyncio.Task[None]) -> None:
         """Let `writing`, the task of `run`, write what is left, and let go of the thread."""
-        self._closing = True
+        self._closing.set()
         self._close_by = time.monotonic() + CLOSING
         self._wake.set()
         await writing
@@ -160,7 +162,7 @@ class Recorder:
         spans: tuple[Watched, ...] = ()
         if complete:
             self._reached[cluster] = version
-            if self._closing:
+            if self._closing.is_set():
                 self.watches.stop(cluster, until)
             spans = self.watches.take(cluster, until)
         return Batch(
@@ -221,15 +223,23 @@ class Recorder:
             except DatabaseError as error:
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
-                if self._closing:
+                if self._closing.is_set():
                     logger.exception("%d changes could not be written", self.waiting)
                     return False
                 self._shortage.error = str(error)
                 logger.warning("%s Trying again in %.1f s.", self.problem, delay)
-                await asyncio.sleep(delay)
+                await _is_set(self._closing, within=delay)
             else:
                 self._writing = 0
                 self._end_shortage()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True
+
+
+async def _is_set(event: asyncio.Event, *, within: float) -> bool:
+    """Whether it is, after so many seconds or, where that is sooner, as soon as it is."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            await event.wait()
+    return event.is_set()

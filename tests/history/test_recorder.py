@@ -59,6 +59,34 @@ async def test_closing_writes_what_is_queued(states):
     assert await in_thread(models.Change.objects.count) == 5
 
 
+@pytest.fixture
+def rare(monkeypatch):
+    """Writes a minute apart while changes keep coming, and moments apart while none does."""
+    monkeypatch.setattr(recorder, "WRITE_EVERY", 60.0)
+    monkeypatch.setattr(recorder, "STATE_DELAY", 0.02)
+
+
+async def test_changes_that_keep_coming_gather_and_closing_does_not_wait_for_more(rare, states):
+    one = Recorder()
+    one.add(Source("a", states.get, lambda: "7", lambda: T0))
+    task = asyncio.create_task(one.run())
+    one.record(cluster="a", changes=(a_change(),))
+    await until(lambda: models.Change.objects.count() == 1)
+    for n in (1, 2, 3):
+        one.record(cluster="a", changes=(a_change(n),))
+        await asyncio.sleep(2 * recorder.CHANGE_DELAY)
+    assert await in_thread(models.Change.objects.count) == 1
+    async with asyncio.timeout(30):
+        await one.close(task)
+    assert await in_thread(models.Change.objects.count) == 4
+
+
+async def test_after_a_quiet_time_a_change_is_written_at_once(rare, running):
+    await until(lambda: running.writes > 2)
+    running.record(cluster="a", changes=(a_change(),))
+    await until(lambda: models.Change.objects.count() == 1)
+
+
 async def test_a_lease_that_is_gone_is_forgotten(running, states):
     running.record(cluster="a", changed=(KEY,))
     await until(lambda: models.LeaseRecord.objects.count() == 1)

@@ -126,12 +126,13 @@ async def test_what_finds_no_room_is_lost_and_its_time_is_no_quiet(running, cloc
 
 
 async def test_stopping_meanwhile_writes_nothing_that_would_hide_what_is_lost(monkeypatch):
-    monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.05,))
+    monkeypatch.setattr(recorder, "RETRY_DELAYS", (60.0,))
     one = Recorder()
     one.add(Source("a", nothing, lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     await fail(one)
     one.record(cluster="a", changes=(a_change(2),))
-    await one.close(task)
+    async with asyncio.timeout(30):
+        await one.close(task)  # which waits for no further try
     assert await kept() == []
     assert await sync_to_async(models.WatchRecord.objects.count)() == 0
