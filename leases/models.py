@@ -57,6 +57,11 @@ class Change(models.Model):
                 condition=models.Q(inferred=True),
             ),
             models.Index(
+                fields=["cluster", "namespace", "name"],
+                name="change_conclusions",
+                condition=models.Q(inferred=True),
+            ),
+            models.Index(
                 fields=["cluster", "namespace", "name", "at", "id"],
                 name="change_begins",
                 condition=models.Q(change__in=BEGIN_A_SPAN),

@@ -6,12 +6,13 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.history.recorder import Recorder, Source
 from leases.history.rows import from_row
-from leases.history.writing import write_changes
+from leases.history.writing import _FORGET, write_changes
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 
@@ -88,6 +89,16 @@ def test_an_account_of_something_else_is_none(other, order):
 def test_different_changes_of_one_write_are_kept(order):
     told = tell(order, a_change(3), a_change(3, change=ChangeType.RECONFIGURED))
     assert len(told) == 2
+
+
+def test_what_was_concluded_of_a_lease_is_found_without_reading_all_that_was_seen():
+    write_changes([a_change(number) for number in range(2000)])
+    forget = _FORGET.format("%s")
+    values = ["a", "kube-system", "scheduler", "u-1", "cp-1", at(3), at(3), "acquired"]
+    with connection.cursor() as cursor:
+        cursor.execute(f"{connection.ops.explain_query_prefix()} {forget}", values)
+        plan = str(cursor.fetchall())
+    assert "change_conclusions" in plan
 
 
 async def test_the_replica_that_is_further_on_remembers_for_both():
