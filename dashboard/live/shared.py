@@ -65,7 +65,7 @@ def _ages(watched: Watched, now: datetime) -> list[Region]:
 def _nodes(watched: Watched, now: datetime) -> list[Region]:
     view = nodes_view(watched, now)
     context: dict[str, object] = {"view": view}
-    counts = (view.counts, view.joined, view.left)
+    counts = (view.known, view.counts, view.joined, view.left)
     worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.connection.state)
     join = msgspec.structs.replace(
         view.join,

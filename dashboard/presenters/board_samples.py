@@ -50,6 +50,7 @@ def _nodes(cluster: str, now: datetime) -> NodesView:
     return NodesView(
         cluster=cluster,
         connection=Connection(state=ConnectionState.LIVE, since=now),
+        known=True,
         counts=(("held", 129_983), ("late", 14), ("expired", 3)),
         total=130_000,
         joined=312,

@@ -25,7 +25,7 @@ from dashboard.holder_filter import (
 from dashboard.holdings import Figures, Found
 from dashboard.presenters.board import KIND_LABELS
 from dashboard.presenters.holder import holder_view
-from dashboard.presenters.kpis import Kpi
+from dashboard.presenters.kpis import Kpi, unread
 from dashboard.presenters.words import counted, thousands, when
 
 
@@ -108,12 +108,15 @@ class _Links:
         return SortHead(label, self.url(sort=turned), word if on else "")
 
 
-def holder_board(path: str, wanted: HolderFilter, found: Found, now: datetime) -> HolderBoard:
-    """Everything around the rows; `path` is the page's own."""
+def holder_board(
+    path: str, wanted: HolderFilter, found: Found, now: datetime, *, known: bool
+) -> HolderBoard:
+    """Everything around the rows; `path` is the page's own. Not `known`: nothing was read yet."""
     links = _Links(path, wanted)
     first = (found.number - 1) * wanted.limit + 1 if found.page else 0
     last = first + len(found.page) - 1 if found.page else 0
     begin = now - RANGES[wanted.range]
+    figures = _kpis(links.url, wanted, found.figures)
     return HolderBoard(
         text=wanted.text,
         choices=_choices(links),
@@ -122,7 +125,7 @@ def holder_board(path: str, wanted: HolderFilter, found: Found, now: datetime) -
             for column, label in ((NAME, "Holder"), (DOWN, "Takes down"), (TERMS, "Terms"))
         ),
         kept=tuple(pair for pair in _pairs(wanted) if pair[0] != "q"),
-        kpis=_kpis(links.url, wanted, found.figures),
+        kpis=figures if known else tuple(map(unread, figures)),
         lane_title=f"Terms, {when(begin, now)} to now",
         cut=_cut(found.since, now) if found.since > begin else "",
         nodes=found.figures.nodes,

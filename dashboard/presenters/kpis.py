@@ -82,11 +82,8 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
     phases = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT)
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
     now = [first, *(_phase(leases, counts, phase, total) for phase in phases)]
-    if not known:
-        unread = {"value": (("?", ""),), "detail": "not read yet", "count": ""}
-        now = [msgspec.structs.replace(kpi, **unread) for kpi in now]
     return (
-        *now,
+        *(now if known else map(unread, now)),
         Kpi(
             label="Holder changes, 24 h",
             value=((thousands(day.changes), ""),),
@@ -99,6 +96,13 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
             detail="elections, summed",
             url=f"{history}?kind=election&change=expired&change=released",
         ),
+    )
+
+
+def unread(kpi: Kpi) -> Kpi:
+    """The same of a cluster of which no list was read yet: nothing was counted, not even none."""
+    return msgspec.structs.replace(
+        kpi, value=(("?", ""),), detail="not read yet", count="", bad=False
     )
 
 

@@ -74,10 +74,11 @@ class Join(msgspec.Struct, frozen=True):
 
 
 class NodesView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything beside the picture."""
+    """Everything beside the picture. Not `known`: no list was read yet, so nothing was counted."""
 
     cluster: str
     connection: Connection
+    known: bool
     counts: tuple[tuple[str, int], ...]
     total: int
     joined: int
@@ -100,13 +101,14 @@ def nodes_view(watched: Watched, now: datetime) -> NodesView:
     return NodesView(
         cluster=store.cluster,
         connection=store.connection,
+        known=store.known,
         counts=shown,
         total=total,
         joined=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.CREATED,), now)),
         left=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.DELETED,), now)),
         worst=tuple(beat_view(store.cluster, one, now) for one in worst),
         bad=sum(counts.get(phase, 0) for phase in BAD),
-        finding=_finding(total, shown),
+        finding=_finding(total, shown) if store.known else "The heartbeats are not read yet.",
         join=_join(watched, now),
     )
 

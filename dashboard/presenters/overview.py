@@ -76,7 +76,7 @@ def overview(watched: Watched, now: datetime) -> Overview:
             cluster,
             counts,
             last_day(activity, elections, now),
-            known=store.synced or any(map(sum, (p.values() for p in counts.values()))),
+            known=store.known,
         ),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),

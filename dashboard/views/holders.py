@@ -49,7 +49,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
         now=now,
     )
     context: dict[str, Any] = {
-        "board": holder_board(request.path, wanted, found, now),
+        "board": holder_board(request.path, wanted, found, now, known=request.cluster.store.known),
         "rows": rows,
         "feed_seq": feed_reached(cluster),
     }
@@ -77,5 +77,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
         return answers.json({"error": error}, status=400)
     now, everything = timezone.now(), HolderFilter()
     found = request.cluster.holdings.find(everything, now)
-    context = {"board": holder_board(request.path, everything, found, now), "error": error}
+    known = request.cluster.store.known
+    board = holder_board(request.path, everything, found, now, known=known)
+    context = {"board": board, "error": error}
     return answers.page(request, *TEMPLATES, context, status=400)

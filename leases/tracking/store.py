@@ -67,6 +67,11 @@ class Store:
         return self._rows.counts()
 
     @property
+    def known(self) -> bool:
+        """Whether there is anything to count: a list was read, or Leases are remembered."""
+        return self.synced or len(self._rows) > 0
+
+    @property
     def heard_at(self) -> datetime | None:
         """When we last saw what there is; after a restart, when the earlier run did."""
         return self._window.heard

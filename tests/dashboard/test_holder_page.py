@@ -226,6 +226,13 @@ def test_a_cluster_without_leases_has_no_holders(board, operator):
     assert "Nobody holds anything" in text_of(operator.get("/c/a/holders/"))
 
 
+def test_holders_that_were_never_read_are_unknown_and_not_none(board, operator):
+    told = text_of(operator.get("/c/a/holders/"))
+    assert told.count("? not read yet") == 4
+    fill(board.clusters["a"].store, held("scheduler", "cp-1"))
+    assert "not read yet" not in text_of(operator.get("/c/a/holders/"))
+
+
 def test_a_holder_of_many_shows_some_and_leads_to_all(board, operator):
     store = board.clusters["a"].store
     fill(store, *[held(f"lease-{number:02}", "cp-1") for number in range(CHIPS + 4)])

@@ -46,6 +46,17 @@ def test_heartbeats_are_counted_and_the_oldest_come_first(channel):
     assert view.join.says == "The Nodes have not been read yet."
 
 
+def test_heartbeats_that_were_never_read_are_unknown_and_not_none(board, operator):
+    html = operator.get("/c/a/nodes/").content.decode()
+    assert html.count('<dd class="num">?</dd>') == 3
+    assert "data-count=" not in html
+    assert "The heartbeats are not read yet." in html
+    board.clusters["a"].store.replace(Listed((), "1"), NOW)
+    html = operator.get("/c/a/nodes/").content.decode()
+    assert 'data-count="heartbeat.held">0<' in html
+    assert "No heartbeat is known here." in html
+
+
 def test_leases_without_a_node_and_ready_nodes_without_a_heartbeat_are_listed(channel):
     read_nodes(channel, Node("n-1", True), Node("n-2", True), Node("n-3", True))
     join = nodes_view(channel, NOW).join
