@@ -3,9 +3,8 @@ watch says so."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
-import msgspec
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -17,9 +16,9 @@ from django.views.decorators.http import require_http_methods
 from dashboard import runtime
 from dashboard.access import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
+from dashboard.presenters.edit import Collision, PreviewView, collisions, preview_view
 from dashboard.presenters.row import row_view
 from dashboard.watched import WatchedCluster
-from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, Preview, TermMoved, edit_lease, preview
 from leases.domain.edit import term_of
@@ -28,15 +27,6 @@ from leases.tracking.tracked import Tracked
 from leases.wire.status import ApiError, Conflict, Invalid
 
 STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
-
-
-class PreviewView(msgspec.Struct, frozen=True):
-    """What the server would make of the edit."""
-
-    before_yaml: str
-    after_yaml: str
-    diff: list[tuple[str, str]]
-    warnings: list[str]
 
 
 @require_http_methods(["GET", "POST"])
@@ -107,9 +97,7 @@ class EditPage:
             seen_term=form.cleaned_data["seen_term"],
             now=self.now,
         )
-        before = to_yaml(without_managed_fields(seen.before))
-        after = to_yaml(without_managed_fields(seen.after))
-        return PreviewView(before, after, diff_lines(before, after), [])
+        return preview_view(seen.before, seen.after, form.wanted(), kind=self.tracked.kind)
 
     async def _write(self, form: EditLeaseForm) -> None:
         intent = Intent(
@@ -133,11 +121,13 @@ class EditPage:
         that term."""
         data = self.request.POST.copy()
         data["seen_term"] = term_of(current)
-        fresh = EditLeaseForm(data)
-        tracked = self.tracked.but(lease=current)
-        return await self.draw(
-            fresh, conflict=row_view(self.cluster.name, tracked, self.now), status=409
+        typed = collisions(
+            current,
+            holder=data.get("holder_identity", "").strip(),
+            duration=data.get("duration_seconds", "").strip(),
         )
+        self.tracked = self.tracked.but(lease=current)
+        return await self.draw(EditLeaseForm(data), conflict=typed, status=409)
 
     async def _draw_error(self, form: EditLeaseForm, error: ApiError) -> HttpResponse:
         unplaced = []
@@ -160,7 +150,7 @@ class EditPage:
         form: EditLeaseForm,
         *,
         preview: PreviewView | None = None,
-        conflict: Any = None,
+        conflict: tuple[Collision, ...] | None = None,
         error: str | None = None,
         status: int = 200,
     ) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -106,9 +107,37 @@ async def test_another_term_than_shown_is_409_and_says_who_holds_it_now(cluster,
     answer = await admin.post(PATH, data | {"confirm": "yes"})
     assert answer.status_code == 409
     text = answer.content.decode()
-    assert "cp-9" in text
+    assert '<b class="strong">cp-9</b> holds it now.' in text
+    assert "leaseDurationSeconds</td>" not in text  # both say 15: no collision
     assert 'value="cp-2"' in text
     assert (await cluster.client.get(KEY)).holder == "cp-9"
+
+
+async def test_a_conflict_shows_what_a_released_lease_says(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2", duration_seconds="30")
+    released = {"holderIdentity": "", "leaseDurationSeconds": 1}
+    await cluster.client.patch(KEY, {"spec": released})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert "Nobody holds it now." in text
+    cells = re.findall(r'<td role="cell" class="mono">(.*?)</td>', text)
+    assert cells == ["holderIdentity", "cp-2", "nobody", "leaseDurationSeconds", "30", "1"]
+
+
+async def test_a_conflict_with_the_same_edit_says_so(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-2", "leaseTransitions": 1}})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert "It says by now what you typed." in text
+
+
+async def test_a_preview_shows_the_spec_and_what_it_means(cluster, admin):
+    answer = await admin.post(PATH, await typed(cluster, duration_seconds="30"))
+    text = answer.content.decode()
+    assert '<span class="hunk">  spec:</span>' in text
+    assert "uid:" not in text
+    assert '<span class="add">+   leaseDurationSeconds: 30</span>' in text
+    assert "If the holder dies, others wait 30 s instead of 15 s." in text
+    assert "What an edit does" not in text
 
 
 async def test_an_unreachable_cluster_is_502_and_keeps_what_was_typed(cluster, admin):
