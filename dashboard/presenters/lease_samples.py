@@ -15,14 +15,16 @@ from dashboard.holder_filter import HOST
 from dashboard.holdings import Holder
 from dashboard.lease_past import LeasePast
 from dashboard.presenters.asked import asked_view
+from dashboard.presenters.edit import PreviewView, collisions, preview_view
 from dashboard.presenters.holders import holder_rows
 from dashboard.presenters.past import past_view
 from dashboard.presenters.renewals import renewals_view
 from dashboard.presenters.samples import OTHER_POD, POD, PROCESS, sample_lease
 from leases.domain.candidates import Candidate, CandidateSpec
 from leases.domain.change import Change, ChangeType
+from leases.domain.edit import Edit
 from leases.domain.kind import Kind
-from leases.domain.lease import ObjectMeta, ObjectName
+from leases.domain.lease import Lease, ObjectMeta, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.statistics import statistics
 from leases.domain.terms import fold
@@ -52,7 +54,17 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
         "answers": [asked_view(asked, held.lease, now) for asked in _answers(now)],
         "holder_rows": _holder_rows(cluster, now),
         "named": {"name": cluster},
+        "preview": _preview(held.lease),
+        "conflict": collisions(held.lease, holder=POD, duration="30"),
     }
+
+
+def _preview(lease: Lease) -> PreviewView:
+    """A hand-over as the server would take it."""
+    before = msgspec.to_builtins(lease)
+    edit = Edit(holder=POD, duration_seconds=30)
+    spec = before["spec"] | {"holderIdentity": edit.holder, "leaseDurationSeconds": 30}
+    return preview_view(before, before | {"spec": spec}, edit, kind=Kind.ELECTION)
 
 
 def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:
