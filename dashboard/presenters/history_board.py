@@ -49,6 +49,11 @@ class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
     ndjson_url: str
 
     @property
+    def rare(self) -> bool:
+        """Whether something is chosen that is asked for rarely and folded away."""
+        return bool(self.kind or self.inferred or self.since or self.until)
+
+    @property
     def ranges(self) -> list[tuple[str, str]]:
         return list(RANGE_LABELS.items())
 

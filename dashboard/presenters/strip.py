@@ -42,9 +42,10 @@ def strip_view(
     now: datetime,
     url: Callable[[datetime, datetime], str],
     length: timedelta | None = None,
+    what: str = "change",
 ) -> StripView:
     """A bar for every count; `url` gives the link of a stretch. `length` is what was asked about,
-    where that is no whole number of steps.
+    where that is no whole number of steps; `what` is a word for one of those that were counted.
     """
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
@@ -59,7 +60,7 @@ def strip_view(
         length=span_of(until - since),
         step=span_of(step),
         total=sum(count or 0 for count in counts),
-        says=_says(drawn, length or until - since, step, now),
+        says=_says(drawn, length or until - since, step, now, what),
     )
 
 
@@ -74,11 +75,14 @@ def _begin(bar: Bar, now: datetime) -> str:
     return when(bar.since, now).removesuffix(":00")
 
 
-def _says(drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime) -> str:
+def _says(
+    drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime, what: str
+) -> str:
     numbers = [(bar.count, bar) for bar in drawn if bar.count is not None]
     total = sum(number for number, _ in numbers)
     least = "" if len(numbers) == len(drawn) else "at least "
-    said = f"{least}{counted(total, 'change')} in {span_of(length)}"
+    last = "the last " if drawn and drawn[-1].until >= now else ""
+    said = f"{least}{counted(total, what)} in {last}{span_of(length)}"
     if not total:
         return said
     most, bar = max(numbers, key=lambda one: one[0])

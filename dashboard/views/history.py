@@ -91,7 +91,11 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripVi
         narrower = msgspec.structs.replace(view, wanted=inside, range="")
         return f"{request.path}?{view_query(narrower)}"
 
-    return strip_view(counts, steps.since, steps.step, now=now, url=url, length=until - since)
+    anything = msgspec.structs.replace(wanted, since=None, until=None) == HistoryFilter()
+    what = "change" if anything else "matching change"
+    return strip_view(
+        counts, steps.since, steps.step, now=now, url=url, length=until - since, what=what
+    )
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:

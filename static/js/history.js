@@ -12,7 +12,5 @@ function offer(number) {
   bar.hidden = false;
 }
 
-const filters = document.querySelector(".more-filters");
-if (filters && matchMedia("(max-width: 720px)").matches) filters.open = false;
 onChanges(offer);
 document.addEventListener("htmx:afterSettle", () => (missed = 0));

@@ -37,6 +37,7 @@ OF_CLUSTER = {
     "holders": "holders/",
     "nodes": "nodes/",
     "history": "history/",
+    "history (with what is asked for rarely)": "history/?kind=election",
     "history (in sentences)": "history/?view=sentences",
     "history (a filter without a match)": "history/?lease=nothing-is-called-so",
     "history (a bad filter)": "history/?since=yesterday",

@@ -239,6 +239,21 @@ def test_history_filters_in_json_as_on_the_page(store, operator):
     assert "Released" in text_of(operator.get("/c/a/history/?change=released", headers=HTMX))
 
 
+def test_the_strip_of_history_counts_what_the_filter_leaves(store, operator):
+    remember(ChangeType.EXPIRED, seconds_ago=10, holder="cp-1")
+    remember(ChangeType.RELEASED, seconds_ago=20, previous_holder="cp-1")
+    assert "2 changes in the last 24 h" in text_of(operator.get("/c/a/history/"))
+    assert "2 changes in the last 1 h" in text_of(operator.get("/c/a/history/?range=1h"))
+    released = text_of(operator.get("/c/a/history/?change=released"))
+    assert "1 matching change in the last 24 h" in released
+
+
+@pytest.mark.parametrize(("query", "shown"), [("change=released", False), ("kind=election", True)])
+def test_what_is_asked_for_rarely_is_folded_until_it_is_chosen(query, shown, store, operator):
+    html = text_of(operator.get(f"/c/a/history/?{query}"))
+    assert ('<details class="more-filters" open>' in html) is shown
+
+
 @pytest.mark.parametrize("kind", ["csv", "ndjson"])
 def test_history_is_exported_with_the_same_filters(kind, store, operator):
     remember(ChangeType.EXPIRED, seconds_ago=10, holder="cp-1")
