@@ -74,6 +74,17 @@ TOO_WIDE = """() => {
   const {scrollWidth, clientWidth} = document.documentElement;
   return scrollWidth > clientWidth ? [`${scrollWidth} px wide on a screen of ${clientWidth}`] : [];
 }"""
+# What a ring says touches it: text is wider than the ring is open at its height.
+CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].filter((text) => {
+    const ring = text.closest("[data-ring]").getBoundingClientRect();
+    const words = document.createRange();
+    words.selectNodeContents(text);
+    const {width, top, height} = words.getBoundingClientRect();
+    const above = ring.top + ring.height / 2 - (top + height / 2);
+    const open = ring.width * 27 / 72;
+    return width / 2 + 1.5 > Math.sqrt(open * open - above * above);
+  })
+  .map((text) => `touches its ring: ${text.textContent}`)"""
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
@@ -161,7 +172,7 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
         judge("details")
     for width in (1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
-        found += page.evaluate(TOO_WIDE)
+        found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
     return found
 
 
