@@ -85,6 +85,7 @@ function count(counts) {
   for (const el of document.querySelectorAll("[data-count]")) {
     const number = counts[el.dataset.count];
     if (number !== undefined) el.textContent = number.toLocaleString("en");
+    if (number !== undefined) el.toggleAttribute("data-none", number === 0);
   }
 }
 

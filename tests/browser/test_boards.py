@@ -270,8 +270,13 @@ def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
         expect(lanes).to_have_count(8)
         expect(page.locator(".w-comb p")).to_have_text("1 cell = 1 node")
         assert page.locator(".w-comb canvas").evaluate(COLOURS) > 1
+        expired = page.locator('[data-count="expired"]')
+        expect(expired).to_have_text("0")
+        quiet = expired.evaluate("(number) => getComputedStyle(number).color")
         api.create("node-5", holder="node-5", duration=1)
         expect(page.locator("#side")).to_contain_text("node-5", timeout=10_000)
+        expect(expired).to_have_text("1")
+        expect(expired).not_to_have_css("color", quiet)
         expect(lanes).to_have_count(8)
         expect(page.locator("#ticker > li:visible")).to_have_count(1)
         assert errors == []
