@@ -7,15 +7,15 @@ const HEAD = 20; // px for a group's name
 const BETWEEN = 6;
 const FLAT = 0.87; // height of a row of hexagons
 
-/** `groups`: [[name, number], ...] of all `size` cells; w and h in CSS pixels. */
-export function layOut(groups, size, w, h, zoom) {
+/** `groups`: [[name, number], ...] of all `size` cells; w, h and the `largest` cell in CSS pixels. */
+export function layOut(groups, size, w, h, zoom, largest = LARGEST) {
   const blocks = blocksOf(groups, size);
   const head = blocks.length > 1 ? HEAD : 0;
   const least = 1 / (devicePixelRatio || 1);
   const rows = (p) => blocks.reduce((sum, block) => sum + Math.ceil(block.n / columns(w, p)), 0);
   const tall = (p) => (p >= HEX ? FLAT : 1);
   const fits = (p) => rows(p) * p * tall(p) + blocks.length * (head + BETWEEN + p * 0.13) <= h;
-  let p = Math.min(LARGEST, Math.sqrt((w * h) / Math.max(1, size)) + 1);
+  let p = Math.min(largest, Math.sqrt((w * h) / Math.max(1, size)) + 1);
   p = Math.max(least, Math.floor(p / least) * least);
   while (p > least && !fits(p)) p -= least;
   p *= zoom;

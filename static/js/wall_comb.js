@@ -6,6 +6,7 @@ import { paint } from "leaseboard/comb_paint";
 
 const host = document.querySelector(".w-comb");
 const PITCH = 0.017; // of the height: the smallest cell that is seen from five metres
+const LARGEST = 0.12; // of the height: few nodes fill the place of many
 const SPACING = 1000; // ms between two drawings
 const WORSE = [1, 3, 4, 2, 2, 0]; // in the order of PHASES
 let timer = null;
@@ -31,7 +32,8 @@ function draw() {
   const room = Math.floor((w * h) / (PITCH * innerHeight) ** 2) || 1;
   const per = Math.ceil(field.phases.length / room);
   const cells = share(field.phases, per);
-  paint(canvas, layOut([["", cells.length]], cells.length, w, h, 1), cells, { x: 0, y: 0, w, h }, colours(host));
+  const layout = layOut([["", cells.length]], cells.length, w, h, 1, LARGEST * innerHeight);
+  paint(canvas, layout, cells, { x: 0, y: 0, w, h }, colours(host));
   host.querySelector("p").textContent = per > 1 ? `1 cell = ${per.toLocaleString("en")} nodes, the worst decides` : "1 cell = 1 node";
 }
 
