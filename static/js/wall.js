@@ -89,6 +89,7 @@ afterDrawing(() => {
   showLine();
   live.show();
 });
+new MutationObserver(showLine).observe(document.querySelector("[data-ticker]"), { childList: true });
 setInterval(tick, 250);
 setInterval(turn, TURN);
 setInterval(nextLine, TICKER);

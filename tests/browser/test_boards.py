@@ -16,6 +16,16 @@ COLOURS = """canvas => {
   const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return new Set(new Uint32Array(data.buffer)).size;
 }"""
+# How many lines of the ticker were ever seen at a time.
+CROWD = """() => {
+  window.most = 0;
+  const look = () => {
+    const lines = [...document.querySelectorAll("#ticker > li")];
+    most = Math.max(most, lines.filter((line) => line.checkVisibility()).length);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 ROW = 'tr[data-key="default/{}"]'
 
 
@@ -279,10 +289,14 @@ def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
         expect(expired).not_to_have_css("color", quiet)
         expect(lanes).to_have_count(8)
         expect(page.locator("#ticker > li:visible")).to_have_count(1)
+        page.evaluate(CROWD)
+        api.create("node-6", holder="node-6")
+        expect(page.locator("#ticker")).to_contain_text("node-6")
+        assert page.evaluate("most") == 1
         assert errors == []
     finally:
         context.close()
-        for name in (*names, "node-5"):
+        for name in (*names, "node-5", "node-6"):
             api.delete(name)
 
 
