@@ -126,7 +126,7 @@ def holder_board(
         ),
         kept=tuple(pair for pair in _pairs(wanted) if pair[0] != "q"),
         kpis=figures if known else tuple(map(unread, figures)),
-        lane_title=f"Terms, {when(begin, now)} to now",
+        lane_title=f"Terms, last {wanted.range[:-1]} {wanted.range[-1]}",
         cut=_cut(found.since, now) if found.since > begin else "",
         nodes=found.figures.nodes,
         says=_says(wanted),
