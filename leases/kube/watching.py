@@ -24,7 +24,7 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 AT_ONCE = 64  # events made of a reading before they are followed: what is fresh is read fast
 # Seconds between readings: many events that are told together cost half of what they cost alone.
-PACE = 0.03
+PACE = 0.05
 
 
 class OpenWatch:
