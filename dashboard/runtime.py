@@ -8,7 +8,6 @@ their threads.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 from contextlib import aclosing
@@ -26,6 +25,7 @@ from dashboard.config import Config
 from dashboard.forgetting import Forgetting
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.memory import Leftovers, give_back, keep_what_is_loaded
 from dashboard.overrides import Overrides
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
-SWITCH_SECONDS = 0.001  # after which a thread that computes lets another have its turn
+SWITCH_SECONDS = 0.001  # so long the writer of history may hold up the loop
 
 
 def utc_now() -> datetime:
@@ -88,7 +88,8 @@ class Runtime:
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
-        _spare_the_loop()
+        keep_what_is_loaded()
+        sys.setswitchinterval(SWITCH_SECONDS)
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
                 data=self.options.data,
@@ -129,10 +130,14 @@ class Runtime:
         return self.publisher.channels[cluster].activity
 
     async def _look(self) -> None:
+        leftovers = Leftovers()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for cluster in self.clusters.values():
                 await cluster.look_at_renewals(utc_now())
+            lists = sum(cluster.tally.lists.total() for cluster in self.clusters.values())
+            if leftovers.are_free(lists, waiting=self.recorder.waiting):
+                await self.recorder.in_thread(give_back)
 
     async def _forget(self) -> None:
         """What is told of the last day goes with the hours, history when it is old or too long."""
@@ -209,15 +214,6 @@ def _remember(store: Store) -> checkpoint.Checkpoint | None:
     if found is not None:
         store.restore(read_remembered(found.records), found.watched_until)
     return found
-
-
-def _spare_the_loop() -> None:
-    """What is loaded by now stays: looking through it for garbage would hold up the loop.
-
-    Nor is the writer of history to hold it up for long; it lets go when it is asked to.
-    """
-    gc.freeze()
-    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _token_in(kubeconfig: Path) -> str:

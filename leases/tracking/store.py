@@ -41,6 +41,7 @@ class Store:
         self._listing = 0  # the number of the last list
         self._listing_version: str | None = None  # of the list that has begun; None between lists
         self._listing_since = _EPOCH  # when its first page came
+        self._listed = 0  # rows it has had so far
         self.synced = False  # a complete list has been read since the start
 
     def get(self, key: ObjectName) -> Tracked | None:
@@ -148,8 +149,9 @@ class Store:
         step = Step()
         self._list(listed, at, step)
         ledger = self._ledger
-        gone = [row for row in ledger.rows if row.listing != self._listing]
-        ledger.vanish_all(gone, at, step)
+        if self._listed < len(ledger.rows):
+            gone = [row for row in ledger.rows if row.listing != self._listing]
+            ledger.vanish_all(gone, at, step)
         self._absent_at = version_after(listed.resource_version, 0)
         self._window.listed(at, as_of=self._listing_since)
         self._listing_version = None
@@ -202,6 +204,7 @@ class Store:
             self._listing_version = page.resource_version
             self._listing_since = at
             self._listing += 1
+            self._listed = 0
         ledger, listing, at = self._ledger, self._listing, self._listing_since
         new: list[Row] = []
         for lease in page.leases:
@@ -213,10 +216,12 @@ class Store:
                 unseen = self._window.listing(at, None)
                 new.append(ledger.appear(lease, unseen, step, listing=listing))
                 continue
+            self._listed += row.listing != listing
             row.listing = listing
             if row.tracked.resource_version != lease.resource_version:
                 ledger.relist(row, lease, at, step)
                 row.version = version_after(lease.resource_version, row.version)
+        self._listed += len(new)
         ledger.enter(new)
 
     def _update(self, step: Step, at: datetime) -> Update | None:

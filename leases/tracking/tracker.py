@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 COALESCE = 0.25  # seconds in which renewals gather into one update
 BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
+BETWEEN_PARTS = 0.005  # and where one look was not enough
 LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
 LAGS = 15  # renewals whose median tells how far we are behind
 
@@ -116,13 +117,16 @@ class Tracker:
         """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
         now = self._clock()
         self._notice_delay(now)
-        until = self._patience.until(now)
+        until, wait = self._patience.until(now), BETWEEN_TURNS
         if until is not None:
             if self._patience.catching_up:
                 self._patience.catching_up = False
                 self._store.caught_up()
             self._deliver(self._store.turn(now, by=until))
-        self._wait_for_deadline(now, at_least=BETWEEN_TURNS)
+            due = self._store.next_deadline()
+            if due is not None and due <= until:
+                wait = BETWEEN_PARTS
+        self._wait_for_deadline(now, at_least=wait)
 
     def flush(self) -> None:
         """Tell the renewals that have gathered."""

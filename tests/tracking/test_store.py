@@ -262,6 +262,15 @@ def test_a_list_that_tells_nothing_new_changes_nothing() -> None:
     assert known(store).estimated is False
 
 
+def test_a_list_that_was_begun_twice_still_tells_what_is_gone() -> None:
+    store = Store("c")
+    stays, goes = lease(), lease(name="b", uid="b")
+    store.replace(Listed((stays, goes), "9"), after(0))
+    store.enter(ListPage((stays,), "10"), after(1))
+    store.enter(ListPage((stays,), "10"), after(2))
+    assert words(store.replace(Listed((), "10"), after(3))) == ["deleted"]
+
+
 def test_a_list_tells_of_many_renewals_only_the_last() -> None:
     store = Store("c")
     version = renewing(store, 12)
@@ -429,7 +438,8 @@ def test_a_selection_is_in_name_order_and_follows_every_turn() -> None:
 
     assert names((Kind.ELECTION,), *Phase) == ["e-1", "e-2"]
     assert len(names(tuple(Kind), Phase.HELD)) == 201
-    store.turn(after(107))
+    while store.turn(after(107)):
+        pass  # a step turns only so many
     assert names((Kind.HEARTBEAT,), Phase.EXPIRED) == [f"n-{n:03}" for n in range(2, 200, 2)]
     gone = lease("n-002", name="n-002", namespace="kube-node-lease", uid="2", version=500)
     store.apply(Deleted(gone), after(108))
