@@ -25,7 +25,7 @@ from dashboard.config import Config
 from dashboard.forgetting import Forgetting
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.memory import Leftovers, give_back, keep_what_is_loaded
+from dashboard.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.overrides import Overrides
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
@@ -89,6 +89,7 @@ class Runtime:
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
         keep_what_is_loaded()
+        share_one_heap()
         sys.setswitchinterval(SWITCH_SECONDS)
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(

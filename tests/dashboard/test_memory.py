@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from dashboard.memory import Leftovers, give_back
@@ -23,6 +25,29 @@ def test_what_malloc_keeps_free_is_returned() -> None:
     give_back()
     assert before - resident() > 32 * MEBIBYTE
     assert len(last) == 1000
+
+
+IN_A_THREAD = """
+import threading
+from pathlib import Path
+from dashboard.memory import share_one_heap
+
+share_one_heap()
+found = []
+thread = threading.Thread(target=lambda: found.append(bytes(2000)))
+thread.start()
+thread.join()
+(line,) = [line for line in Path("/proc/self/maps").read_text().splitlines() if "[heap]" in line]
+first, last = (int(number, 16) for number in line.split()[0].split("-"))
+print(first <= id(found[0]) < last)
+"""
+
+
+def test_threads_allocate_from_one_heap() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_A_THREAD], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "True\n"
 
 
 def test_leftovers_are_given_back_once_after_each_list_when_all_is_written() -> None:
