@@ -30,7 +30,6 @@ from dashboard.overrides import Overrides
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.domain.connection import ConnectionState
 from leases.history import checkpoint, queries
 from leases.history.activity import Activity
 from leases.history.recorder import Recorder, Source
@@ -171,7 +170,7 @@ class Runtime:
                 state=store.get,
                 encode=msgspec.json.encode,
                 resource_version=lambda: tracker.resource_version,
-                now=lambda: _watched_until(store),
+                now=lambda: tracker.watched_until,
                 listing=lambda: tracker.listing,
                 renewed=lambda most: store.rounds.next(most, utc_now()),
             )
@@ -221,14 +220,6 @@ def _token_in(kubeconfig: Path) -> str:
     """The token of the embedded API's kubeconfig: the demo signs in as any client does."""
     token: str = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
     return token
-
-
-def _watched_until(store: Store) -> datetime:
-    """Up to when we saw everything: now while live, else when we last heard of the cluster."""
-    connection = store.connection
-    if connection.state is ConnectionState.LIVE or connection.heard_at is None:
-        return utc_now()
-    return connection.heard_at
 
 
 _options: Options | None = None

@@ -60,13 +60,18 @@ class Patience:
             self._least_age = age
             self.since = now + (GRACE if age < OLD else LONG_GRACE)
 
+    @property
+    def untold(self) -> timedelta:
+        """How long something that arrived may already wait to be followed."""
+        return timedelta(seconds=self._ask())
+
     def behind(self, now: datetime, due: datetime | None) -> datetime | None:
         """Since when what we know is out of date though the watch is live: we stood still since the
         look that was `due`, or more arrives than we read. None when it is not.
         """
         if self.since is None:
             return None
-        before, self._untold = self._untold, timedelta(seconds=self._ask())
+        before, self._untold = self._untold, self.untold
         if self._untold:
             return now - self._untold if before and self._untold > GRACE else None
         return due if due is not None and now - due > STALL else None

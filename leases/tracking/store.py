@@ -77,6 +77,11 @@ class Store:
         """When we last saw what there is; after a restart, when the earlier run did."""
         return self._window.heard
 
+    @property
+    def behind(self) -> datetime | None:
+        """Since when events may tell of the past; None while they tell of the present."""
+        return self._window.behind
+
     def next_deadline(self) -> datetime | None:
         """When `turn` may have something to do; not later than that."""
         return self._ledger.deadlines.next()

@@ -87,6 +87,14 @@ class Tracker:
         """Whether a list has begun and is not complete."""
         return self._listing is not None
 
+    @property
+    def watched_until(self) -> datetime:
+        """Up to when all that happened is known: while live and up to date, now."""
+        now, connection = self._clock(), self._store.connection
+        if connection.state is not ConnectionState.LIVE:
+            return connection.heard_at or now
+        return min(self._store.behind or now, now - self._patience.untold)
+
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
         now = self._clock()

@@ -291,6 +291,19 @@ async def test_what_ran_out_before_the_unread_arrived_is_judged(watched: Watched
     assert watched.changes == ["created", "expired"]
 
 
+async def test_what_is_still_to_come_has_not_been_watched(watched: Watched) -> None:
+    waits = 0.0
+    watched.live(lease())
+    watched.at(5, Applied(lease(renewed=5, version=2)), Disconnected("cut"))
+    assert watched.tracker.watched_until == after(5)
+    watched.at(8, Connected(lambda: waits))
+    assert watched.tracker.watched_until == after(5)
+    watched.at(12)
+    assert watched.tracker.watched_until == after(12)
+    waits = 3.0
+    assert watched.tracker.watched_until == after(9)
+
+
 async def test_what_comes_after_we_stood_still_tells_of_the_past(watched: Watched) -> None:
     watched.live(lease(), lease(name="dead", uid="d"))
     watched.renew(11, 2)
