@@ -51,6 +51,8 @@ def main() -> int:
             stack.callback(lambda: server.process.poll() is not None or server.interrupt())
             ready = f"{server.url}/readyz"
             wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
+            latest = 2 * int(asked.expire)  # of a second
+            wait_for(lambda: all_written(server, latest), what="what was there", seconds=120)
             usage, since = Usage(server.process.pid), time.time()
             seen = watch(server, asked.seconds)
             print(f"CPU {usage.share:.1f} % of one core, RSS {usage.memory('VmRSS'):.0f} MiB")
@@ -61,7 +63,7 @@ def main() -> int:
                 f"worst {max(late):.0f} ms ({len(late)} seen)"
             )
             until = time.time() - 1
-            wait_for(lambda: all_written(server), what="the history", seconds=120)
+            wait_for(lambda: all_written(server, latest), what="the history", seconds=120)
         server.interrupt()
         return compare(folder, truth, until)
 
