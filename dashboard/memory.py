@@ -25,7 +25,7 @@ def share_one_heap() -> None:
 def give_back() -> None:
     """Return to the system what malloc keeps free though nobody needs it.
 
-    After a list of 130,000 Leases that is 26 MB in many pieces.
+    After a list of 130,000 Leases that is some 10 MB in many pieces.
     """
     _ask_malloc("malloc_trim", 0)
 
