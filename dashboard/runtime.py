@@ -160,7 +160,7 @@ class Runtime:
         activity = self.activity(cluster.name)
         await in_thread(partial(activity.read, cluster.name, utc_now()))
         tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
-        cluster.tally = tracker.tally
+        cluster.tally, cluster.untold = tracker.tally, tracker.untold
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
 

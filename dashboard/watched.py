@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from dashboard.clusters import ClusterSpec
@@ -30,6 +31,7 @@ class WatchedCluster:
         self.source = spec.source
         self.store = Store(spec.name)
         self.tally = Tally()
+        self.untold: Callable[[], float] = float  # see Tracker.untold
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from leases.kube.client import LeaseClient
-from leases.kube.watching import AT_ONCE, OpenWatch
+from leases.kube.slices import Slices
+from leases.kube.watching import OpenWatch
 from leases.wire.events import WatchEvent
 from leases.wire.status import ApiError
 
@@ -36,7 +38,7 @@ class Ahead:
 
     def untold(self) -> float:
         """For how many seconds what was read has not been followed; 0: all was."""
-        return _now() - self._waiting[0][0] if self._waiting else 0.0
+        return time.monotonic() - self._waiting[0][0] if self._waiting else 0.0
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """What waits, then what comes. Raises ApiError where the watch broke.
@@ -44,19 +46,20 @@ class Ahead:
         While much waits it is read on: a watch that nobody reads is cut.
         """
         while self._waiting or not self._reading.done():
+            slices = Slices()
             while self._waiting:
                 for events in self._watch.events(_unpacked(self._waiting[0][1])):
                     yield events
-                    await asyncio.sleep(0)
+                    await slices.end()
                 self._waiting.popleft()
             self._followed = True
             await asyncio.wait([self._reading])
         await self._reading
         async for lines in self._lines:
+            slices = Slices()
             for events in self._watch.events(lines):
                 yield events
-                if len(events) == AT_ONCE:
-                    await asyncio.sleep(0)  # more may follow; others wait too
+                await slices.end()
 
     async def close(self) -> None:
         """Read no more."""
@@ -69,14 +72,11 @@ class Ahead:
             lines = await anext(self._lines, None)
             if lines is None:
                 return
+            slices = Slices()
             for first in range(0, len(lines), PACKED):
                 some = b"\n".join(lines[first : first + PACKED])
-                self._waiting.append((_now(), zlib.compress(some, FAST)))
-                await asyncio.sleep(0)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+                self._waiting.append((time.monotonic(), zlib.compress(some, FAST)))
+                await slices.end()
 
 
 def _unpacked(lines: bytes) -> list[bytes]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import select
 import socket
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 
 import aiohttp
@@ -13,6 +14,7 @@ import aiohttp
 from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
 from leases.kube.session import READ_BUFFER, Limits, Session
+from leases.kube.slices import Slices
 from leases.wire.events import Bookmark, WatchEvent
 from leases.wire.lines import LineCutter, LineLengthError
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
@@ -49,7 +51,7 @@ class OpenWatch:
         self._newest = newest
         self._version = since
         self._lasts = lasts
-        self._heard = self._told_until = asyncio.get_running_loop().time()
+        self._heard = self._told_until = time.monotonic()
         self._taken = 0  # bytes
         self._telling = False
         self._arriving = select.poll()
@@ -59,7 +61,7 @@ class OpenWatch:
 
     def untold(self) -> float:
         """For how many seconds at most something that arrived has not been told; 0: nothing is."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         if not self._telling and self._content.total_bytes == self._taken:
             self._told_until = now
         return now - self._told_until
@@ -68,17 +70,17 @@ class OpenWatch:
         """The events of each reading until the server ends the watch. Raises ApiError."""
         async with contextlib.aclosing(self.lines()) as readings:
             async for lines in readings:
+                slices = Slices()
                 for events in self.events(lines):
                     yield events
-                    if len(events) == AT_ONCE:
-                        await asyncio.sleep(0)  # more may follow; others wait too
+                    await slices.end()
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """The lines that each reading completes, to the end of the watch. Raises ApiError."""
-        cutter, time = LineCutter(), asyncio.get_running_loop().time
+        cutter = LineCutter()
         while chunk := await self._next_chunk():
             self._taken += len(chunk)
-            self._heard, complete = time(), not self._arriving.poll(0)
+            self._heard, complete = time.monotonic(), not self._arriving.poll(0)
             self._session.hear()
             try:
                 lines = cutter.feed(chunk)
@@ -89,7 +91,7 @@ class OpenWatch:
             if complete:
                 self._told_until = self._heard
             if len(chunk) < READ_BUFFER:  # else much waits already
-                await asyncio.sleep(self._heard + PACE - time())
+                await asyncio.sleep(self._heard + PACE - time.monotonic())
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """What lines say, a few at a time. Raises ApiError, after what came before the error."""
@@ -125,7 +127,7 @@ class OpenWatch:
 
     async def _is_over(self) -> bool:
         """Whether a watch gone quiet should be opened anew. Raises when nobody is there."""
-        silent = asyncio.get_running_loop().time() - self._heard
+        silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
         received = self._content.total_bytes

@@ -95,6 +95,10 @@ class Tracker:
             return connection.heard_at or now
         return min(self._store.behind or now, now - self._patience.untold)
 
+    def untold(self) -> float:
+        """For how many seconds what has arrived may wait to be followed. From any thread."""
+        return self._patience.untold.total_seconds()
+
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
         now = self._clock()
