@@ -5,14 +5,30 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import django
+from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.conf import settings
-from django.core.asgi import get_asgi_application
+from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest, HttpResponseBase
 from servestatic import ServeStaticASGI
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-pages = get_asgi_application()
+django.setup(set_prefix=False)
+
+
+class Pages(ASGIHandler):
+    """Django with all of a request in one thread: in async mode each middleware would go to the
+    thread and back, twice.
+    """
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        return await sync_to_async(self.get_response, thread_sensitive=True)(request)
+
 
 # Django's apps must be ready before these.
 from dashboard.lifespan import lifespan  # noqa: E402
@@ -26,7 +42,7 @@ def application_of(static_root: Any) -> ProtocolTypeRouter:
     return ProtocolTypeRouter(
         {
             "http": ServeStaticASGI(
-                pages, root=static_root, prefix="static", immutable_file_test=HASHED
+                Pages(), root=static_root, prefix="static", immutable_file_test=HASHED
             ),
             "websocket": AuthMiddlewareStack(URLRouter(urlpatterns)),
             "lifespan": lifespan,
