@@ -108,8 +108,9 @@ class PageConsumer(ClusterConsumer):
         while True:
             await self.reader.wake.wait()
             await asyncio.sleep(GATHER)
-            self.reader.wake.clear()
-            frame = self.reader.frame(timezone.now())
+            async with channel.turn:
+                self.reader.wake.clear()
+                frame = self.reader.frame(timezone.now())
             if frame is not None:
                 await self.send(text_data=msgspec.json.encode(frame).decode())
             picture = self.reader.picture()

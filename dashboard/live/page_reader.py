@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import count
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +25,7 @@ from leases.tracking.tracked import Tracked, Update
 
 MOST_DRAWN = 10  # rows in one frame: others wait for the loop too
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
+_numbers = count()
 
 
 class ChannelView(Protocol):
@@ -92,6 +94,7 @@ class PageReader:
     """One page's socket, without the socket."""
 
     def __init__(self, channel: ChannelView, drawings: Drawings) -> None:
+        self.number = next(_numbers)
         self._channel = channel
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}

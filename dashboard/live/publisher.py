@@ -29,6 +29,8 @@ KEPT_CHANGES = 50
 FEED_QUEUE = 256
 MOST_TOLD = 500
 TICK = 0.25  # seconds: how often freshness alone is sent
+WOKEN = 50  # pages in one tick: where more are open, each is woken in every second, third, …
+RAREST = 6  # … and at the latest in this one, or it would take us for gone
 RATE_WINDOW = 5.0
 
 
@@ -66,6 +68,8 @@ class Channel:
         self.seq = self.first_seq = int(time.time() * 1_000_000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
+        self.turn = asyncio.Lock()  # pages go one by one, so that the watch is read in between
+        self._ticks = 0
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
@@ -106,8 +110,11 @@ class Channel:
         wanted = {group for page in self.pages for group in page.groups}
         self.shared.tick(self, wanted, now)
         self._tick_fields()
+        self._ticks += 1
+        parts = min(RAREST, -(-len(self.pages) // WOKEN) or 1)
         for page in self.pages:
-            page.wake.set()
+            if (page.number + self._ticks) % parts == 0:
+                page.wake.set()
 
     def _tick_fields(self) -> None:
         """A picture of all heartbeats is kept while somebody looks at it."""

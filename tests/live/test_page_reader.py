@@ -232,3 +232,16 @@ def test_a_table_gets_its_changes_as_rows_and_a_picture_only_their_number(channe
 def test_a_page_that_wants_changes_in_an_unknown_form_is_refused():
     with pytest.raises(BadMessage, match="feed_as"):
         read_show('{"feed": 1, "feed_as": "poem"}')
+
+
+@pytest.mark.parametrize(("open_pages", "ticks"), [(50, 1), (51, 2), (200, 4), (5000, 6)])
+def test_each_of_many_pages_is_woken_once_in_so_many_ticks(channel, open_pages, ticks):
+    pages = [PageReader(channel, Drawings()) for _ in range(open_pages)]
+    channel.pages.update(pages)
+    woken = []
+    for _ in range(ticks):
+        channel.tick(NOW)
+        woken += [page.number for page in pages if page.wake.is_set()]
+        for page in pages:
+            page.wake.clear()
+    assert sorted(woken) == [page.number for page in pages]
