@@ -69,6 +69,8 @@ def filters(number: int, namespaces: list[str]) -> Iterator[str]:
 class Filtered(Pages):
     """Pages as the browser opens them, each with its own filter."""
 
+    opened = 0
+
     async def keep_filtered(self, query: str) -> None:
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
         url = f"{self.server.url}/c/storm/live/page/".replace("http", "ws", 1)
@@ -78,16 +80,20 @@ class Filtered(Pages):
         with suppress(OSError, ConnectionClosed):
             async with connect(url, additional_headers=headers, compression=None) as socket:
                 await socket.send(json.dumps(show))
+                self.opened += 1
                 async for _ in socket:
                     self.frames += 1
 
 
 async def open_for(pages: Filtered, queries: list[str], seconds: float) -> tuple[float, float]:
     """CPU percent and frames a second, once all of them are open."""
-    tasks = []
+    tasks, began = [], time.monotonic()
     for query in queries:
         tasks.append(asyncio.create_task(pages.keep_filtered(query)))
         await asyncio.sleep(0.05)
+    while pages.opened < len(queries):
+        await asyncio.sleep(0.1)
+    print(f"{len(queries)} pages opened in {time.monotonic() - began:.0f} s")
     await asyncio.sleep(5)
     usage, frames, began = Usage(pages.server.process.pid), pages.frames, time.monotonic()
     await asyncio.sleep(seconds)
@@ -149,9 +155,8 @@ def measure(server: Server, asked: Namespace, truth: Path) -> None:
 
     with watched_in_chromium(pages) as page:
         thread = Thread(target=run)
+        since = time.time()  # while they are opened, too
         thread.start()
-        page.wait_for_timeout(8000)
-        since = time.time()
         while thread.is_alive():
             page.wait_for_timeout(500)
         seen = page.evaluate("window.seen")
