@@ -76,8 +76,13 @@ const AGING = "[data-fresh], [data-ring], [data-since], [data-until], [data-pass
 
 /** Take up what ages inside `root`, and `root` itself. */
 export function scan(root = document) {
-  if (root.matches?.(AGING)) observer.observe(root);
-  for (const el of root.querySelectorAll(AGING)) observer.observe(el);
+  const found = [...root.querySelectorAll(AGING)];
+  if (root.matches?.(AGING)) found.push(root);
+  for (const el of found) {
+    seen.add(el); // until the observer tells that it is not
+    observer.observe(el);
+    if (frozenAt !== null) paint(el); // the server drew it by a clock that goes on
+  }
 }
 
 function tick() {
