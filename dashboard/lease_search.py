@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, tee
 from operator import attrgetter
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
 
 SORTED_WHOLE = 2000  # rows wanted, from which on sorting all is cheaper than a heap of them
+RUN = 4096  # rows sorted at a time: nothing else runs meanwhile
 
 
 class Shelf(Protocol):
@@ -149,8 +150,10 @@ def _by_attribute(leases: list[Tracked], wanted: LeaseFilter, limit: int) -> Ite
 
 
 def _first(
-    leases: Iterable[Tracked], key: Callable[[Tracked], Any], limit: int, *, most: bool
-) -> list[Tracked]:
+    leases: Sequence[Tracked], key: Callable[[Tracked], Any], limit: int, *, most: bool
+) -> Iterable[Tracked]:
     if limit > SORTED_WHOLE:
-        return sorted(leases, key=key, reverse=most)
+        parts = (leases[first : first + RUN] for first in range(0, len(leases), RUN))
+        runs = [sorted(part, key=key, reverse=most) for part in parts]
+        return heapq.merge(*runs, key=key, reverse=most)
     return heapq.nlargest(limit, leases, key) if most else heapq.nsmallest(limit, leases, key)

@@ -121,7 +121,8 @@ class Rows:
     def _scan(self, kinds: tuple[Kind, ...], phases: tuple[Phase, ...]) -> Iterator[Tracked]:
         for row in tuple(self._in_order):
             tracked = row.tracked
-            if tracked.phase in phases and tracked.kind in kinds:
+            lasting = tracked.lasting
+            if lasting.phase in phases and lasting.kind in kinds:
                 yield tracked
 
     def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from django.http import QueryDict
 
+from dashboard import lease_search
 from dashboard.lease_filter import BadFilter, read_filter, wants
 from dashboard.lease_search import find
 from leases.domain.kind import Kind
@@ -97,6 +98,15 @@ def test_a_minus_turns_the_order():
     assert names("sort=-state") == ["a", "node", "b", "d", "c"]
     assert names("sort=-transitions")[0] == "a"
     assert names("sort=-namespace") == ["d", "c", "node", "b", "a"]
+
+
+@pytest.mark.parametrize("turned", ["", "-"])
+@pytest.mark.parametrize("column", ["name", "kind", "holder", "held", "renewed", "transitions"])
+def test_deep_pages_have_the_order_of_the_first(column, turned, monkeypatch):
+    order = names(f"sort={turned}{column}")
+    monkeypatch.setattr(lease_search, "SORTED_WHOLE", 0)
+    monkeypatch.setattr(lease_search, "RUN", 2)
+    assert names(f"sort={turned}{column}") == order
 
 
 def test_pages_follow_each_other_and_the_last_one_stays():
