@@ -23,7 +23,7 @@ from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
-MOST_DRAWN = 10  # rows in one frame: others wait for the loop too
+MOST_DRAWN = 3  # rows in one frame: others wait for the loop too
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
 _numbers = count()
 

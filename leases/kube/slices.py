@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from time import thread_time
 
-SLICE = 0.002  # seconds of work after which others get their turn
+SLICE = 0.0005  # seconds of work after which others get their turn
 
 
 class Slices:

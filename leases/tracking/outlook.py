@@ -8,6 +8,7 @@ from math import ceil, floor, inf
 
 import msgspec
 
+from leases.domain.kind import Kind
 from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
 from leases.tracking.tracked import Tracked
 
@@ -45,7 +46,8 @@ def outlook(known: Tracked, turn: datetime | None) -> Outlook:
     lasting, cadence = known.lasting, known.cadence_seconds
     plain = (
         lasting.settled
-        and known.renewals_seen > 0
+        # The first renewal of what looks like a lock may tell that it is none: see classify.
+        and (known.renewals_seen > 0 or lasting.kind is not Kind.LOCK)
         and not lasting.rewritten
         and lasting.phase in (Phase.HELD, Phase.UNTIMED)
     )
