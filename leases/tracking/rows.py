@@ -64,13 +64,14 @@ class Rows:
             self._by_name[row.key] = row
             self._count(row, row.tracked, 1)
         ordered, new = self._in_order, sorted(rows, key=_name)
-        if len(new) < SEVERAL:
-            for row in new:
-                insort(ordered, row, key=_name)
+        if not new:
             return
         first = bisect_left(ordered, new[0].key, key=_name)
-        if first == bisect_left(ordered, new[-1].key, key=_name):  # as in the pages of a list
+        if first == len(ordered) or new[-1].key < ordered[first].key:  # as in the pages of a list
             ordered[first:first] = new
+        elif len(new) < SEVERAL:
+            for row in new:
+                insort(ordered, row, key=_name)
         else:
             self._in_order = sorted((*ordered, *new), key=_name)
 
