@@ -23,6 +23,7 @@ from leases.wire.status import ApiError
 logger = logging.getLogger(__name__)
 
 PACKED = 128  # lines at a time
+REST = 0.1  # seconds between readings while we catch up: what waits goes first
 FAST = 1  # zlib's level: renewals are so alike that a twentieth is left of them
 
 
@@ -33,7 +34,7 @@ class Ahead:
         self._watch = watch
         self._lines = watch.lines()
         self._waiting: deque[tuple[float, bytes]] = deque()  # with when it was read
-        self._followed = False
+        self._following = self._followed = False
         self._reading = asyncio.create_task(self._read())
 
     def untold(self) -> float:
@@ -45,6 +46,7 @@ class Ahead:
 
         While much waits it is read on: a watch that nobody reads is cut.
         """
+        self._following = True
         while self._waiting or not self._reading.done():
             slices = Slices()
             while self._waiting:
@@ -77,6 +79,8 @@ class Ahead:
                 some = b"\n".join(lines[first : first + PACKED])
                 self._waiting.append((time.monotonic(), zlib.compress(some, FAST)))
                 await slices.end()
+            if self._following:
+                await asyncio.sleep(REST)
 
 
 def _unpacked(lines: bytes) -> list[bytes]:
