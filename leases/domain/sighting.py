@@ -56,12 +56,22 @@ def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetim
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
         return seen.now
-    if before is not None and before.skew_seconds and before.lease.holder == after.holder:
-        claimed += timedelta(seconds=before.skew_seconds)
+    skew = None
+    if before is not None and before.lease.holder == after.holder:
+        skew = before.skew_seconds
     since = before.observed_at if before is not None and seen.remembered else seen.since
-    if since is not None:
-        claimed = max(claimed, since)
-    return min(claimed, seen.now)
+    return believed(claimed, skew, since, seen.now)
+
+
+def believed(
+    claimed: datetime, skew: float | None, since: datetime | None, now: datetime
+) -> datetime:
+    """What a clock that is `skew` seconds behind ours claims, kept within the window."""
+    if skew:
+        claimed += timedelta(seconds=skew)
+    if since is not None and claimed < since:
+        claimed = since
+    return min(claimed, now)
 
 
 def written_at(before: Claimant, after: Lease, seen: Sighting) -> tuple[datetime, bool]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from leases.domain.change import vanished
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.sighting import Sighting, renewal_moved, renewed_at, written_at
+from leases.domain.sighting import Sighting, believed, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
     first_sight,
@@ -69,12 +69,15 @@ class Ledger:
         if version <= row.version:
             return False
         known, claimed = row.tracked, lease.spec.renew_time
-        if self.window.behind is None:
-            lag = (now - claimed).total_seconds() if claimed else None
+        if claimed is None:
+            return False
+        behind = self.window.behind
+        if behind is None:
+            lag = (now - claimed).total_seconds()
             found = renewed(known, lease, now, version=version, lag=lag)
         else:
-            seen = self.window.event(now, row.newest, inferred=False)
-            at = renewed_at(known, lease, seen)
+            since = max(behind, row.told_at, known.observed_at)
+            at = believed(claimed, known.skew_seconds, since, now)
             found = renewed(known, lease, at, version=version, lag=None)
         if found is None:
             return False
