@@ -60,14 +60,14 @@ def row_view(
     cluster: str, tracked: Tracked, now: datetime, *, hours: Sequence[int] = ()
 ) -> RowView:
     """One Lease as of now; `hours` are its changes in each of the last 24."""
-    meta, spec = tracked.lease.metadata, tracked.lease.spec
+    key, spec = tracked.key, tracked.lasting.lease.spec
     held = None if tracked.phase is Phase.VACANT else tracked.held_since
     return RowView(
-        key=f"{meta.namespace}/{meta.name}",
-        namespace=meta.namespace,
-        name=meta.name,
+        key=str(key),
+        namespace=key.namespace,
+        name=key.name,
         domain=domain_of(tracked),
-        url=lease_url(cluster, meta.namespace, meta.name),
+        url=lease_url(cluster, key.namespace, key.name),
         phase=tracked.phase.value,
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,

@@ -53,11 +53,10 @@ def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
     nobody = holder is None or tracked.phase is Phase.EXPIRED
     bad = tracked.phase in TROUBLE
     since = tracked.phase_since if bad else tracked.held_since
-    meta = tracked.lease.metadata
     return WallTile(
-        key=f"{meta.namespace}/{meta.name}",
+        key=str(tracked.key),
         name=short_name(tracked),
-        namespace=meta.namespace,
+        namespace=tracked.key.namespace,
         phase=tracked.phase.value,
         rank=SEVERITY[tracked.phase],
         who=_who(tracked, None if nobody else holder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
 from django import template
 from django.utils.html import format_html
@@ -14,6 +15,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@cache
 def icon(name: str) -> SafeString:
     """A symbol of the sprite, without meaning of its own: `i-edit`, or a state's `st-held`."""
     css = "st" if name.startswith("st-") else "icon"
@@ -21,6 +23,7 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
+@cache
 def shape(phase: str) -> SafeString:
     """The shape of a state in the colour around it."""
     return format_html('<svg class="st" aria-hidden="true"><use href="#st-{}"/></svg>', phase)
