@@ -57,8 +57,9 @@ class Ahead:
             self._followed = True
             await asyncio.wait([self._reading])
         await self._reading
+        slices = Slices()
         async for lines in self._lines:
-            slices = Slices()
+            await slices.end()
             for events in self._watch.events(lines):
                 yield events
                 await slices.end()

@@ -69,8 +69,9 @@ class OpenWatch:
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """The events of each reading until the server ends the watch. Raises ApiError."""
         async with contextlib.aclosing(self.lines()) as readings:
+            slices = Slices()
             async for lines in readings:
-                slices = Slices()
+                await slices.end()  # to have read them took time already
                 for events in self.events(lines):
                     yield events
                     await slices.end()
