@@ -35,6 +35,7 @@ from tests.processes import ROOT, Server, free_port, get, manage, wait_for
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with
+SETTLE = 8.0  # seconds at the end: after a cut connection deadlines wait, for 5 s at most
 PATHS = ("leases/", "leases/?kind=election", "leases/?sort=-renewed", "leases/?page=7", "")
 FIRST_PAINTS = (
     "", "leases/", "leases/?sort=-renewed", "leases/?q=pool-7", "leases/?labels=app",
@@ -266,7 +267,7 @@ def main() -> int:
             rest = asked.seconds - (asked.kill_at or 0)
             follow(server, asked, rest, folder / f"delay-{int(bool(asked.kill_at))}")
             until = time.time() - 1
-            time.sleep(2)
+            time.sleep(SETTLE)
             made = ask(port, "/storm/stats")
         server.interrupt()
         print(json.dumps({k: made[k] for k in ("eventsMade", "slowWatchersCut", "drops", "gones")}))
