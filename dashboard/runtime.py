@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
-SWITCH_SECONDS = 0.0003  # so long the writer of history may hold up the loop
+SWITCH_SECONDS = 0.001  # so long the writer of history may hold up the loop
 
 
 def utc_now() -> datetime:

@@ -30,7 +30,7 @@ from leases.tracking.window import Window
 
 REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
 # In one look at the deadlines; more wait for the next, so that nothing else waits for them.
-MOST_LOOKED_AT = 150
+MOST_LOOKED_AT = 400
 A_TURN = 10  # times as much work as finding that a Lease was renewed meanwhile
 
 

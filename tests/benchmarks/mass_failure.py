@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.benchmarks.many_pages import delays, watched_in_chromium
-from tests.benchmarks.storm import Pages, Usage, all_written, calm_storm, compare, storm
+from tests.benchmarks.storm import SETTLE, Pages, Usage, all_written, calm_storm, compare, storm
 from tests.processes import Server, free_port, get, wait_for
 
 
@@ -63,6 +63,7 @@ def main() -> int:
                 f"worst {max(late):.0f} ms ({len(late)} seen)"
             )
             until = time.time() - 1
+            time.sleep(SETTLE)
             wait_for(lambda: all_written(server, latest), what="the history", seconds=120)
         server.interrupt()
         return compare(folder, truth, until)
