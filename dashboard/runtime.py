@@ -198,7 +198,12 @@ class Runtime:
             except ValueError as error:
                 tracker.handle(Disconnected(str(error)))
                 await asyncio.sleep(backoff.delay())
-        events = reflect(cluster.client, since=tracker.resource_version, backoff=backoff)
+        events = reflect(
+            cluster.client,
+            since=tracker.resource_version,
+            backoff=backoff,
+            known=cluster.store.marks,
+        )
         async with aclosing(events):
             await tracker.run(events)
 

@@ -46,8 +46,7 @@ def _document(lease: Lease) -> dict[str, Any]:
         "name": meta.name,
         "namespace": meta.namespace,
         "ownerReferences": [
-            {"kind": owner.kind, "name": owner.name, "uid": owner.uid}
-            for owner in meta.owner_references or ()
+            {"kind": owner.kind, "name": owner.name} for owner in meta.owner_references or ()
         ],
         "resourceVersion": meta.resource_version,
         "uid": meta.uid,

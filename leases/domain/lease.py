@@ -27,7 +27,6 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     kind: str = ""
     name: str = ""
-    uid: str = ""
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):

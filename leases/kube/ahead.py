@@ -12,7 +12,7 @@ import logging
 import time
 import zlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 
 from leases.kube.client import LeaseClient
 from leases.kube.slices import Slices
@@ -90,13 +90,13 @@ def _unpacked(lines: bytes) -> list[bytes]:
 
 @contextlib.asynccontextmanager
 async def watch_ahead(
-    client: LeaseClient, since: str, *, timeout_seconds: int
+    client: LeaseClient, since: str, *, timeout_seconds: int, known: Container[int]
 ) -> AsyncIterator[Ahead | None]:
     """A watch that is read from now on; None if it cannot be opened, which is for later to tell."""
     async with contextlib.AsyncExitStack() as stack:
         try:
             watch = await stack.enter_async_context(
-                client.open_watch(since, timeout_seconds=timeout_seconds)
+                client.open_watch(since, timeout_seconds=timeout_seconds, known=known)
             )
         except ApiError as error:
             logger.info("no watch beside the list: %s", error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -76,20 +76,23 @@ class LeaseClient:
 
     @contextlib.asynccontextmanager
     async def watch(
-        self, since: str, *, timeout_seconds: int
+        self, since: str, *, timeout_seconds: int, known: Container[int] = ()
     ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
         """What each reading of a watch brings; see `open_watch`."""
         async with (
-            self.open_watch(since, timeout_seconds=timeout_seconds) as watch,
+            self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
             contextlib.aclosing(watch.readings()) as readings,
         ):
             yield readings
 
     @contextlib.asynccontextmanager
-    async def open_watch(self, since: str, *, timeout_seconds: int) -> AsyncIterator[OpenWatch]:
+    async def open_watch(
+        self, since: str, *, timeout_seconds: int, known: Container[int] = ()
+    ) -> AsyncIterator[OpenWatch]:
         """What happens after `since`; entered as soon as the server has answered.
 
         The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
+        What has one of the `known` marks comes as Renewed.
         """
         query = (
             ("watch", "true"),
@@ -104,6 +107,7 @@ class LeaseClient:
                 since=since,
                 lasts=timeout_seconds,
                 newest=self.newest_version,
+                known=known,
             )
             yield watch
 

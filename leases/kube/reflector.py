@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 
 import msgspec
 
@@ -17,11 +17,12 @@ from leases.domain.lease import number_of
 from leases.kube.ahead import Ahead, watch_ahead
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
-from leases.kube.watching import check_not_past, version_of
+from leases.kube.watching import check_not_past
 from leases.wire.events import (
+    Applied,
     Arrived,
-    Bookmark,
     Connected,
+    Deleted,
     Disconnected,
     Listed,
     ListPage,
@@ -39,15 +40,16 @@ LONGEST_RETRY_AFTER = 300.0
 
 
 async def reflect(
-    client: LeaseClient, *, since: str | None, backoff: Backoff
+    client: LeaseClient, *, since: str | None, backoff: Backoff, known: Container[int] = ()
 ) -> AsyncGenerator[ReflectorEvent, None]:
     """Everything that happens to the cluster's Leases; only cancellation or closing ends it.
 
     `since` is the resourceVersion an earlier run reached: what the cluster still tells of the time
     up to the first list comes first, as Replayed. What it still tells after a 410 comes as if the
-    watch had not broken. Close it (contextlib.aclosing) when done.
+    watch had not broken. What has one of the `known` marks comes as Renewed. Close it
+    (contextlib.aclosing) when done.
     """
-    reflection = _Reflection(client, since)
+    reflection = _Reflection(client, since, known)
     while True:
         try:
             async with contextlib.AsyncExitStack() as stack:
@@ -58,7 +60,7 @@ async def reflect(
                 if reflection.reconnect():
                     yield Connected(reflection.untold)
                 async for events in readings:
-                    reflection.version = version_of(events[-1])
+                    reflection.version = events[-1].resource_version
                     backoff.reset()
                     yield Arrived(events)
         except ApiError as error:
@@ -74,8 +76,9 @@ async def reflect(
 class _Reflection:
     """How far we have come: what the next try starts from."""
 
-    def __init__(self, client: LeaseClient, since: str | None) -> None:
+    def __init__(self, client: LeaseClient, since: str | None, known: Container[int]) -> None:
         self._client = client
+        self._known = known
         self._told = since or ""  # up to here everything is known, by an earlier run or by us
         self._ours = False
         self._reason = "start"
@@ -119,7 +122,12 @@ class _Reflection:
                             yield event
                 if not begun and isinstance(page, ListPage):
                     self._ahead = await stack.enter_async_context(
-                        watch_ahead(self._client, page.resource_version, timeout_seconds=_lasting())
+                        watch_ahead(
+                            self._client,
+                            page.resource_version,
+                            timeout_seconds=_lasting(),
+                            known=self._known,
+                        )
                     )
                 begun = True
                 if isinstance(page, Listed):
@@ -141,7 +149,7 @@ class _Reflection:
                         yield Arrived(events)
                         continue
                     for event in events:
-                        if not isinstance(event, Bookmark):
+                        if isinstance(event, Applied | Deleted):
                             yield Replayed(event)
 
     @contextlib.asynccontextmanager
@@ -153,7 +161,9 @@ class _Reflection:
             return
         loop = asyncio.get_running_loop()
         opened = loop.time()
-        async with self._client.watch(self.version, timeout_seconds=_lasting()) as readings:
+        async with self._client.watch(
+            self.version, timeout_seconds=_lasting(), known=self._known
+        ) as readings:
             yield readings
         if loop.time() - opened < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
@@ -194,10 +204,10 @@ async def _between(
                     events = await anext(readings, None)
                 if events is None:
                     return
-                known = [event for event in events if number_of(version_of(event)) <= until]
+                known = [event for event in events if number_of(event.resource_version) <= until]
                 if known:
                     yield known
-                if number_of(version_of(events[-1])) >= until:
+                if number_of(events[-1].resource_version) >= until:
                     return
                 await asyncio.sleep(0)
     except (ApiError, TimeoutError) as error:

@@ -7,7 +7,7 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Sequence
 
 import aiohttp
 
@@ -15,10 +15,10 @@ from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
 from leases.kube.session import READ_BUFFER, Limits, Session
 from leases.kube.slices import Slices
-from leases.wire.events import Bookmark, WatchEvent
+from leases.wire.events import WatchEvent
 from leases.wire.lines import LineCutter, LineLengthError
+from leases.wire.marks import Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
-from leases.wire.watch import read_event
 
 # A connection that was cut without a word (NAT, power) fails after 10 + 3 x 5 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
@@ -44,11 +44,13 @@ class OpenWatch:
         since: str,
         lasts: float,
         newest: Callable[[], Awaitable[str]],
+        known: Container[int] = (),
     ) -> None:
         self._content = response.content
         self._session = session
         self._limits: Limits = session.limits
         self._newest = newest
+        self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
         self._heard = self._told_until = time.monotonic()
@@ -96,17 +98,17 @@ class OpenWatch:
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """What lines say, a few at a time. Raises ApiError, after what came before the error."""
-        self._telling = True
+        self._telling, read = True, self._read
         for first in range(0, len(lines), AT_ONCE):
             events: list[WatchEvent] = []
             failure: ApiError | None = None
             try:
                 for line in lines[first : first + AT_ONCE]:
-                    events.append(read_event(line))  # noqa: PERF401 - those before an error count
+                    events.append(read(line))  # noqa: PERF401 - those before an error count
             except ApiError as error:
                 failure = error
             if events:
-                self._version = version_of(events[-1])
+                self._version = events[-1].resource_version
                 yield events
             if failure is not None:
                 raise failure
@@ -143,13 +145,6 @@ class OpenWatch:
             raise
         check_not_past(newest, self._version)
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
-
-
-def version_of(event: WatchEvent) -> str:
-    """The resourceVersion that the watch has reached with this event."""
-    if isinstance(event, Bookmark):
-        return event.resource_version
-    return event.lease.metadata.resource_version
 
 
 def check_not_past(newest: str, version: str) -> None:

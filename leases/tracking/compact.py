@@ -27,6 +27,4 @@ def compact(lease: Lease) -> Lease:
 
 
 def _owner(owner: OwnerReference, name: str) -> OwnerReference:
-    return OwnerReference(
-        kind=intern(owner.kind), name=name if owner.name == name else owner.name, uid=owner.uid
-    )
+    return OwnerReference(intern(owner.kind), name if owner.name == name else owner.name)

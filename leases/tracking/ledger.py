@@ -18,6 +18,7 @@ from leases.tracking.observe import (
     first_sight,
     listed_renewed,
     next_sight,
+    only_renewed,
     renewed,
     turned,
 )
@@ -57,33 +58,36 @@ class Ledger:
         for row in rows:
             self._arm(row)
 
-    def renew(self, row: Row, lease: Lease, now: datetime) -> bool:
-        """The plain renewal: phase, kind and counts stay, and its alarm mostly too.
+    def renew_as(self, row: Row, lease: Lease, mark: int, now: datetime) -> bool:
+        """The plain renewal by a Lease as a watch tells it; False when it is more, or less."""
+        text, claimed = lease.metadata.resource_version, lease.spec.renew_time
+        if claimed is None or not text.isdecimal():
+            return False
+        if not (row.outlook.plain and only_renewed(row.tracked.lasting.lease, lease)):
+            return False
+        self.rows.mark(row, mark)
+        return self.renew(row, int(text), claimed, now)
 
-        False when there is more to it, or less.
+    def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
+        """The same where nothing but renewTime differs: phase, kind and counts stay, and its alarm
+        mostly too.
         """
-        text = lease.metadata.resource_version
-        if not row.outlook.plain or not text.isdecimal():
+        ahead = row.outlook
+        if not ahead.plain or version <= row.version:
             return False
-        version = int(text)
-        if version <= row.version:
-            return False
-        known, claimed = row.tracked, lease.spec.renew_time
-        if claimed is None:
-            return False
-        behind = self.window.behind
+        known, behind, lasts = row.tracked, self.window.behind, ahead.lasts
         if behind is None:
             lag = (now - claimed).total_seconds()
-            found = renewed(known, lease, now, version=version, lag=lag)
+            found = renewed(known, claimed, now, version=version, lag=lag, lasts=lasts)
         else:
             since = max(behind, row.told_at, known.observed_at)
             at = believed(claimed, known.skew_seconds, since, now)
-            found = renewed(known, lease, at, version=version, lag=None)
+            found = renewed(known, claimed, at, version=version, lag=None, lasts=lasts)
         if found is None:
             return False
         row.tracked, interval = found
         row.version = version
-        if interval < row.outlook.steady or row.tracked.observed_at < known.observed_at:
+        if interval < ahead.steady or row.tracked.observed_at < known.observed_at:
             self._arm(row)
         return True
 

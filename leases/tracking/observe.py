@@ -116,22 +116,24 @@ def next_sight(
 
 
 def renewed(
-    known: Tracked, lease: Lease, at: datetime, *, version: int, lag: float | None
+    known: Tracked,
+    claimed: datetime,
+    at: datetime,
+    *,
+    version: int,
+    lag: float | None,
+    lasts: float | None,
 ) -> tuple[Tracked, float] | None:
     """A holder that was in time renewed, as in nearly all events; None when there is more to it.
 
-    Only for one whose Outlook says so. With it the interval, in seconds by the holder's clock;
-    `lag` is from that clock to ours, None when it was not seen as it happened.
+    Only for one whose Outlook says so, and where it `only_renewed`. With it the interval, in
+    seconds by the holder's clock; `lag` is from that clock to ours, None when it was not seen as it
+    happened, and `lasts` after how many seconds it runs out.
     """
-    claimed, then = lease.spec.renew_time, known.renew_time
-    if claimed is None or then is None or claimed <= then:
+    then = known.renew_time
+    if then is None or claimed <= then:
         return None
-    lasting = known.lasting
-    before = lasting.lease
-    duration = before.spec.lease_duration_seconds
-    if duration is not None and (at - known.observed_at).total_seconds() >= duration:
-        return None
-    if not _only_renewed(before, lease):
+    if lasts is not None and (at - known.observed_at).total_seconds() >= lasts:
         return None
     interval = (claimed - then).total_seconds()
     seen = known.renewals_seen + 1
@@ -139,7 +141,9 @@ def renewed(
     if lag is not None and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
         lags = with_sample(lags, lag)
     intervals = with_sample(known.intervals, interval)
-    return Tracked(lasting, claimed, at, lag is None, seen, intervals, lags, version), interval
+    return Tracked(
+        known.lasting, claimed, at, lag is None, seen, intervals, lags, version
+    ), interval
 
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
@@ -147,13 +151,13 @@ def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | No
     claimed, version = lease.spec.renew_time, lease.metadata.resource_version
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
         return None
-    if not version.isdecimal() or not _only_renewed(known.lasting.lease, lease):
+    if not version.isdecimal() or not only_renewed(known.lasting.lease, lease):
         return None
     at = renewed_at(known, lease, seen)
     return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=int(version))
 
 
-def _only_renewed(before: Lease, after: Lease) -> bool:
+def only_renewed(before: Lease, after: Lease) -> bool:
     """Whether nothing but renewTime differs, of all that a rule or a page reads."""
     was, spec = before.spec, after.spec
     old, new = before.metadata, after.metadata

@@ -22,6 +22,7 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     patience: timedelta | None  # the phase does not turn before so long after any renewal, while
     steady: float  # its interval is at least so many seconds
     plain: bool  # whether there may be no more to a renewal than freshness
+    lasts: float | None = None  # seconds after a renewal at which it has run out
 
 
 UNKNOWN = Outlook(None, inf, plain=False)
@@ -51,19 +52,21 @@ def outlook(known: Tracked, turn: datetime | None) -> Outlook:
         and not lasting.rewritten
         and lasting.phase in (Phase.HELD, Phase.UNTIMED)
     )
+    lasts = lasting.lease.spec.lease_duration_seconds
     if cadence is None or known.renewals_seen < ENOUGH_RENEWALS:
-        return _shared(None, None, plain=plain)
+        return _shared(None, None, lasts, plain=plain)
     steady = ceil(STEADY_SHARE * cadence * STEPS)
     if turn is None:
-        return _shared(None, steady, plain=plain)
+        return _shared(None, steady, lasts, plain=plain)
     patience = (turn - known.observed_at).total_seconds() * STEADY_SHARE
-    return _shared(floor(patience * STEPS), steady, plain=plain)
+    return _shared(floor(patience * STEPS), steady, lasts, plain=plain)
 
 
 @lru_cache(4096)
-def _shared(patience: int | None, steady: int | None, *, plain: bool) -> Outlook:
+def _shared(patience: int | None, steady: int | None, lasts: int | None, *, plain: bool) -> Outlook:
     return Outlook(
         None if patience is None else timedelta(seconds=patience / STEPS),
         inf if steady is None else steady / STEPS,
         plain,
+        lasts,
     )

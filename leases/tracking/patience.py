@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from math import inf
 from statistics import median
 
-from leases.wire.events import Applied, WatchEvent
+from leases.wire.events import Applied, Renewed, WatchEvent
 
 GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
 OLD = 0.5  # seconds; what is older is late, or written by a wrong clock
@@ -54,7 +54,7 @@ class Patience:
         if not self.catching_up:
             return
         some = events[:: max(1, len(events) // SAMPLE)]
-        claimed = [event.lease.spec.renew_time for event in some if type(event) is Applied]
+        claimed = [_claimed(event) for event in some]
         ages = [(now - time).total_seconds() for time in claimed if time is not None]
         if ages and (age := median(ages)) < self._least_age - NEARER:
             self._least_age = age
@@ -82,3 +82,10 @@ class Patience:
         """
         known = now - self._untold
         return known if self.since is not None and known >= self.since else None
+
+
+def _claimed(event: WatchEvent) -> datetime | None:
+    """When the writer of this event says that it renewed."""
+    if type(event) is Renewed:
+        return event.renew_time
+    return event.lease.spec.renew_time if type(event) is Applied else None

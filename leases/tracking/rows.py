@@ -28,6 +28,7 @@ class Row(Alarm, kw_only=True, gc=False):
     told_at: datetime  # when the newest change told happened
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
+    mark: int = 0  # of its plain renewals, see leases.wire.marks; 0 before the first
     outlook: Outlook = UNKNOWN
 
     @property
@@ -50,6 +51,7 @@ class Rows:
             for phase in Phase
             if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
         }
+        self.marked: dict[int, Row] = {}
         self.get = self._by_name.get
 
     def __len__(self) -> int:
@@ -79,6 +81,7 @@ class Rows:
         """Forget rows."""
         for row in rows:
             del self._by_name[row.key]
+            self.mark(row, 0)
             self._count(row, row.tracked, -1)
         if len(rows) < SEVERAL:
             for row in rows:
@@ -90,10 +93,20 @@ class Rows:
     def put(self, row: Row, tracked: Tracked) -> None:
         """What is known of a row from now on."""
         before = row.tracked
+        if before.lasting.lease is not tracked.lasting.lease:
+            self.mark(row, 0)
         if before.phase is not tracked.phase or before.kind is not tracked.kind:
             self._count(row, before, -1)
             self._count(row, tracked, 1)
         row.tracked = tracked
+
+    def mark(self, row: Row, mark: int) -> None:
+        """Know its next renewals by this mark, while its Lease is otherwise as now; 0: by none."""
+        if row.mark != mark:
+            self.marked.pop(row.mark, None)
+            row.mark = mark
+            if mark:
+                self.marked[mark] = row
 
     def after(self, key: ObjectName | None, most: int) -> list[Row]:
         """The next so many in name order."""

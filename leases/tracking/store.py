@@ -20,7 +20,8 @@ from leases.tracking.rounds import Rounds
 from leases.tracking.rows import Row, version_after
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked, Update
-from leases.wire.events import Applied, Bookmark, Deleted, Listed, ListPage, WatchEvent
+from leases.wire.events import Applied, Deleted, Listed, ListPage, Renewed, WatchEvent
+from leases.wire.watch import read_event
 
 LISTING = timedelta(seconds=30)  # the first page of a list may be so old when its last one comes
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -36,6 +37,7 @@ class Store:
         self._ledger = Ledger(cluster)
         self._rows = self._ledger.rows
         self._window = self._ledger.window
+        self.marks = self._rows.marked  # of Leases whose next renewal need not be decoded
         self.rounds = Rounds(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._listing = 0  # the number of the last list
@@ -109,11 +111,9 @@ class Store:
         """Events tell of the present again."""
         self._window.caught_up()
 
-    def apply(
-        self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
-    ) -> Update | None:
+    def apply(self, event: WatchEvent, at: datetime, *, inferred: bool = False) -> Update | None:
         """One event of the watch, or one `inferred` that is told again; None if it is no news."""
-        if not inferred:
+        if not inferred or not isinstance(event, Applied | Deleted):
             return self.follow((event,), at)
         step = Step()
         self._take(event, at, step, inferred=True)
@@ -122,16 +122,14 @@ class Store:
     def follow(self, events: Iterable[WatchEvent], at: datetime) -> Update | None:
         """What one reading of the watch brought; None if none of it is news."""
         step = Step()
-        find, renew, fresh = self._rows.get, self._ledger.renew, step.renewed
+        marked, renew, fresh = self.marks.get, self._ledger.renew, step.renewed
         for event in events:
-            if type(event) is Applied:
-                meta = event.lease.metadata
-                row = find(ObjectName(meta.namespace, meta.name))
-                if row is not None and renew(row, event.lease, at):
+            if type(event) is Renewed:
+                row = marked(event.mark)
+                if row is not None and renew(row, event.version, event.renew_time, at):
                     fresh.append(row.key)
                     continue
-            if not isinstance(event, Bookmark):
-                self._take(event, at, step)
+            self._read(event, at, step)
         if fresh:
             self._window.heard = at
         return self._update(step, at)
@@ -176,6 +174,18 @@ class Store:
         step = Step()
         self._ledger.turn_due(now, by=by or now, step=step)
         return self._update(step, now)
+
+    def _read(self, event: WatchEvent, at: datetime, step: Step) -> None:
+        """What is no renewal known by its mark."""
+        if type(event) is Renewed:
+            event = read_event(event.line)
+        if type(event) is Applied:
+            row = self._rows.get(event.lease.key)
+            if row is not None and self._ledger.renew_as(row, event.lease, event.mark, at):
+                step.renewed.append(row.key)
+                return
+        if isinstance(event, Applied | Deleted):
+            self._take(event, at, step)
 
     def _take(
         self, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool = False

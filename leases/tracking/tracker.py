@@ -33,6 +33,7 @@ from leases.wire.events import (
     Listed,
     ListPage,
     ReflectorEvent,
+    Renewed,
     Replayed,
     WatchEvent,
 )
@@ -105,11 +106,11 @@ class Tracker:
         match event:
             case Arrived():
                 self._follow(event.events, now)
-            case Applied() | Deleted() | Bookmark():
+            case Applied() | Renewed() | Deleted() | Bookmark():
                 self._follow((event,), now)
             case Replayed():
                 self._deliver(self._store.apply(event.event, now, inferred=True))
-                self.resource_version = event.event.lease.metadata.resource_version
+                self.resource_version = event.event.resource_version
             case ListPage() | Listed():
                 self._list(event, now)
             case Connected():
@@ -158,12 +159,9 @@ class Tracker:
         self.tally.bookmarks += bookmarks
         self.tally.events += len(events) - bookmarks
         self._deliver(self._store.follow(events, now))
-        last = events[-1]
-        if isinstance(last, Bookmark):
-            self.resource_version = last.resource_version
-            return
-        self._patience.arrived(events, now)
-        self.resource_version = last.lease.metadata.resource_version
+        self.resource_version = events[-1].resource_version
+        if not isinstance(events[-1], Bookmark):
+            self._patience.arrived(events, now)
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
         """A part of a list; how far it came is told as the state of the connection."""

@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import msgspec
 
 from leases.domain.lease import Lease
 
 
-class Applied(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
+class Applied(msgspec.Struct, frozen=True, gc=False):
     """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart.
 
-    Decoded straight from the wire, as nearly all events are.
+    `mark` is one number for all renewals that change nothing else, see leases.wire.marks; or 0.
     """
 
-    lease: Lease = msgspec.field(name="object")
+    lease: Lease
+    mark: int = 0
+
+    @property
+    def resource_version(self) -> str:
+        return self.lease.resource_version
+
+
+class Renewed(msgspec.Struct, frozen=True, gc=False):
+    """MODIFIED, where all but version and renewTime is as in an Applied of the same `mark`.
+
+    `line` is what was not decoded.
+    """
+
+    mark: int
+    version: int
+    renew_time: datetime
+    line: bytes
+
+    @property
+    def resource_version(self) -> str:
+        return str(self.version)
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="DELETED"):
     """DELETED: the Lease as it was last; its resourceVersion is that of the deletion."""
 
     lease: Lease = msgspec.field(name="object")
+
+    @property
+    def resource_version(self) -> str:
+        return self.lease.resource_version
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
@@ -74,5 +100,5 @@ class Disconnected(msgspec.Struct, frozen=True, gc=False):
     refused: bool = False
 
 
-WatchEvent = Applied | Deleted | Bookmark
+WatchEvent = Applied | Renewed | Deleted | Bookmark
 ReflectorEvent = WatchEvent | Arrived | ListPage | Listed | Replayed | Connected | Disconnected

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from leases.domain.lease import Lease, ObjectMeta
-from leases.wire.events import Applied, Bookmark, Deleted, WatchEvent
+from leases.wire.events import Applied, Bookmark, Deleted
 from leases.wire.status import Status, Unreachable, error_of
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -47,6 +47,10 @@ class _Added(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ADDED
     object: Lease
 
 
+class _Modified(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
+    object: Lease
+
+
 class _Bookmark(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="BOOKMARK"):
     object: _Progress
 
@@ -55,7 +59,7 @@ class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR
     object: Status
 
 
-_Event = Applied | _Added | Deleted | _Bookmark | _Error
+_Event = _Modified | _Added | Deleted | _Bookmark | _Error
 # One typed decode per event: the decoder skips managedFields and makes no dict.
 _decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
 _decode_page = msgspec.json.Decoder(LeasePage).decode
@@ -63,7 +67,7 @@ _decode_lease = msgspec.json.Decoder(Lease).decode
 _T = TypeVar("_T")
 
 
-def read_event(line: bytes) -> WatchEvent:
+def read_event(line: bytes) -> Applied | Deleted | Bookmark:
     """What one line of a watch says.
 
     Raises the error an ERROR event stands for (Gone for 410), Unreachable for garbage.
@@ -72,11 +76,9 @@ def read_event(line: bytes) -> WatchEvent:
         event = _decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         event = _read(line, _decode_event, _Event)
-    if type(event) is Applied:
-        return event
-    if isinstance(event, _Added):
+    if isinstance(event, _Modified | _Added):
         return Applied(event.object)
-    if isinstance(event, Deleted | Applied):
+    if isinstance(event, Deleted):
         return event
     if isinstance(event, _Bookmark):
         metadata = event.object.metadata

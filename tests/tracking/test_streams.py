@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from leases.domain.phase import Phase
 from leases.domain.terms import Life, fold
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
-from leases.wire.events import Bookmark, Listed, WatchEvent
+from leases.wire.events import Applied, Bookmark, Listed, Renewed, WatchEvent
+from leases.wire.marks import Reader
 from leases.wire.status import Gone
-from leases.wire.watch import read_event
 
 STREAMS = Path(__file__).parents[1] / "conformance" / "streams"
 SOON = timedelta(seconds=0.05)  # between a doer's log and our line
@@ -37,12 +37,13 @@ RECORDED = [
 ]
 
 
-def lines(stream: str) -> Iterator[tuple[datetime, WatchEvent]]:
+def lines(stream: str, known: Container[int] = ()) -> Iterator[tuple[datetime, WatchEvent]]:
     """Every line, read as our watch reads it, with the time of its arrival."""
+    reader = Reader(known)
     arrivals = json.loads((STREAMS / f"{stream}.arrivals.json").read_bytes())["arrival"]
     bodies = (STREAMS / f"{stream}.ndjson").read_bytes().splitlines()
     for arrival, body in zip(arrivals, bodies, strict=True):
-        yield datetime.fromisoformat(arrival), read_event(body)
+        yield datetime.fromisoformat(arrival), reader.read(body)
 
 
 def ended_at(stream: str) -> datetime:
@@ -57,20 +58,21 @@ def turn_to(store: Store, until: datetime) -> Iterator[Update | None]:
         yield store.turn(deadline)
 
 
-def replay(stream: str, *, twice: bool = False) -> tuple[Store, list[Change]]:
+def replay(stream: str, *, twice: bool = False, marked: bool = True) -> tuple[Store, list[Change]]:
     """The store and all changes at the end of the recording; initial events come as the list they
     are.
     """
     store = Store("recorded")
     told: list[Update | None] = []
     initial: list[Lease] | None = [] if "initial" in stream or "bookmarks" in stream else None
-    for at, event in lines(stream):
+    for at, event in lines(stream, store.marks if marked else ()):
         told.extend(turn_to(store, at))
         if isinstance(event, Bookmark):
             if initial is not None:
                 told.append(store.replace(Listed(tuple(initial), event.resource_version), at))
                 initial = None
         elif initial is not None:
+            assert isinstance(event, Applied)
             initial.append(event.lease)
         else:
             told.append(store.apply(event, at))
@@ -121,6 +123,20 @@ def test_every_recorded_stream_of_leases_is_replayed() -> None:
     assert untold == {"gone-410"}
     with pytest.raises(Gone):
         list(lines("gone-410"))
+
+
+@pytest.mark.parametrize("stream", RECORDED)
+def test_what_is_known_by_its_mark_tells_what_decoding_tells(stream: str) -> None:
+    store, changes = replay(stream)
+    decoded, told = replay(stream, marked=False)
+    assert changes == told
+    assert store.snapshot() == decoded.snapshot()
+
+
+def test_most_heartbeats_are_known_by_their_mark() -> None:
+    store, _ = replay("node-heartbeats")
+    known = [type(event) is Renewed for _, event in lines("node-heartbeats", store.marks)]
+    assert sum(known) > len(known) / 2
 
 
 @pytest.mark.parametrize("stream", NOT_COORDINATED)
