@@ -28,14 +28,16 @@ def free_port() -> int:
         return port
 
 
-def wait_for(look: Callable[[], T | None], *, what: str, seconds: float = LIMIT) -> T:
+def wait_for(
+    look: Callable[[], T | None], *, what: str, seconds: float = LIMIT, every: float = 0.05
+) -> T:
     """What `look` gives once it gives something true; fails with `what` after the limit."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         seen = look()
         if seen:
             return seen
-        time.sleep(0.05)
+        time.sleep(every)
     raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
 
 
@@ -129,9 +131,10 @@ class Server:
         """The link printed behind a label, of the newest start."""
         return re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE)[-1]
 
-    def wait_synced(self, seconds: float = LIMIT) -> None:
+    def wait_synced(self, seconds: float = LIMIT, every: float = 0.05) -> None:
         what = "every cluster to be listed"
-        wait_for(lambda: get(f"{self.url}/readyz")[0] == 200, what=what, seconds=seconds)
+        ready = f"{self.url}/readyz"
+        wait_for(lambda: get(ready)[0] == 200, what=what, seconds=seconds, every=every)
 
     def again(self) -> Server:
         """The same, started anew, on the port of this one, which has ended."""

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
+from leases.domain.by_name import ByName
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
 
@@ -22,8 +23,9 @@ class Waiting:
 
     def __init__(self) -> None:
         self._changes: deque[Change] = deque()
-        self._per_lease: dict[ObjectName, int] = {}  # changes that wait
-        self._changed: dict[ObjectName, None] = {}
+        # Twice the changes that wait, and one if a state goes with the last of them.
+        self._per_lease: ByName[int] = ByName()
+        self._changed: dict[ObjectName, None] = {}  # without a change that waits
 
     def __len__(self) -> int:
         """Changes not yet taken."""
@@ -34,8 +36,14 @@ class Waiting:
         for change in changes:
             self._changes.append(change)
             key = ObjectName(change.namespace, change.name)
-            self._per_lease[key] = self._per_lease.get(key, 0) + 1
-        self._changed.update(dict.fromkeys(changed))
+            self._per_lease[key] = (self._per_lease.get(key) or key in self._changed) + 2
+            self._changed.pop(key, None)
+        for key in changed:
+            waits = self._per_lease.get(key)
+            if waits is None:
+                self._changed[key] = None
+            else:
+                self._per_lease[key] = waits | 1
 
     def take(
         self, renewed: Iterable[ObjectName] = ()
@@ -48,20 +56,12 @@ class Waiting:
         states: dict[ObjectName, None] = {}
         for change in changes:
             key = ObjectName(change.namespace, change.name)
-            left = self._per_lease.pop(key) - 1
-            if left:
+            left = self._per_lease.pop(key) - 2
+            if left > 1:
                 self._per_lease[key] = left
-            elif key in self._changed:
+            elif left:
                 states[key] = None
-        for key in states:
-            del self._changed[key]
-        states |= self._some(self._changed, STATES_PER_WRITE)
-        states.update((key, None) for key in renewed if key not in self._per_lease)
+        for key in list(islice(self._changed, STATES_PER_WRITE)):
+            states[key] = self._changed.pop(key)
+        states.update((key, None) for key in renewed if self._per_lease.get(key) is None)
         return changes, list(states), not (self._changes or self._changed)
-
-    def _some(self, names: dict[ObjectName, None], most: int) -> dict[ObjectName, None]:
-        """The first names, without those of which changes still wait."""
-        some = {key: None for key in islice(names, most) if key not in self._per_lease}
-        for key in some:
-            del names[key]
-        return some

@@ -23,7 +23,7 @@ from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read
 
 USER_AGENT = "leaseboard/0.1"  # up to the slash it is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-READ_BUFFER = 1024 * 1024  # bytes; a reading of a body holds at most twice as many
+READ_BUFFER = 256 * 1024  # bytes; a reading of a body holds at most twice as many
 # What a session is made of; when only a token differs, open connections may stay.
 _TRANSPORT = (
     "host",

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterator
 from datetime import datetime
 
+from leases.domain.by_name import ByName
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -41,7 +42,7 @@ class Rows:
     """Every Lease of one cluster."""
 
     def __init__(self) -> None:
-        self._by_name: dict[ObjectName, Row] = {}
+        self._by_name: ByName[Row] = ByName()
         self._in_order: list[Row] = []
         self._counts = {kind: dict.fromkeys(Phase, 0) for kind in Kind}
         # All but held heartbeats: those are nearly all there are, and nobody looks for them.
@@ -58,7 +59,7 @@ class Rows:
         return len(self._by_name)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._by_name.values())
+        return iter(self._by_name)
 
     def add(self, *rows: Row) -> None:
         """Take in rows of names not known yet."""
@@ -80,15 +81,15 @@ class Rows:
     def remove(self, *rows: Row) -> None:
         """Forget rows."""
         for row in rows:
-            del self._by_name[row.key]
+            self._by_name.pop(row.key)
             self.mark(row, 0)
             self._count(row, row.tracked, -1)
         if len(rows) < SEVERAL:
             for row in rows:
                 del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
         else:
-            by_name = self._by_name
-            self._in_order = [row for row in self._in_order if by_name.get(row.key) is row]
+            get = self.get
+            self._in_order = [row for row in self._in_order if get(row.key) is row]
 
     def put(self, row: Row, tracked: Tracked) -> None:
         """What is known of a row from now on."""

@@ -35,6 +35,7 @@ from tests.processes import ROOT, Server, free_port, get, manage, wait_for
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with
+LOOK = 0.5  # seconds between questions: to answer them is work as well
 SETTLE = 8.0  # seconds at the end: after a cut connection deadlines wait, for 5 s at most
 PATHS = ("leases/", "leases/?kind=election", "leases/?sort=-renewed", "leases/?page=7", "")
 FIRST_PAINTS = (
@@ -253,9 +254,9 @@ def main() -> int:
         print(f"RSS when idle {Usage(server.process.pid).memory('VmRSS'):.0f} MiB")
         with storm(asked, port, truth):
             listing = time.time()
-            server.wait_synced(seconds=120)
+            server.wait_synced(seconds=120, every=LOOK)
             print(f"synced {time.time() - listing:.1f} s after the storm began")
-            wait_for(lambda: all_written(server), what="the first history", seconds=120)
+            wait_for(lambda: all_written(server), what="the first history", seconds=120, every=LOOK)
             print(f"all written {time.time() - listing:.1f} s after the storm began")
             print(f"event loop late meanwhile: {delays(folder / 'delay-0', listing, time.time())}")
             if asked.kill_at:
