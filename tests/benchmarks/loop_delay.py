@@ -1,8 +1,9 @@
 """`manage.py`, with a task beside the runtime that measures how late the event loop is.
 
-python3 -m tests.benchmarks.loop_delay FILE serve ...
+python3 -m tests.benchmarks.loop_delay FILE [serve ...]
 
 FILE gets one line per reading: epoch seconds, and by how many milliseconds the loop came late.
+Without a command it is a loop with nothing else to do: so late the machine itself lets it come.
 """
 
 from __future__ import annotations
@@ -45,8 +46,11 @@ class MeasuredServer(uvicorn.Server):
 
 
 def main() -> None:
+    file = Path(sys.argv[1])
+    if len(sys.argv) == 2:
+        asyncio.run(measure(file))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    MeasuredServer.file = Path(sys.argv[1])
+    MeasuredServer.file = file
     uvicorn.Server = MeasuredServer  # type: ignore[misc]
     execute_from_command_line(["manage.py", *sys.argv[2:]])
 

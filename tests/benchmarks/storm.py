@@ -6,7 +6,8 @@ python3 -m tests.benchmarks.storm [--leases 130000] [--elections 2000] [--rate 1
 Starts leasestorm and `manage.py serve --no-demo`, opens pages' sockets that subscribe to rows as a
 browser does, and prints what the serving process used of one core, how late its event loop came
 (idle, before there was a cluster, and under load), its memory, and whether `export_history` holds
-exactly what the storm did (storm_check.py). Exits 1 if not.
+exactly what the storm did (storm_check.py). Exits 1 if not. How late a process that does nothing
+else came, at the same times, tells how much of that is the machine's.
 """
 
 from __future__ import annotations
@@ -193,6 +194,19 @@ def delays(file: Path, since: float, until: float) -> str:
     )
 
 
+def control(stack: ExitStack, file: Path) -> None:
+    """A process that only sleeps."""
+    process = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.loop_delay", str(file)])
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+
+
+def print_delays(folder: Path, what: str, run: int, since: float, until: float) -> None:
+    """How late the event loop came, and beside it a process that only sleeps."""
+    for name, file in (("event loop", f"delay-{run}"), ("only sleeping", "delay-control")):
+        print(f"{name} late {what}: {delays(folder / file, since, until)}")
+
+
 def serve(stack: ExitStack, folder: Path, port: int, run: int, pages_port: int) -> Server:
     file = folder / f"delay-{run}"
     server = Server(
@@ -213,7 +227,7 @@ async def load(pages: Pages, number: int, seconds: float) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def follow(server: Server, asked: Namespace, seconds: float, delay_file: Path) -> None:
+def follow(server: Server, asked: Namespace, seconds: float, folder: Path, run: int) -> None:
     """Pages open for so long, and what that took."""
     pages = Pages(server)
     pages.sign_in()
@@ -224,7 +238,7 @@ def follow(server: Server, asked: Namespace, seconds: float, delay_file: Path) -
     until = time.time()
     print(f"CPU {usage.share:.1f} % of one core over {until - since:.0f} s")
     print(f"RSS {usage.memory('VmRSS'):.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB")
-    print(f"event loop late under load: {delays(delay_file, since, until)}")
+    print_delays(folder, "under load", run, since, until)
     print(f"{asked.pages} pages open, {pages.frames} frames")
     print_page_times(pages)
 
@@ -247,10 +261,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         port, truth, pages_port = free_port(), folder / "truth", free_port()
+        control(stack, folder / "delay-control")
         server = serve(stack, folder, port, 0, pages_port)
         began = time.time()
         time.sleep(IDLE)
-        print(f"event loop late when idle: {delays(folder / 'delay-0', began, time.time())}")
+        print_delays(folder, "when idle", 0, began, time.time())
         print(f"RSS when idle {Usage(server.process.pid).memory('VmRSS'):.0f} MiB")
         with storm(asked, port, truth):
             listing = time.time()
@@ -258,15 +273,15 @@ def main() -> int:
             print(f"synced {time.time() - listing:.1f} s after the storm began")
             wait_for(lambda: all_written(server), what="the first history", seconds=120, every=LOOK)
             print(f"all written {time.time() - listing:.1f} s after the storm began")
-            print(f"event loop late meanwhile: {delays(folder / 'delay-0', listing, time.time())}")
+            print_delays(folder, "meanwhile", 0, listing, time.time())
             if asked.kill_at:
-                follow(server, asked, asked.kill_at, folder / "delay-0")
+                follow(server, asked, asked.kill_at, folder, 0)
                 server.kill()
                 server = serve(stack, folder, port, 1, pages_port)
                 server.wait_synced(seconds=120)
                 print("killed and started again")
             rest = asked.seconds - (asked.kill_at or 0)
-            follow(server, asked, rest, folder / f"delay-{int(bool(asked.kill_at))}")
+            follow(server, asked, rest, folder, int(bool(asked.kill_at)))
             until = time.time() - 1
             time.sleep(SETTLE)
             made = ask(port, "/storm/stats")
