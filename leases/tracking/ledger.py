@@ -72,22 +72,22 @@ class Ledger:
         """The same where nothing but renewTime differs: phase, kind and counts stay, and its alarm
         mostly too.
         """
-        ahead = row.outlook
-        if not ahead.plain or version <= row.version:
+        ahead, known = row.outlook, row.tracked
+        then, behind = known.renew_time, self.window.behind
+        if not ahead.plain or version <= row.version or then is None or claimed <= then:
             return False
-        known, behind, lasts = row.tracked, self.window.behind, ahead.lasts
-        if behind is None:
-            lag = (now - claimed).total_seconds()
-            found = renewed(known, claimed, now, version=version, lag=lag, lasts=lasts)
-        else:
+        at = now
+        if behind is not None:
             since = max(behind, row.told_at, known.observed_at)
             at = believed(claimed, known.skew_seconds, since, now)
-            found = renewed(known, claimed, at, version=version, lag=None, lasts=lasts)
-        if found is None:
+        if at - known.observed_at >= ahead.lasts:
             return False
-        row.tracked, interval = found
+        interval = claimed - then
+        row.tracked = renewed(
+            known, claimed, at, interval=interval, version=version, live=behind is None
+        )
         row.version = version
-        if interval < ahead.steady or row.tracked.observed_at < known.observed_at:
+        if interval < ahead.steady or at < known.observed_at:
             self._arm(row)
         return True
 

@@ -5,7 +5,7 @@ Values in, values out: the store keeps what comes back, the rules are the domain
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -120,34 +120,25 @@ def renewed(
     claimed: datetime,
     at: datetime,
     *,
+    interval: timedelta,
     version: int,
-    lag: float | None,
-    lasts: float | None,
-) -> tuple[Tracked, float] | None:
-    """A holder that was in time renewed, as in nearly all events; None when there is more to it.
+    live: bool,
+) -> Tracked:
+    """A holder that was in time renewed, as in nearly all events, and wrote nothing else.
 
-    Only for one whose Outlook says so, and where it `only_renewed`. With it the interval, in
-    seconds by the holder's clock; `lag` is from that clock to ours, None when it was not seen as it
-    happened, and `lasts` after how many seconds it runs out.
+    Only for one whose Outlook says so. `interval` is by the holder's clock; `live` when it was seen
+    as it happened.
     """
-    then = known.renew_time
-    if then is None or claimed <= then:
-        return None
-    if lasts is not None and (at - known.observed_at).total_seconds() >= lasts:
-        return None
-    interval = (claimed - then).total_seconds()
     seen = known.renewals_seen + 1
     lags = known.lags
-    if lag is not None and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
-        lags = with_sample(lags, lag)
-    intervals = with_sample(known.intervals, interval)
-    return Tracked(
-        known.lasting, claimed, at, lag is None, seen, intervals, lags, version
-    ), interval
+    if live and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
+        lags = with_sample(lags, (at - claimed).total_seconds())
+    intervals = with_sample(known.intervals, interval.total_seconds())
+    return Tracked(known.lasting, claimed, at, not live, seen, intervals, lags, version)
 
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
-    """The same as a list shows it, which tells nothing of the renewals before the last."""
+    """The same as a list shows it, which tells nothing of the renewals before the last; or None."""
     claimed, version = lease.spec.renew_time, lease.metadata.resource_version
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import lru_cache
-from math import ceil, floor, inf
+from math import ceil, floor
 
 import msgspec
 
@@ -20,12 +20,13 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
     """What is to come for a Lease while it is only renewed."""
 
     patience: timedelta | None  # the phase does not turn before so long after any renewal, while
-    steady: float  # its interval is at least so many seconds
+    steady: timedelta  # its interval is at least so long
     plain: bool  # whether there may be no more to a renewal than freshness
-    lasts: float | None = None  # seconds after a renewal at which it has run out
+    lasts: timedelta  # so long after a renewal it has run out
 
 
-UNKNOWN = Outlook(None, inf, plain=False)
+EVER = timedelta.max
+UNKNOWN = Outlook(None, EVER, plain=False, lasts=EVER)
 
 
 def turn_of(known: Tracked) -> datetime | None:
@@ -66,7 +67,7 @@ def outlook(known: Tracked, turn: datetime | None) -> Outlook:
 def _shared(patience: int | None, steady: int | None, lasts: int | None, *, plain: bool) -> Outlook:
     return Outlook(
         None if patience is None else timedelta(seconds=patience / STEPS),
-        inf if steady is None else steady / STEPS,
+        EVER if steady is None else timedelta(seconds=steady / STEPS),
         plain,
-        lasts,
+        EVER if lasts is None else timedelta(seconds=lasts),
     )
