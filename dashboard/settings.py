@@ -133,6 +133,13 @@ SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {
+        # That a cluster is not listed yet is told to each probe; what fails is 500.
+        "failures": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(record, "status_code", 500) != 503,
+        }
+    },
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
@@ -140,6 +147,6 @@ LOGGING = {
         "leases": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["failures"]},
     },
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from django.test import Client
 
@@ -21,3 +23,14 @@ def test_ready_only_once_every_cluster_has_been_listed(board):
     assert answer.content.decode().startswith("cluster b: connecting.")
     fill(board.clusters["b"].store)
     assert Client().get("/readyz").status_code == 200
+
+
+def test_a_probe_that_comes_too_early_is_no_error_in_the_log(board, monkeypatch):
+    told = []
+    handler = logging.Handler()
+    handler.emit = told.append
+    monkeypatch.setattr(logging.getLogger("django"), "handlers", [handler])
+    assert Client().get("/readyz").status_code == 503
+    assert told == []
+    logging.getLogger("django.request").error("broken", extra={"status_code": 500})
+    assert [record.getMessage() for record in told] == ["broken"]
