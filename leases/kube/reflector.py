@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = (300, 600)  # each watch lasts a random time between, as client-go's do
 REPLAY_SECONDS = 30
+REPLAY_TRIES = 3  # what a cut connection did not tell is asked for again
 LONGEST_RETRY_AFTER = 300.0
 
 
@@ -197,18 +198,23 @@ async def _between(
     client: LeaseClient, since: str, until: int
 ) -> AsyncGenerator[Sequence[WatchEvent], None]:
     """What the cluster still tells of the time between two resourceVersions."""
-    try:
-        async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:
-            while True:
-                async with asyncio.timeout(client.limits.replay):
-                    events = await anext(readings, None)
-                if events is None:
-                    return
-                known = [event for event in events if number_of(event.resource_version) <= until]
-                if known:
-                    yield known
-                if number_of(events[-1].resource_version) >= until:
-                    return
-                await asyncio.sleep(0)
-    except (ApiError, TimeoutError) as error:
-        logger.info("nothing more to replay since resourceVersion %s: %s", since, error)
+    for _ in range(REPLAY_TRIES):
+        try:
+            async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:
+                while True:
+                    async with asyncio.timeout(client.limits.replay):
+                        events = await anext(readings, None)
+                    if events is None:
+                        return
+                    since = events[-1].resource_version
+                    known = [one for one in events if number_of(one.resource_version) <= until]
+                    if known:
+                        yield known
+                    if number_of(since) >= until:
+                        return
+                    await asyncio.sleep(0)
+        except (Gone, TimeoutError) as error:
+            logger.info("nothing more to replay since resourceVersion %s: %s", since, error)
+            return
+        except ApiError as error:
+            logger.info("the replay broke at resourceVersion %s: %s", since, error)

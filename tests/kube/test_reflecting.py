@@ -6,6 +6,7 @@ import asyncio
 
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
+from leases.kube.reflector import REPLAY_TRIES
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (
     GONE,
@@ -118,6 +119,36 @@ async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
         "Applied a@103",
     ]
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["90", "100"]
+
+
+async def test_a_replay_that_is_cut_goes_on_where_it_was(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    cut = stream(modified("a", version=91, holder="x"), modified("a", version=93), end="cut")
+    rest = stream(modified("a", version=95, holder="y"), modified("a", version=100), end="hang")
+    cluster.script("watch", cut, rest, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 6, since="90")
+    assert told(seen) == [
+        "Replayed Applied a@91",
+        "Replayed Applied a@93",
+        "Replayed Applied a@95",
+        "Replayed Applied a@100",
+        "Listed 1 start",
+        "Connected",
+    ]
+    versions = [watch.query["resourceVersion"] for watch in cluster.seen("watch")]
+    assert versions == ["90", "93", "100"]
+
+
+async def test_a_replay_that_is_cut_again_and_again_is_given_up(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    cut = stream(end="reset")
+    cluster.script("watch", *[cut] * REPLAY_TRIES, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
+    assert told(seen) == ["Listed 1 start", "Connected"]
 
 
 async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_lists_version(
