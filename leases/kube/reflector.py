@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 
 import msgspec
@@ -117,10 +118,13 @@ class _Reflection:
         begun = False
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
+                age = 0.0
                 if not begun and self._told:
+                    came = time.monotonic()
                     async with contextlib.aclosing(self._past(page.resource_version)) as news:
                         async for event in news:
                             yield event
+                    age = time.monotonic() - came
                 if not begun and isinstance(page, ListPage):
                     self._ahead = await stack.enter_async_context(
                         watch_ahead(
@@ -133,9 +137,9 @@ class _Reflection:
                 begun = True
                 if isinstance(page, Listed):
                     self.version = page.resource_version
-                    yield msgspec.structs.replace(page, reason=self._reason)
+                    yield msgspec.structs.replace(page, reason=self._reason, age=age)
                     return
-                yield page
+                yield msgspec.structs.replace(page, age=age)
                 await asyncio.sleep(0)  # the next page may be here already; others wait too
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:

@@ -42,7 +42,7 @@ class Store:
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._listing = 0  # the number of the last list
         self._listing_version: str | None = None  # of the list that has begun; None between lists
-        self._listing_since = _EPOCH  # when its first page came
+        self._listing_since = _EPOCH  # when its first page came, which may be told later
         self._listed = 0  # rows it has had so far
         self.synced = False  # a complete list has been read since the start
 
@@ -217,7 +217,7 @@ class Store:
         """Leases as a list has them, compared with what we knew: all as of its first page."""
         if page.resource_version != self._listing_version:  # else of a list that has begun
             self._listing_version = page.resource_version
-            self._listing_since = at
+            self._listing_since = at - timedelta(seconds=page.age)
             self._listing += 1
             self._listed = 0
         ledger, listing, at = self._ledger, self._listing, self._listing_since

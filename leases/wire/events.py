@@ -63,6 +63,7 @@ class ListPage(msgspec.Struct, frozen=True, gc=False):
     leases: tuple[Lease, ...]
     resource_version: str
     remaining: int | None = None  # how many Leases are still to come, where the server tells
+    age: float = 0.0  # of the first page, seconds since it came: what was before it is told first
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
@@ -71,6 +72,7 @@ class Listed(msgspec.Struct, frozen=True, gc=False):
     leases: tuple[Lease, ...]
     resource_version: str
     reason: str = "start"  # why we listed: start, gone, restored
+    age: float = 0.0  # as in ListPage, if it is the only page
 
 
 class Replayed(msgspec.Struct, frozen=True, gc=False):

@@ -7,6 +7,7 @@ import asyncio
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
+from leases.wire.events import Listed
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (
     GONE,
@@ -137,6 +138,8 @@ async def test_a_replay_that_is_cut_goes_on_where_it_was(
         "Listed 1 start",
         "Connected",
     ]
+    assert isinstance(seen[4], Listed)
+    assert seen[4].age > 0  # it came before what was replayed
     versions = [watch.query["resourceVersion"] for watch in cluster.seen("watch")]
     assert versions == ["90", "93", "100"]
 

@@ -457,3 +457,12 @@ def test_a_renewal_that_an_earlier_run_saw_but_did_not_write_down_is_as_old_as_i
     second.restore(first.snapshot(), after(60))  # it was followed for a minute more
     second.replace(Listed((lease(renewed=50, version=30),), "40"), after(62))
     assert known(second).observed_at == after(50)
+
+
+def test_what_followed_a_list_that_was_told_late_happened_when_it_says() -> None:
+    """What was before a list is told first, which takes a while: it is as of when it came."""
+    store = Store("c")
+    store.restore((), after(-60))
+    store.replace(Listed((lease(renewed=-1, version=1),), "1", age=4.0), after(4))
+    store.follow((Applied(lease(renewed=1, version=2)),), after(4.1))
+    assert [row.observed_at for row in store.snapshot()] == [after(1)]
