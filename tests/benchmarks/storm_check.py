@@ -247,11 +247,20 @@ def _look_for_expiry(
         findings.made["recovered"] += 1
         back = history.take(silent["key"], resumed["rv"], ["recovered"])
         findings.found["recovered"] += bool(back)
+        if not back and _overtaken(resumed, history, unseen):
+            findings.merged += 1
+            return
         if not back and (back := _shown_by_a_list(resumed, history, unseen)):
             findings.merged += 1
         if len(back) != 1:
             what = "doubled" if back else "missing"
             findings.wrong[what].append(f"recovered {silent['key']}@{resumed['rv']}")
+
+
+def _overtaken(resumed: Event, history: History, unseen: list[Untold]) -> bool:
+    """Whether the holder changed too before a list showed either, and the history holds that."""
+    spans = [s for s in unseen if s.since < int(resumed["rv"]) <= s.until]
+    return any(resumed["key"] in span.last for span in spans) and _merged(resumed, history, spans)
 
 
 def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> list[Event]:
