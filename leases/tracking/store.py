@@ -111,9 +111,11 @@ class Store:
         """Events tell of the present again."""
         self._window.caught_up()
 
-    def apply(self, event: WatchEvent, at: datetime, *, inferred: bool = False) -> Update | None:
+    def apply(
+        self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
+    ) -> Update | None:
         """One event of the watch, or one `inferred` that is told again; None if it is no news."""
-        if not inferred or not isinstance(event, Applied | Deleted):
+        if not inferred:
             return self.follow((event,), at)
         step = Step()
         self._take(event, at, step, inferred=True)

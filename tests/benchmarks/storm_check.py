@@ -258,9 +258,11 @@ def _look_for_expiry(
 
 
 def _overtaken(resumed: Event, history: History, unseen: list[Untold]) -> bool:
-    """Whether the holder changed too before a list showed either, and the history holds that."""
+    """Whether a list that came next showed another holder already, and the history holds that."""
     spans = [s for s in unseen if s.since < int(resumed["rv"]) <= s.until]
-    return any(resumed["key"] in span.last for span in spans) and _merged(resumed, history, spans)
+    back = resumed["to"]
+    passed_on = any(span.last.get(resumed["key"], back) != back for span in spans)
+    return passed_on and _merged(resumed, history, spans)
 
 
 def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> list[Event]:

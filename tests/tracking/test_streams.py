@@ -75,9 +75,9 @@ def replay(stream: str, *, twice: bool = False, marked: bool = True) -> tuple[St
             assert isinstance(event, Applied)
             initial.append(event.lease)
         else:
-            told.append(store.apply(event, at))
+            told.append(store.follow((event,), at))
             if twice:
-                assert store.apply(event, at) is None
+                assert store.follow((event,), at) is None
     told.extend(turn_to(store, ended_at(stream)))
     return store, [change for update in told if update for change in update.changes]
 
