@@ -10,9 +10,11 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        from dashboard.roles import ensure_roles
+        from dashboard.access.roles import ensure_roles
 
         # Django tells only apps with models that they were migrated; these are also the last to be.
         post_migrate.connect(
-            ensure_roles, sender=apps.get_app_config("leases"), dispatch_uid="dashboard.roles"
+            ensure_roles,
+            sender=apps.get_app_config("leases"),
+            dispatch_uid="dashboard.roles",
         )

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard import runtime
-from dashboard.roles import role_of
-from dashboard.wall_links import PARAMETER
+from dashboard.access.roles import role_of
+from dashboard.access.wall_links import PARAMETER
 from leases.domain.connection import Connection
 
 THEMES = ("light", "dark")

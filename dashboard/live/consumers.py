@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from dashboard import runtime
-from dashboard.access import opens_socket
+from dashboard.access.guards import opens_socket
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.origin import may_open
 from dashboard.live.page_reader import PageReader

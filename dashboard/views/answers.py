@@ -14,7 +14,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from dashboard.access import ClusterRequest
+from dashboard.access.guards import ClusterRequest
 from leases.wire.microtime import format_microtime
 
 LINES_AT_ONCE = 500

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from dashboard.access import check_view
+from dashboard.access.guards import check_view
 from leases.models import Edit
 
 PER_PAGE = 50

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import runtime
-from dashboard.access import check_view
+from dashboard.access.guards import check_view
 from dashboard.presenters.attention import attention
 from dashboard.presenters.board_samples import HOURS, board_samples
 from dashboard.presenters.change import change_line

@@ -10,7 +10,7 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.history_filter import HistoryView, read_history_view
 from dashboard.lease_filter import LARGEST_PAGE, PAGE_SIZE, BadFilter, number
 from dashboard.overview_strip import strip_of

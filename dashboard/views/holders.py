@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.holder_filter import RANGES, HolderFilter, read_holder_filter
 from dashboard.holdings import Found

@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
 from dashboard.holdings import host_of
 from dashboard.lease_filter import BadFilter
@@ -25,7 +26,6 @@ from dashboard.presenters.past import PastView, Range, past_view
 from dashboard.presenters.renewals import renewals_view
 from dashboard.presenters.row import row_view
 from dashboard.recent import changes_of
-from dashboard.roles import OVERRULE
 from dashboard.timeline_filter import RANGES, range_for
 from leases.domain.lease import ObjectName
 from leases.history import queries

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
-from dashboard.access import check_view, find_cluster
+from dashboard.access.guards import check_view, find_cluster
 from dashboard.asking import ask
 from dashboard.presenters.asked import asked_view
 from leases.domain.lease import ObjectName

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from dashboard import runtime
-from dashboard.access import check_edit, check_view, find_cluster
+from dashboard.access.guards import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
 from dashboard.presenters.edit import Collision, PreviewView, collisions, preview_view
 from dashboard.presenters.row import row_view

@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dashboard import runtime
-from dashboard.access import check_view, find_cluster
+from dashboard.access.guards import check_view, find_cluster
+from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import LeaseKindForm
-from dashboard.roles import OVERRULE
 from leases.actions.overrule_kind import overrule_kind
 from leases.domain.lease import ObjectName
 

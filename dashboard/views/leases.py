@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import runtime
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
 from dashboard.lease_search import Found, find
 from dashboard.presenters.board import board, query_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from dashboard.access import ClusterRequest
+from dashboard.access.guards import ClusterRequest
 from dashboard.as_of_search import FoundThen, find_then
 from dashboard.lease_filter import BadFilter, LeaseFilter
 from dashboard.moment_text import read_moment

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import runtime
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lease_filter import BadFilter, number
 from dashboard.live.field import Field
 from dashboard.live.publisher import Channel

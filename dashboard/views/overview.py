@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard import runtime
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.presenters.change import change_line
 from dashboard.presenters.overview import overview as overview_view
 from dashboard.recent import recent_changes

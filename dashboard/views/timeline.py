@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.access import ClusterRequest, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen, kinds_of
 from dashboard.lease_filter import BadFilter

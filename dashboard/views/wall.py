@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.access import ClusterRequest, wall_required
+from dashboard.access.guards import ClusterRequest, wall_required
 from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
 from dashboard.lease_search import find
 from dashboard.presenters.board import says

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import runtime
-from dashboard.access import check_view
+from dashboard.access.guards import check_view
+from dashboard.access.roles import WALL_LINKS
+from dashboard.access.wall_links import url_of
 from dashboard.forms.wall_link import WallLinkForm
-from dashboard.roles import WALL_LINKS
-from dashboard.wall_links import url_of
 from leases.models import WallLink
 
 

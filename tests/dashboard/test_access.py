@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.access.wall_links import key_of
 from dashboard.views import sign_in
 from dashboard.views.sign_in import link_token
-from dashboard.wall_links import key_of
 from leases.models import Edit, WallLink
 from tests.dashboard.conftest import a_lease, fill
 

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from django.contrib.auth.models import Group
 
-from dashboard.roles import ensure_roles
+from dashboard.access.roles import ensure_roles
 
 
 @pytest.mark.django_db

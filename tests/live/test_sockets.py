@@ -11,8 +11,8 @@ from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
+from dashboard.access.wall_links import key_of
 from dashboard.live.routing import urlpatterns
-from dashboard.wall_links import key_of
 from leases.models import WallLink
 from leases.wire.events import Applied
 from tests.dashboard.conftest import KEY, a_lease, board, fill, member  # noqa: F401

@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard import runtime
+from dashboard.access.wall_links import url_of
 from dashboard.assets import collect
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
@@ -28,7 +29,6 @@ from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.ports import parse_port, shown_path
 from dashboard.views.sign_in import link_token
-from dashboard.wall_links import url_of
 from leases.apiserver.lock import InUse, Lock
 from leases.history.turns import turn
 from leases.kube.connect import connect

@@ -16,9 +16,9 @@ from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
 from dashboard import runtime
-from dashboard.roles import EDIT, VIEW
+from dashboard.access.roles import EDIT, VIEW
+from dashboard.access.wall_links import PARAMETER, opens_wall
 from dashboard.turns import page_turn
-from dashboard.wall_links import PARAMETER, opens_wall
 from dashboard.watched import WatchedCluster
 
 P = ParamSpec("P")
