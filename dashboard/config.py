@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.clusters import ClusterSpec, parse_clusters
+from leases.kube.kubeconfig import files_of
 
 PREFIX = "LEASEBOARD_"
 DEFAULT_CLUSTERS = "embedded=embedded"
@@ -89,8 +90,10 @@ class Config:
         parse_clusters(DEFAULT_CLUSTERS),
         "NAME=SOURCE, comma-separated, as with --cluster",
     )
-    kubeconfig: Path | None = _setting(
-        _path, None, "kubeconfig for context: sources; unset: KUBECONFIG, else ~/.kube/config"
+    kubeconfig: tuple[Path, ...] = _setting(
+        files_of,
+        (),
+        "kubeconfig files for context: sources; unset: KUBECONFIG, else ~/.kube/config",
     )
     secret_key: str = _setting(
         _text, "", "signs sessions and links; unset: made once and kept in the data directory"
@@ -129,6 +132,6 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
         except ValueError as error:
             sentence = str(error).rstrip(".")
             raise ConfigError(f"{name} cannot be {value!r}: {sentence}.") from error
-    if "kubeconfig" not in values and environ.get("KUBECONFIG"):
-        values["kubeconfig"] = _path(environ["KUBECONFIG"].split(os.pathsep)[0])
+    if not values.get("kubeconfig") and environ.get("KUBECONFIG"):
+        values["kubeconfig"] = files_of(environ["KUBECONFIG"])
     return Config(**values)

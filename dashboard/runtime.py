@@ -62,7 +62,7 @@ class Options:
     data: Path
     host: str = "127.0.0.1"
     api_port: int = 0
-    kubeconfig: Path | None = None
+    kubeconfig: tuple[Path, ...] = ()  # () is where kubectl looks
     demo: bool = False
     feature_gates: frozenset[str] = frozenset()
     retention_days: int = 90
@@ -207,9 +207,9 @@ class Runtime:
         async with aclosing(events):
             await tracker.run(events)
 
-    def _kubeconfig_of(self, cluster: WatchedCluster) -> Path | None:
+    def _kubeconfig_of(self, cluster: WatchedCluster) -> tuple[Path, ...]:
         if self.api is not None and cluster.embedded:
-            return self.api.kubeconfig
+            return (self.api.kubeconfig,)
         return self.options.kubeconfig
 
 

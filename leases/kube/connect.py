@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
-from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
+from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
 from leases.kube.client import LeaseClient
+from leases.kube.kubeconfig import Files, default_files, merged, shown
 from leases.kube.session import Configure, ConfigureError, Limits, Session
 from leases.kube.source import FORMS, Source, SourceKind
 
 
 async def connect(
-    source: Source, *, kubeconfig: Path | None, limits: Limits | None = None
+    source: Source, *, kubeconfig: Path | Files | None, limits: Limits | None = None
 ) -> LeaseClient:
     """A client for this cluster; nothing is sent yet.
 
-    `kubeconfig` is the embedded API's own for `embedded`; for a context None means the default
-    place (KUBECONFIG, else ~/.kube/config). Raises ValueError for what only a person can put
-    right: no such file, no such context, not in a cluster.
+    `kubeconfig` is the embedded API's own for `embedded`; for a context one file or several, which
+    are merged; None means the default place (KUBECONFIG, else ~/.kube/config). Raises ValueError
+    for what only a person can put right: no such file, no such context, not in a cluster.
     """
     if source.kind is SourceKind.URL:
         configure, host = _from_url(source.value, source.token), source.value
     elif source.kind is SourceKind.IN_CLUSTER:
         configure, host = _in_cluster()
     else:
-        configure, host = _from_kubeconfig(kubeconfig or _default_kubeconfig(), source.value)
+        files = (kubeconfig,) if isinstance(kubeconfig, Path) else kubeconfig or default_files()
+        configure, host = _from_kubeconfig(files, source.value)
     return LeaseClient(Session(configure, host=host, limits=limits))
 
 
@@ -65,57 +65,47 @@ def _in_cluster() -> tuple[Configure, str]:
         ) from error
 
 
-def _default_kubeconfig() -> Path:
-    return Path(os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
-
-
-def _from_kubeconfig(path: Path, context: str) -> tuple[Configure, str]:
-    """An empty context is the current one. The file is read again whenever credentials fail."""
+def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
+    """An empty context is the current one. The files are read again whenever credentials fail."""
 
     async def configure() -> Configuration:
         try:
-            config, wanted = _context(path, context)
+            config, wanted = _context(files, context)
             loader = KubeConfigLoader(config, active_context=wanted, config_base_path=None)  # type: ignore[no-untyped-call]
             configuration = Configuration()
             await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:
-            raise ConfigureError(f"Cannot use {path}: {_line(error)}.") from error
+            raise ConfigureError(f"Cannot use {shown(files)}: {_line(error)}.") from error
         # A token read from a file may end in a newline, which no header can carry.
         configuration.api_key = {k: v.strip() for k, v in configuration.api_key.items()}
         return configuration
 
-    config, wanted = _context(path, context)
-    return configure, _server(config, wanted, path)
+    config, wanted = _context(files, context)
+    return configure, _server(config, wanted, files)
 
 
-def _context(path: Path, context: str) -> tuple[Any, str]:
+def _context(files: Files, context: str) -> tuple[Any, str]:
     """The merged kubeconfig and the name of the context in it. Raises ValueError."""
-    config = _merged(path)
-    names = [entry["name"] for entry in config.value["contexts"] if "name" in entry]
-    wanted = context or config.value.get("current-context") or ""
+    config = merged(files)
+    names = [entry["name"] for entry in config["contexts"]]
+    wanted = context or config["current-context"]
     if wanted not in names:
         known = ", ".join(sorted(names)) or "none"
-        raise ValueError(f"There is no context {wanted!r} in {path}; those there are: {known}.")
-    return config, wanted
+        raise ValueError(
+            f"There is no context {wanted!r} in {shown(files)}; those there are: {known}."
+        )
+    return ConfigNode("kubeconfig", config), wanted  # type: ignore[no-untyped-call]
 
 
-def _merged(path: Path) -> Any:
-    files = [Path(part).expanduser() for part in str(path).split(os.pathsep) if part]
-    if not any(file.is_file() for file in files):
-        raise ValueError(f"There is no kubeconfig at {path}. Set LEASEBOARD_KUBECONFIG.")
-    try:
-        return KubeConfigMerger(str(path)).config  # type: ignore[no-untyped-call]
-    except (yaml.YAMLError, OSError, AttributeError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is no kubeconfig that can be read: {_line(error)}.") from error
-
-
-def _server(config: Any, context: str, path: Path) -> str:
+def _server(config: Any, context: str, files: Files) -> str:
     """The address of the context's cluster. Raises ValueError."""
     try:
         cluster = config["contexts"].get_with_name(context)["context"]["cluster"]
         server = config["clusters"].get_with_name(cluster)["cluster"]["server"]
     except ConfigException as error:
-        raise ValueError(f"Context {context!r} in {path} is incomplete: {_line(error)}.") from error
+        raise ValueError(
+            f"Context {context!r} in {shown(files)} is incomplete: {_line(error)}."
+        ) from error
     return str(server).rstrip("/")
 
 

@@ -37,7 +37,11 @@ def test_values_become_fields(tmp_path):
 
 
 def test_the_plain_kubeconfig_variable_counts_where_ours_is_unset():
-    assert load({"KUBECONFIG": "/etc/kube/one:/etc/kube/two"}).kubeconfig == Path("/etc/kube/one")
+    both = {"KUBECONFIG": "/etc/kube/one:/etc/kube/two"}
+    files = (Path("/etc/kube/one"), Path("/etc/kube/two"))
+    assert load(both).kubeconfig == files
+    assert load(both | {"LEASEBOARD_KUBECONFIG": ""}).kubeconfig == files
+    assert load(both | {"LEASEBOARD_KUBECONFIG": "/own"}).kubeconfig == (Path("/own"),)
 
 
 @pytest.mark.parametrize(

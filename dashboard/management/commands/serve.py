@@ -153,7 +153,7 @@ class Command(RefusingCommand):
             sys.exit(1)
 
 
-def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: Path | None) -> None:
+def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ...]) -> None:
     """What only a person can put right stops the start; whether a cluster answers is seen later."""
     for spec in clusters:
         if spec.source.kind is SourceKind.EMBEDDED:

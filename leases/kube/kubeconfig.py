@@ -1,0 +1,103 @@
+"""kubeconfig files, merged as client-go merges them.
+
+Source: k8s.io/client-go/tools/clientcmd/loader.go, `Load` and `ResolveLocalPaths`. The first file
+that names a cluster, user or context decides what it is; the first that sets `current-context`
+decides which it is; a missing file is skipped; a relative path starts at the file that says it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Files = tuple[Path, ...]
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+def files_of(text: str) -> Files:
+    """The files that KUBECONFIG names."""
+    return tuple(Path(part).expanduser().absolute() for part in text.split(os.pathsep) if part)
+
+
+def default_files() -> Files:
+    """Where kubectl looks."""
+    return files_of(os.environ.get("KUBECONFIG", "")) or (Path.home() / ".kube" / "config",)
+
+
+def shown(files: Files) -> str:
+    """The files as KUBECONFIG would name them."""
+    return os.pathsep.join(map(str, files))
+
+
+def merged(files: Files) -> dict[str, Any]:
+    """One kubeconfig with absolute paths. Raises ValueError."""
+    there = [file for file in files if file.exists()]
+    if not there:
+        raise ValueError(f"There is no kubeconfig at {shown(files)}. Set LEASEBOARD_KUBECONFIG.")
+    merged: dict[str, Any] = {"current-context": ""}
+    found: dict[str, dict[str, Any]] = {plural: {} for plural in _LISTS}
+    for file in there:
+        config = _read(file)
+        merged["current-context"] = merged["current-context"] or config.get("current-context") or ""
+        for plural, singular in _LISTS.items():
+            for name, body in _entries(config, plural, singular, file):
+                entry = {"name": name, singular: _resolved(body, file.parent)}
+                found[plural].setdefault(name, entry)
+    return merged | {plural: list(entries.values()) for plural, entries in found.items()}
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """An empty file says nothing, which is allowed. No message repeats what the file holds."""
+    try:
+        config = yaml.safe_load(file.read_bytes())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" in line {mark.line + 1}" if mark else ""
+        raise _unreadable(file, f"{error.problem or error.context}{place}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _unreadable(file, "it is not YAML") from error
+    except OSError as error:
+        raise _unreadable(file, (error.strerror or str(error)).lower()) from error
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping):
+        raise _unreadable(file, "it must be a mapping with clusters, users and contexts")
+    return config
+
+
+def _entries(
+    config: Mapping[str, Any], plural: str, singular: str, file: Path
+) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = config.get(plural) or []
+    if not isinstance(entries, list):
+        raise _unreadable(file, f"{plural} must be a list")
+    found = []
+    for entry in entries:
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        body = entry.get(singular) or {} if isinstance(entry, Mapping) else None
+        if not isinstance(body, Mapping):
+            raise _unreadable(file, f"each of {plural} must have a name and a {singular}")
+        if name:
+            found.append((str(name), body))
+    return found
+
+
+def _resolved(body: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The same with every path absolute."""
+    entry = dict(body)
+    for key in _PATHS:
+        if entry.get(key):
+            entry[key] = str(folder / str(entry[key]))
+    plugin = entry.get("exec")
+    if isinstance(plugin, Mapping) and os.sep in str(plugin.get("command", "")):
+        entry["exec"] = {**plugin, "command": str(folder / str(plugin["command"]))}
+    return entry
+
+
+def _unreadable(file: Path, why: str) -> ValueError:
+    return ValueError(f"{file} is no kubeconfig that can be read: {why}.")
