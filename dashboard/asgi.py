@@ -31,6 +31,7 @@ class Pages(ASGIHandler):
 
 
 # Django's apps must be ready before these.
+from dashboard.access.redaction import redact_loggers  # noqa: E402
 from dashboard.lifespan import lifespan  # noqa: E402
 from dashboard.live.routing import urlpatterns  # noqa: E402
 
@@ -50,5 +51,6 @@ def application_of(static_root: Any) -> ProtocolTypeRouter:
     )
 
 
+redact_loggers("uvicorn.access", "uvicorn.error")
 settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 application = application_of(settings.STATIC_ROOT)

@@ -57,6 +57,7 @@ urlpatterns = [
         ),
         name="sign_in",
     ),
+    path("sign-in/link/", sign_in.redeem_link, name="redeem_sign_in_link"),
     path("sign-in/<str:token>/", sign_in.by_link, name="sign_in_by_link"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("admin/", admin.site.urls),

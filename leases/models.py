@@ -181,3 +181,19 @@ class WallLink(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SignInLink(models.Model):
+    """A link that signs one user in, once. The token itself is stored nowhere."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.user} until {self.expires_at}"

@@ -22,6 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.dashboard.api_client import LeaseApi
 from tests.processes import Server, serving
+from tests.signing_in import sign_in_page
 
 NAME = "bench"
 WATCH = """key => {
@@ -93,7 +94,7 @@ def main() -> None:
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
             page = browser.new_page()
-            page.goto(server.printed("Sign in"))
+            sign_in_page(page, server.printed("Sign in"))
             page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
             page.locator('[data-live-pill]:has-text("Live")').wait_for()
             page.evaluate(WATCH, f"default/{NAME}")

@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_
 
 from tests.benchmarks.storm import calm_storm, storm
 from tests.processes import Server, free_port, get, wait_for
+from tests.signing_in import sign_in_page
 
 WARM_UP = 10_000  # ms until a page is drawn, its code compiled and its first frames are in
 MIB = 1024 * 1024
@@ -103,7 +104,7 @@ def main() -> None:
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
             context = browser.new_context()
-            context.new_page().goto(server.printed("Sign in"))
+            sign_in_page(context.new_page(), server.printed("Sign in"))
             state = str(folder / "state.json")
             context.storage_state(path=state)
             context.close()

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard.api_client import LeaseApi
 from tests.processes import Server, serving, wait_for
+from tests.signing_in import sign_in_page
 
 COLOURS = """canvas => {
   const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -57,7 +58,7 @@ def api(server: Server) -> LeaseApi:
 def signed_in(server: Server, browser: Browser) -> str:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(server.printed("Sign in"))
+    sign_in_page(page, server.printed("Sign in"))
     state = json.dumps(context.storage_state())
     context.close()
     return state

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.api_client import LeaseApi
 from tests.processes import ROOT, Server, environment, free_port, get, wait_for
+from tests.signing_in import sign_in_page
 
 
 class ApiProcess:
@@ -70,7 +71,7 @@ def sentences(page: Page) -> list[str]:
 def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -> None:
     api.create("story", holder="one")
     server = start(tmp_path, api)
-    page.goto(server.printed("Sign in"))
+    sign_in_page(page, server.printed("Sign in"))
     page.goto(f"{server.url}/c/c/")
     wait_for(lambda: pill(page).startswith("Live"), what="a live page")
     api.take("story", holder="two", transitions=1)
@@ -122,7 +123,7 @@ def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
     api.create("story", holder="one")
     api.create("node", holder="node")
     server = start(tmp_path, api)
-    page.goto(server.printed("Sign in"))
+    sign_in_page(page, server.printed("Sign in"))
     pages = {"": page, "leases/": page.context.new_page(), "nodes/": page.context.new_page()}
     for path, one in pages.items():
         one.goto(f"{server.url}/c/c/{path}")

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page
 from dashboard import urls
 from tests.dashboard.api_client import LeaseApi
 from tests.processes import Server, serving, wait_for
+from tests.signing_in import sign_in_page
 
 AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 HELD, FREE = "default/held", "default/free"
@@ -52,7 +53,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link", "revoke_wall_link",
-    "node_cells", "lease_kind",
+    "node_cells", "lease_kind", "redeem_sign_in_link",
 }  # fmt: skip
 RUN = """async (part) => {
   const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});
@@ -112,7 +113,7 @@ def signed_in(server: Server, browser: Browser) -> str:
     """The cookies of an admin, as playwright keeps them."""
     context = browser.new_context()
     page = context.new_page()
-    page.goto(server.printed("Sign in"))
+    sign_in_page(page, server.printed("Sign in"))
     state = json.dumps(context.storage_state())
     context.close()
     return state

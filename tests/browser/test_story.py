@@ -17,6 +17,7 @@ from playwright.sync_api import Page, expect
 
 from tests.contender import contending
 from tests.processes import Server, manage, serving, wait_for
+from tests.signing_in import sign_in_page
 
 NAMESPACE, NAME = "default", "story"
 KEY = f"{NAMESPACE}/{NAME}"
@@ -54,7 +55,7 @@ def moment(text: object) -> float:
 def test_a_killed_holder_is_seen_to_expire_and_to_be_taken_over(
     server: Server, contenders: dict[str, subprocess.Popen[bytes]], page: Page
 ) -> None:
-    page.goto(server.printed("Sign in"))
+    sign_in_page(page, server.printed("Sign in"))
     page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
     row = page.locator(f'[data-key="{KEY}"]')
     wait_for(lambda: seen_held(page), what="the row of the story, held and renewed")

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard.api_client import LeaseApi
 from tests.processes import ROOT, Server, environment, manage, serving, wait_for
+from tests.signing_in import sign_in_page
 
 PAST = Path(__file__).with_name("past.py")
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -43,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def signed_in(server: Server, browser: Browser) -> dict[str, Any]:
     context = browser.new_context()
-    context.new_page().goto(server.printed("Sign in"))
+    sign_in_page(context.new_page(), server.printed("Sign in"))
     state: dict[str, Any] = context.storage_state()  # type: ignore[assignment]
     context.close()
     return state

@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.processes import Server
+from tests.signing_in import sign_in_page
 
 
 class Visits:
@@ -20,7 +21,7 @@ class Visits:
         self._server = server
         self._open: list[BrowserContext] = []
         context = browser.new_context()
-        context.new_page().goto(server.printed("Sign in"))
+        sign_in_page(context.new_page(), server.printed("Sign in"))
         self._signed_in = context.storage_state()
         context.close()
 

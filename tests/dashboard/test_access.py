@@ -10,8 +10,6 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access.wall_links import key_of
-from dashboard.views import sign_in
-from dashboard.views.sign_in import link_token
 from leases.models import Edit, WallLink
 from tests.dashboard.conftest import a_lease, fill
 
@@ -92,32 +90,6 @@ def test_an_admin_makes_a_wall_link_that_opens(admin):
     again = admin.post("/wall-links/", {"name": "lobby"})
     assert again.status_code == 422
     assert b"There is a link of this name already" in again.content
-
-
-def test_a_sign_in_link_signs_in_once():
-    user = User.objects.create_superuser("admin")
-    path = f"/sign-in/{link_token(user)}/"
-    browser = Client()
-    assert browser.get(path).status_code == 302
-    assert browser.get("/c/a/").status_code == 200
-    answer = Client().get(path)
-    assert answer.status_code == 410
-    assert sign_in.USED in answer.content.decode()
-
-
-def test_a_sign_in_link_past_its_hour_is_410_and_says_so(monkeypatch):
-    token = link_token(User.objects.create_superuser("admin"))
-    monkeypatch.setattr(sign_in, "LINK_SECONDS", -1)
-    answer = Client().get(f"/sign-in/{token}/")
-    assert answer.status_code == 410
-    assert sign_in.EXPIRED in answer.content.decode()
-
-
-@pytest.mark.parametrize("token", ["x", "1:never", "1:never:abc:def"])
-def test_a_sign_in_link_of_somebody_elses_making_is_refused(token):
-    answer = Client().get(f"/sign-in/{token}/")
-    assert answer.status_code == 410
-    assert sign_in.WRONG in answer.content.decode()
 
 
 def test_the_audit_trail_tells_who_did_what_and_why(operator):

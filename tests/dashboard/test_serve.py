@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.cookiejar
 import json
 import socket
 import urllib.request
@@ -10,15 +9,13 @@ import urllib.request
 import pytest
 
 from tests.processes import Server, free_port, get, manage, serving, wait_for
+from tests.signing_in import cookie_keeper, press_button
 
 
 def signed_in(server: Server) -> urllib.request.OpenerDirector:
     """A browser without eyes that has used the printed link."""
-    opener = urllib.request.build_opener(
-        urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-    )
-    with opener.open(server.printed("Sign in"), timeout=10) as answer:
-        assert answer.status == 200
+    opener = cookie_keeper()
+    press_button(opener, server.printed("Sign in"))
     return opener
 
 

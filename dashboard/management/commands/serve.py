@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard import runtime
+from dashboard.access import sign_in_links
 from dashboard.access.wall_links import url_of
 from dashboard.assets import collect
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
@@ -28,7 +29,6 @@ from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.ports import parse_port, shown_path
-from dashboard.views.sign_in import link_token
 from leases.apiserver.lock import InUse, Lock
 from leases.history.turns import turn
 from leases.kube.connect import connect
@@ -121,10 +121,9 @@ class Command(RefusingCommand):
         wall, _ = WallLink.objects.get_or_create(
             name=FIRST_WALL, defaults={"created_at": timezone.now()}
         )
-        sign_in = reverse("sign_in_by_link", args=[link_token(admin)])
         lines = [
             f"Leaseboard   {origin}{reverse('overview', args=[cluster])}",
-            f"Sign in      {origin}{sign_in}  (once, within an hour, as {admin})",
+            f"Sign in      {origin}{_sign_in(admin)}",
             f"Wall         {origin}{url_of(wall, cluster=cluster)}",
         ]
         if embedded:
@@ -194,6 +193,14 @@ def _bind(host: str, port: int, option: str) -> socket.socket:
 def _origin(host: str, port: int) -> str:
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - shown, not bound
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def _sign_in(admin: User) -> str:
+    """The path that signs the first admin in, and what there is to know about it."""
+    if not admin.is_active:
+        return f"{reverse('sign_in')}  (the account {admin} is deactivated: use your own)"
+    token = sign_in_links.create(admin, now=timezone.now())
+    return f"{reverse('sign_in_by_link', args=[token])}  (once, within an hour, as {admin})"
 
 
 def _first_admin() -> User:

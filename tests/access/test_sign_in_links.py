@@ -1,0 +1,200 @@
+"""A sign-in link: looking at it is free, its button signs in once, and no log tells its token."""
+
+from __future__ import annotations
+
+import contextlib
+import http.cookiejar
+import logging
+import sys
+import threading
+import urllib.error
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.access import redaction, sign_in_links
+from leases.models import SignInLink
+from tests.processes import Server, get, serving
+from tests.signing_in import Opener, cookie_keeper, press_button, send_form
+
+MANY = 30
+
+
+@pytest.fixture
+def admin_user(db: None, board: object) -> User:
+    return User.objects.create_superuser("admin")
+
+
+@pytest.fixture
+def token(admin_user: User) -> str:
+    return sign_in_links.create(admin_user, now=timezone.now())
+
+
+def press(token: str, browser: Client | None = None) -> int:
+    return (browser or Client()).post("/sign-in/link/", {"token": token}).status_code
+
+
+def test_looking_at_a_link_any_number_of_times_does_not_use_it_up(token):
+    for _ in range(3):
+        answer = Client().get(f"/sign-in/{token}/")
+        assert answer.status_code == 200
+        assert "Sign in as admin" in answer.content.decode()
+        assert "sessionid" not in answer.cookies
+    browser = Client()
+    assert press(token, browser) == 302
+    assert browser.get("/c/a/").status_code == 200
+
+
+@pytest.mark.parametrize("how", ["get", "post"])
+def test_a_used_link_is_410_and_says_so(token, how):
+    press(token)
+    answer = (
+        Client().get(f"/sign-in/{token}/")
+        if how == "get"
+        else Client().post("/sign-in/link/", {"token": token})
+    )
+    assert answer.status_code == 410
+    assert sign_in_links.USED in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda: SignInLink.objects.update(expires_at=timezone.now()), sign_in_links.EXPIRED),
+        (lambda: User.objects.update(is_active=False), sign_in_links.INACTIVE),
+    ],
+)
+def test_a_link_that_opens_no_more_says_why_and_stays_unused(token, change, said):
+    change()
+    for answer in (
+        Client().get(f"/sign-in/{token}/"),
+        Client().post("/sign-in/link/", {"token": token}),
+    ):
+        assert answer.status_code == 410
+        assert said in answer.content.decode()
+    assert SignInLink.objects.get().used_at is None
+
+
+@pytest.mark.parametrize("token", ["x", "1:never:abc:def", "a\0b", "\N{BULLET}", "link"])
+def test_a_link_of_somebody_elses_making_is_refused(admin_user, token):
+    answer = Client().post("/sign-in/link/", {"token": token})
+    assert answer.status_code == 410
+    assert sign_in_links.WRONG in answer.content.decode()
+
+
+def test_a_form_of_another_site_cannot_use_a_link_up(token):
+    strict = Client(enforce_csrf_checks=True)
+    assert press(token, strict) == 403
+    assert SignInLink.objects.get().used_at is None
+
+
+def test_the_database_holds_no_token(token):
+    link = SignInLink.objects.get()
+    assert token not in link.digest
+    assert timezone.now() + timedelta(minutes=59) < link.expires_at
+    assert link.expires_at <= timezone.now() + timedelta(hours=1)
+
+
+def test_old_links_are_forgotten(token, admin_user):
+    SignInLink.objects.update(expires_at=timezone.now() - timedelta(days=2))
+    sign_in_links.create(admin_user, now=timezone.now())
+    assert SignInLink.objects.count() == 1
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    extra = {}
+    if request.param == "postgresql":
+        extra["LEASEBOARD_DATABASE_URL"] = request.getfixturevalue("postgres").database()
+    with serving(tmp_path / "data", "--no-demo", **extra) as one:
+        yield one
+
+
+def test_of_thirty_at_the_same_instant_one_signs_in(server):
+    link = server.printed("Sign in")
+    together = threading.Barrier(MANY)
+
+    def redeem(_number: int) -> str:
+        browser = cookie_keeper()
+        with browser.open(link, timeout=30) as answer:
+            form = answer.read().decode()
+        together.wait()
+        try:
+            send_form(browser, link, form)
+        except urllib.error.HTTPError as error:
+            return f"refused: {error.code}"
+        return "signed in" if has_session(browser) else "no session"
+
+    with ThreadPoolExecutor(MANY) as pool:
+        came_to = Counter(pool.map(redeem, range(MANY)))
+    assert came_to == {"signed in": 1, "refused: 410": MANY - 1}
+
+
+def has_session(browser: Opener) -> bool:
+    jars = [one.cookiejar for one in browser.handlers if hasattr(one, "cookiejar")]
+    assert isinstance(jars[0], http.cookiejar.CookieJar)
+    return "sessionid" in {cookie.name for cookie in jars[0]}
+
+
+def test_whatever_is_done_to_a_link_no_log_tells_its_token(tmp_path):
+    with serving(tmp_path / "data", "--no-demo") as server:
+        link = server.printed("Sign in")
+        token = link.rstrip("/").rpartition("/")[2]
+        assert get(link)[0] == 200
+        for url in (link, link.rstrip("/"), link.replace("sign-in", "sign-in/"), f"{link}more/"):
+            with contextlib.suppress(urllib.error.HTTPError):  # one is redirected to the form
+                cookie_keeper().open(url, b"token=x", timeout=10)
+        press_button(cookie_keeper(), link)
+        assert get(link)[0] == 410
+        server.interrupt()
+        lines = [line for line in server.text.splitlines() if token in line]
+        assert len(lines) == 1, "the greeting alone tells the token"
+        assert lines[0].startswith("Sign in ")
+        assert redaction.HIDDEN in server.text, "a refused POST is logged, without the token"
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("Gone: /sign-in/abc-_D/", "Gone: /sign-in/[hidden]/"),
+        ("Not Found: /sign-in/abc", "Not Found: /sign-in/[hidden]"),
+        ('"GET /sign-in/abc/?next=/ HTTP/1.1" 410', '"GET /sign-in/[hidden]/?next=/ HTTP/1.1" 410'),
+        ("Forbidden: /sign-in//abc/", "Forbidden: /sign-in//[hidden]/"),
+        ("/c/a/wall/?q=x&key=secret&kind=lock", "/c/a/wall/?q=x&key=[hidden]&kind=lock"),
+        ("/c/a/live/page/?key=secret", "/c/a/live/page/?key=[hidden]"),
+        ("Not Found: /sign-in/link/", "Not Found: /sign-in/link/"),
+        ("nothing to hide: key=value", "nothing to hide: key=value"),
+    ],
+)
+def test_a_log_line_loses_its_tokens_and_nothing_else(said, written):
+    assert redaction.redact(said) == written
+
+
+def test_the_log_of_another_programs_handler_loses_them_too():
+    redaction.redact_loggers("tests.access")
+    heard: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logger = logging.getLogger("tests.access")
+    logger.addHandler(handler)
+    logger.error('%s - "%s %s" %d', "::1", "GET", "/sign-in/abc/", 410)
+    assert heard == ['::1 - "GET /sign-in/[hidden]/" 410']
+
+
+def test_a_traceback_in_the_log_loses_them_too():
+    formatter = redaction.RedactingFormatter("{message}", style="{")
+    try:
+        raise ValueError("/sign-in/abc/ broke")
+    except ValueError:
+        record = logging.getLogger("x").makeRecord(
+            "x", logging.ERROR, __file__, 1, "failed", (), True
+        )
+        record.exc_info = sys.exc_info()
+    assert "abc" not in formatter.format(record)
