@@ -1,26 +1,41 @@
-"""The edit form: shape only; the API server's dry run has the last word."""
+"""The edit form: it checks shape and tells which fields the person touched. The API server's dry
+run has the last word.
+"""
 
 from __future__ import annotations
 
-from django import forms
+import hashlib
+from typing import Any
 
-from leases.domain.edit import Edit
+from django import forms
+from django.http import QueryDict
+from msgspec import UNSET
+
+from leases.domain.edit import Edit, term_of
 from leases.domain.lease import Lease
 
 INT32_MAX = 2**31 - 1
+MAX_TYPED_HOLDER = 1024
 FIELD_OF_CAUSE = {
     "spec.holderIdentity": "holder_identity",
     "spec.leaseDurationSeconds": "duration_seconds",
 }
+_LOST = "The form no longer says which Lease it was drawn for. Open it again."
+
+
+class HolderField(forms.CharField):
+    """A holder; the form judges only one that somebody typed, for the cluster accepts more."""
+
+    def run_validators(self, value: Any) -> None:
+        """See EditLeaseForm.clean_holder_identity."""
 
 
 class EditLeaseForm(forms.Form):
-    """What an admin may change by hand, the term the form was drawn for, and why."""
+    """What an admin may change by hand, why, and what the form showed before it was touched."""
 
-    holder_identity = forms.CharField(
+    holder_identity = HolderField(
         label="holderIdentity",
         required=False,
-        max_length=1024,
         help_text="Empty releases the Lease.",
     )
     duration_seconds = forms.IntegerField(
@@ -41,26 +56,72 @@ class EditLeaseForm(forms.Form):
         help_text="Kept in the audit trail.",
         error_messages={"required": "Say why; the reason is kept in the audit trail."},
     )
-    seen_term = forms.CharField(widget=forms.HiddenInput, max_length=2000)
+    seen_term = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    seen_holder = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    seen_duration = forms.CharField(widget=forms.HiddenInput, max_length=64)
+
+    @property
+    def holder_touched(self) -> bool:
+        return self._touched("holder_identity", "seen_holder")
+
+    @property
+    def duration_touched(self) -> bool:
+        return self._touched("duration_seconds", "seen_duration")
 
     def clean_holder_identity(self) -> str:
         holder: str = self.cleaned_data["holder_identity"]
+        if not self.holder_touched:
+            return holder
+        if len(holder) > MAX_TYPED_HOLDER:
+            raise forms.ValidationError(f"A holder has at most {MAX_TYPED_HOLDER} characters here.")
         if not holder.isprintable():
             raise forms.ValidationError("A holder is one line of printable characters.")
         return holder
 
+    def clean(self) -> dict[str, Any]:
+        if any(name in self.errors for name in ("seen_term", "seen_holder", "seen_duration")):
+            raise forms.ValidationError(_LOST)
+        return self.cleaned_data
+
     def wanted(self) -> Edit:
-        """The cleaned fields as an edit."""
+        """The touched fields as an edit."""
         return Edit(
-            holder=self.cleaned_data["holder_identity"] or None,
-            duration_seconds=self.cleaned_data["duration_seconds"],
+            holder=(self.cleaned_data["holder_identity"] or None) if self.holder_touched else UNSET,
+            duration_seconds=(
+                self.cleaned_data["duration_seconds"] if self.duration_touched else UNSET
+            ),
         )
 
+    def rebased(self, current: Lease) -> EditLeaseForm:
+        """The same form for the Lease as it is now: touched fields keep what was typed."""
+        data = QueryDict(mutable=True)
+        data.update({name: self.data.get(name, "") for name in self.fields})
+        shown = initial_of(current)
+        kept = {"reason"}
+        kept |= {"holder_identity"} if self.holder_touched else set()
+        kept |= {"duration_seconds"} if self.duration_touched else set()
+        for name, value in shown.items():
+            if name not in kept:
+                data[name] = "" if value is None else str(value)
+        return EditLeaseForm(data)
 
-def initial_of(lease: Lease, *, term: str) -> dict[str, object]:
+    def _touched(self, field: str, seen: str) -> bool:
+        return self.is_bound and digest(self.data.get(field, "")) != self.data.get(seen)
+
+
+def initial_of(lease: Lease) -> dict[str, object]:
     """What the form begins with."""
+    duration = lease.spec.lease_duration_seconds
     return {
         "holder_identity": lease.holder or "",
-        "duration_seconds": lease.spec.lease_duration_seconds,
-        "seen_term": term,
+        "duration_seconds": duration,
+        "seen_term": term_of(lease),
+        "seen_holder": digest(lease.holder or ""),
+        "seen_duration": digest("" if duration is None else str(duration)),
     }
+
+
+def digest(text: str) -> str:
+    """Identify a field's text as a browser sends it back: without line breaks, NUL replaced."""
+    sent = text.replace("\r", "").replace("\n", "").replace("\0", "\ufffd").strip()
+    return hashlib.sha256(sent.encode(errors="surrogatepass")).hexdigest()

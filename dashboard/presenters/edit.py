@@ -6,6 +6,7 @@ for its renew deadline, and each renewal of it writes its own duration.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,9 +14,12 @@ import msgspec
 from dashboard.presenters.holder import holder_view
 from dashboard.presenters.words import seconds
 from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
-from leases.domain.edit import Edit, changes_nothing
+from leases.domain.cadence import EMPTY
+from leases.domain.edit import Edit, Result, changes_nothing, result_of
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
+from leases.domain.phase import counted_holder, phase_of
+from leases.tracking.tracked import Tracked
 
 _BOTH_MAY_ACT = (
     "stops when its renew deadline has passed, 10 s by default. Until then both may act."
@@ -38,6 +42,13 @@ class Collision(msgspec.Struct, frozen=True):
     theirs: str
 
 
+class ConflictView(msgspec.Struct, frozen=True):
+    """What was typed, against a Lease whose term moved; `typed`: the person touched a field."""
+
+    collisions: tuple[Collision, ...]
+    typed: bool
+
+
 def preview_view(
     before: dict[str, Any], after: dict[str, Any], wanted: Edit, *, kind: Kind
 ) -> PreviewView:
@@ -51,32 +62,59 @@ def preview_view(
 
 def consequences(current: Lease, wanted: Edit, *, kind: Kind) -> tuple[str, ...]:
     """What the edit brings about beside what it writes."""
+    after = result_of(current, wanted)
     if changes_nothing(current, wanted):
         return ("The Lease says this already: saving changes nothing.",)
-    if wanted.holder is None and current.holder is None:
+    if after.holder is None and current.holder is None:
         return ("Nobody holds it: whoever acquires it writes a duration of its own.",)
-    if wanted.holder == current.holder:
-        return _of_duration(current.spec.lease_duration_seconds, wanted.duration_seconds, kind)
-    return _of_holder(current.holder, wanted, kind)
+    if after.holder == current.holder:
+        return _of_duration(current.spec.lease_duration_seconds, after.duration_seconds, kind)
+    return _of_holder(current.holder, after, kind)
 
 
-def collisions(current: Lease, *, holder: str, duration: str) -> tuple[Collision, ...]:
-    """Of what was typed only what the Lease does not say."""
+def collisions(
+    current: Lease, *, holder: str | None, duration: str | None
+) -> tuple[Collision, ...]:
+    """Where what was typed differs from the Lease; None: the person did not touch that field."""
     spec = current.spec
-    pairs = (
-        Collision("holderIdentity", holder or "nobody", current.holder or "nobody"),
-        Collision(
-            "leaseDurationSeconds",
-            duration or "not set",
-            str(spec.lease_duration_seconds or "not set"),
-        ),
+    found = []
+    if holder is not None:
+        theirs = current.holder or "nobody"
+        found.append(Collision("holderIdentity", holder or "nobody", theirs))
+    if duration is not None:
+        theirs = str(spec.lease_duration_seconds or "not set")
+        found.append(Collision("leaseDurationSeconds", duration or "not set", theirs))
+    return tuple(one for one in found if one.yours != one.theirs)
+
+
+def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
+    """A Lease read from the cluster itself, of whose present term the watch has told nothing."""
+    holder = counted_holder(current, tracked.kind, named=tracked.named)
+    observed_at = min(now, current.spec.renew_time or now)
+    phase = phase_of(
+        current,
+        observed_at=observed_at,
+        cadence_seconds=None,
+        renewals_seen=0,
+        kind=tracked.kind,
+        now=now,
+        named=tracked.named,
     )
-    return tuple(one for one in pairs if one.yours != one.theirs)
+    return tracked.but(
+        lease=current,
+        observed_at=observed_at,
+        estimated=True,
+        renewals_seen=0,
+        intervals=EMPTY,
+        phase=phase,
+        phase_since=observed_at,
+        held_since=None if holder is None else current.spec.acquire_time,
+    )
 
 
-def _of_holder(before: str | None, wanted: Edit, kind: Kind) -> tuple[str, ...]:
+def _of_holder(before: str | None, after: Result, kind: Kind) -> tuple[str, ...]:
     said = []
-    if wanted.holder is None:
+    if after.holder is None:
         said.append(
             f"Whoever looks first acquires it; {_short(before)} looks too and may win again."
         )
@@ -86,10 +124,10 @@ def _of_holder(before: str | None, wanted: Edit, kind: Kind) -> tuple[str, ...]:
     if before is not None:
         told = kind is Kind.ELECTION
         said.append(f"{loser} {_BOTH_MAY_ACT if told else 'may not notice: then both act.'}")
-    if wanted.holder is not None:
-        lasts = wanted.duration_seconds
+    if after.holder is not None:
+        lasts = after.duration_seconds
         until = f"the Lease expires: {seconds(lasts)}" if lasts else "somebody edits it again"
-        said.append(f"If {_short(wanted.holder)} is not running, nobody acts until {until}.")
+        said.append(f"If {_short(after.holder)} is not running, nobody acts until {until}.")
     return tuple(said)
 
 

@@ -15,7 +15,7 @@ from dashboard.holder_filter import HOST
 from dashboard.holdings import Holder
 from dashboard.lease_past import LeasePast
 from dashboard.presenters.asked import asked_view
-from dashboard.presenters.edit import PreviewView, collisions, preview_view
+from dashboard.presenters.edit import ConflictView, PreviewView, collisions, preview_view
 from dashboard.presenters.holders import holder_rows
 from dashboard.presenters.past import past_view
 from dashboard.presenters.renewals import renewals_view
@@ -55,7 +55,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
         "holder_rows": _holder_rows(cluster, now),
         "named": {"name": cluster},
         "preview": _preview(held.lease),
-        "conflict": collisions(held.lease, holder=POD, duration="30"),
+        "conflict": ConflictView(collisions(held.lease, holder=POD, duration="30"), typed=True),
     }
 
 

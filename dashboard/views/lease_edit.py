@@ -16,12 +16,24 @@ from django.views.decorators.http import require_http_methods
 from dashboard import runtime
 from dashboard.access.guards import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
-from dashboard.presenters.edit import Collision, PreviewView, collisions, preview_view
+from dashboard.presenters.edit import (
+    ConflictView,
+    PreviewView,
+    as_read,
+    collisions,
+    preview_view,
+)
 from dashboard.presenters.row import row_view
 from dashboard.watched import WatchedCluster
 from leases.actions.audit import Intent
-from leases.actions.edit_lease import ACTION, Preview, TermMoved, edit_lease, preview
-from leases.domain.edit import term_of
+from leases.actions.edit_lease import (
+    ACTION,
+    MAX_RETRIES,
+    Preview,
+    TermMoved,
+    edit_lease,
+    preview,
+)
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.tracked import Tracked
 from leases.wire.status import ApiError, Conflict, Invalid
@@ -66,8 +78,7 @@ class EditPage:
 
     def initial(self) -> dict[str, object]:
         """The Lease as it is, or as a link such as `?holder=` would have it."""
-        lease = self.tracked.lease
-        initial = initial_of(lease, term=term_of(lease))
+        initial = initial_of(self.tracked.lease)
         if "holder" in self.request.GET:
             initial["holder_identity"] = self.request.GET["holder"]
         return initial
@@ -82,7 +93,7 @@ class EditPage:
                 return await self.draw(form, preview=shown)
             await self._write(form)
         except TermMoved as moved:
-            return await self._draw_conflict(moved.current)
+            return await self._draw_conflict(form, moved.current)
         except ApiError as error:
             return await self._draw_error(form, error)
         text = f"The edit of {self.key} was sent. The page shows it once the cluster tells."
@@ -116,18 +127,17 @@ class EditPage:
             clock=runtime.utc_now,
         )
 
-    async def _draw_conflict(self, current: Lease) -> HttpResponse:
-        """Somebody else holds it now: say who, beside what was typed; the next submit is for
-        that term."""
-        data = self.request.POST.copy()
-        data["seen_term"] = term_of(current)
+    async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
+        """Somebody else holds it now: say who, beside what was typed. The next submit is for that
+        term, and fields that the person did not touch follow the cluster."""
         typed = collisions(
             current,
-            holder=data.get("holder_identity", "").strip(),
-            duration=data.get("duration_seconds", "").strip(),
+            holder=form.cleaned_data["holder_identity"] if form.holder_touched else None,
+            duration=form.data["duration_seconds"].strip() if form.duration_touched else None,
         )
-        self.tracked = self.tracked.but(lease=current)
-        return await self.draw(EditLeaseForm(data), conflict=typed, status=409)
+        conflict = ConflictView(typed, form.holder_touched or form.duration_touched)
+        self.tracked = as_read(self.tracked, current, self.now)
+        return await self.draw(form.rebased(current), conflict=conflict, status=409)
 
     async def _draw_error(self, form: EditLeaseForm, error: ApiError) -> HttpResponse:
         unplaced = []
@@ -139,7 +149,10 @@ class EditPage:
                 form.add_error(field, cause.message)
         text = ""
         if isinstance(error, Conflict):
-            text = "The Lease changed three times while we wrote. Nothing was written; try again."
+            tries = MAX_RETRIES + 1
+            text = (
+                f"The Lease changed during each of {tries} tries. Nothing was written; try again."
+            )
         elif unplaced or not (isinstance(error, Invalid) and error.causes):
             text = f"The cluster refused: {'; '.join(unplaced) or error}"
         status = STATUS_OF_ERROR.get(error.status.code, 502)
@@ -150,7 +163,7 @@ class EditPage:
         form: EditLeaseForm,
         *,
         preview: PreviewView | None = None,
-        conflict: tuple[Collision, ...] | None = None,
+        conflict: ConflictView | None = None,
         error: str | None = None,
         status: int = 200,
     ) -> HttpResponse:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,7 +16,9 @@ from leases.kube.client import LeaseClient
 from leases.wire.status import Conflict
 
 ACTION = "lease.edit"
-ATTEMPTS = 3
+MAX_RETRIES = 3  # writes that met a newer resourceVersion
+
+T = TypeVar("T")
 
 
 class TermMoved(Exception):
@@ -37,11 +40,16 @@ async def preview(
     client: LeaseClient, key: ObjectName, wanted: Edit, *, seen_term: str, now: datetime
 ) -> Preview:
     """Ask the server with dryRun=All. Raises TermMoved, or ApiError with its causes."""
-    before = await client.raw_get(key)
-    current = msgspec.convert(before, Lease, strict=False)
-    _check_term(current, seen_term)
-    patch = merge_patch(current, wanted, now=now)
-    return Preview(before, await client.raw_patch(key, patch, dry_run=True))
+
+    async def dry_run() -> Preview:
+        before = await client.raw_get(key)
+        current = msgspec.convert(before, Lease, strict=False)
+        _check_term(current, seen_term)
+        patch = merge_patch(current, wanted, now=now)
+        return Preview(before, await client.raw_patch(key, patch, dry_run=True))
+
+    _, seen = await _retry(dry_run)
+    return seen
 
 
 async def edit_lease(
@@ -52,27 +60,31 @@ async def edit_lease(
     seen_term: str,
     clock: Callable[[], datetime],
 ) -> None:
-    """Write the edit and its audit row.
+    """Write the edit and its audit row. Raises TermMoved, or ApiError.
 
-    A renewal between reading and writing is no conflict of ours: read again and try again, as
-    long as the
-    term is the one that was shown. Raises TermMoved, or ApiError.
+    Each attempt reads the Lease anew and writes with the fresh resourceVersion, as long as the
+    term is the one that was shown: a renewal in between is no conflict, a take-over is.
     """
     current = await client.get(intent.key)
     _check_term(current, seen_term)
-    wanted_facts = msgspec.to_builtins(wanted)
-    async with audited(intent, before=current, wanted=wanted_facts) as row:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                await client.patch(intent.key, merge_patch(current, wanted, now=clock()))
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
-                current = await client.get(intent.key)
-                _check_term(current, seen_term)
-            else:
-                row.detail = f"written at attempt {attempt}"
-                return
+    unread: list[Lease] = [current]
+
+    async def write() -> Lease:
+        latest = unread.pop() if unread else await client.get(intent.key)
+        _check_term(latest, seen_term)
+        return await client.patch(intent.key, merge_patch(latest, wanted, now=clock()))
+
+    async with audited(intent, before=current, wanted=msgspec.to_builtins(wanted)) as row:
+        attempt, _ = await _retry(write)
+        row.detail = f"written at attempt {attempt}"
+
+
+async def _retry(step: Callable[[], Awaitable[T]]) -> tuple[int, T]:
+    """Repeat a step that met a newer resourceVersion (409); which attempt it took, its result."""
+    for attempt in range(1, MAX_RETRIES + 1):
+        with contextlib.suppress(Conflict):
+            return attempt, await step()
+    return MAX_RETRIES + 1, await step()
 
 
 def _check_term(current: Lease, seen_term: str) -> None:

@@ -84,7 +84,7 @@ async def test_nobody_is_written_as_empty_text_with_client_gos_duration(client, 
     lease = await client.get(KEY)
     await edit_lease(
         client,
-        Edit(holder=None, duration_seconds=15),
+        Edit(holder=None),
         intent=intent,
         seen_term=term_of(lease),
         clock=clock,
@@ -154,23 +154,79 @@ async def test_a_lease_that_is_gone_is_not_found(client, intent):
         await preview(client, KEY, Edit(holder="x", duration_seconds=1), seen_term=term, now=NOW)
 
 
-async def test_a_holder_faster_than_three_tries_is_a_conflict_and_audited(client, intent):
+async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client, intent):
     lease = await client.get(KEY)
-
-    class Racing:
-        async def get(self, key):
-            return await client.get(key)
-
-        async def patch(self, key, body):
-            await client.patch(key, {"metadata": {"labels": {"n": str(id(body))}}})
-            return await client.patch(key, body)
-
+    racing = Meanwhile(client, times=4)
     with pytest.raises(Conflict):
         await edit_lease(
-            Racing(),
-            Edit(holder="cp-2", duration_seconds=15),
+            racing, Edit(holder="cp-2"), intent=intent, seen_term=term_of(lease), clock=clock
+        )
+    assert (await client.get(KEY)).holder == "cp-1"
+    assert (await AuditRow.objects.aget()).outcome == "refused"
+
+
+async def test_three_renewals_between_reading_and_writing_are_no_obstacle(client, intent):
+    lease = await client.get(KEY)
+    wanted = Edit(duration_seconds=30)
+    await edit_lease(
+        Meanwhile(client, times=3), wanted, intent=intent, seen_term=term_of(lease), clock=clock
+    )
+    assert (await client.get(KEY)).spec.lease_duration_seconds == 30
+    assert (await AuditRow.objects.aget()).detail == "written at attempt 4"
+
+
+async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(client, intent):
+    """The contender's own write makes ours a 409; the second reading finds another term."""
+    lease = await client.get(KEY)
+    contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
+    with pytest.raises(TermMoved, match="held by cp-9 now"):
+        await edit_lease(
+            Meanwhile(client, times=1, spec=contender),
+            Edit(duration_seconds=30),
             intent=intent,
             seen_term=term_of(lease),
             clock=clock,
         )
-    assert (await AuditRow.objects.aget()).outcome == "refused"
+    after = await client.get(KEY)
+    assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 15)
+    assert (await AuditRow.objects.aget()).outcome == "failed"
+
+
+async def test_a_preview_survives_a_renewal_and_sees_a_take_over(client):
+    lease = await client.get(KEY)
+    wanted, term = Edit(duration_seconds=30), term_of(lease)
+    seen = await preview(Meanwhile(client, times=1), KEY, wanted, seen_term=term, now=NOW)
+    assert seen.after["spec"]["leaseDurationSeconds"] == 30
+    contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
+    with pytest.raises(TermMoved):
+        await preview(
+            Meanwhile(client, times=1, spec=contender), KEY, wanted, seen_term=term, now=NOW
+        )
+
+
+class Meanwhile:
+    """The API as somebody sees it who is too late: another one writes just before each of the
+    first `times` writes; without a `spec` that is a renewal."""
+
+    def __init__(self, client, *, times: int, spec: dict[str, object] | None = None) -> None:
+        self._client = client
+        self._left = times
+        self._spec = spec
+        self.get = client.get
+        self.raw_get = client.raw_get
+
+    async def patch(self, key, body, **options):
+        await self._overtake(key)
+        return await self._client.patch(key, body, **options)
+
+    async def raw_patch(self, key, body, **options):
+        await self._overtake(key)
+        return await self._client.raw_patch(key, body, **options)
+
+    async def _overtake(self, key):
+        if self._left:
+            self._left -= 1
+            renewed = clock() + timedelta(seconds=self._left)
+            await self._client.patch(
+                key, {"spec": self._spec or {"renewTime": format_microtime(renewed)}}
+            )

@@ -75,3 +75,7 @@ def test_only_fields_that_differ_collide():
         ("holderIdentity", "cp-2", "cp-9")
     ]
     assert not collisions(lease(None, None), holder="", duration="")
+
+
+def test_a_field_that_nobody_touched_never_collides():
+    assert not collisions(lease("cp-9", 15), holder=None, duration=None)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from html import unescape
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from dashboard.forms.edit_lease import initial_of
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
-from leases.domain.edit import term_of
 from leases.domain.lease import ObjectName
 from leases.kube.connect import connect
 from leases.kube.source import parse_source
@@ -54,14 +55,9 @@ async def admin(transactional_db):
 
 
 async def typed(cluster: WatchedCluster, **given: str) -> dict[str, str]:
-    lease = await cluster.client.get(KEY)
-    return {
-        "holder_identity": "cp-1",
-        "duration_seconds": "15",
-        "reason": "drill",
-        "seen_term": term_of(lease),
-        **given,
-    }
+    """What a browser sends: the form as it is drawn now, with what was typed into it."""
+    shown = initial_of(await cluster.client.get(KEY))
+    return {name: str(value) for name, value in shown.items()} | {"reason": "drill"} | given
 
 
 async def test_the_form_begins_with_what_the_lease_says(cluster, admin):
@@ -128,6 +124,65 @@ async def test_a_conflict_with_the_same_edit_says_so(cluster, admin):
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-2", "leaseTransitions": 1}})
     text = (await admin.post(PATH, data)).content.decode()
     assert "It says by now what you typed." in text
+
+
+async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin):
+    """cp-9 takes over while the form is open: nothing is written, and the second try, which the
+    person confirms, changes the duration alone."""
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    answer = await admin.post(PATH, data)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert '<b class="strong">cp-9</b> holds it now.' in text
+    assert re.findall(r'<td role="cell" class="mono">(.*?)</td>', text) == [
+        "leaseDurationSeconds", "30", "15",
+    ]  # fmt: skip
+
+    again = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
+    assert again.status_code == 302
+    after = await cluster.client.get(KEY)
+    assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 30)
+    assert (await Edit.objects.aget()).after == {"duration_seconds": 30}
+
+
+async def test_a_change_of_duration_keeps_what_somebody_else_wrote(cluster, admin):
+    """No take-over: another field moved, and stays as the cluster has it."""
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"metadata": {"labels": {"team": "a"}}, "spec": {"x": 1}})
+    assert (await admin.post(PATH, data | {"confirm": "yes"})).status_code == 302
+    after = await cluster.client.get(KEY)
+    assert (after.metadata.labels, after.holder) == ({"team": "a"}, "cp-1")
+
+
+async def test_a_holder_that_moved_back_and_forth_is_another_term(cluster, admin):
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-1", "leaseTransitions": 2}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 409
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+
+
+async def test_typed_text_survives_a_conflict(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2", reason="the disk of cp-1 is full")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert sent(text)["holder_identity"] == "cp-2"
+    assert "the disk of cp-1 is full" in text
+
+
+async def test_a_form_without_its_hidden_fields_is_422_and_says_so(cluster, admin):
+    answer = await admin.post(PATH, {"holder_identity": "cp-2", "reason": "drill"})
+    assert answer.status_code == 422
+    assert "Open it again." in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+
+
+def sent(text: str) -> dict[str, str]:
+    """The fields of a drawn form, as a browser would send them."""
+    inputs = re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', text)
+    return {name: unescape(value) for name, value in inputs if name != "q"}
 
 
 async def test_a_preview_shows_the_spec_and_what_it_means(cluster, admin):
