@@ -47,7 +47,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role": role,
         "theme": theme if theme in THEMES else "",
         "server_time": timezone.now(),
-        "history_problem": runtime.get().recorder.problem,
+        "history_problem": runtime.get().problem(cluster.name if cluster else None),
     }
     if cluster is not None:
         key = request.GET.get(PARAMETER)

@@ -8,15 +8,12 @@ their threads.
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import yaml
 from django.conf import settings
 
@@ -24,25 +21,16 @@ from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.forgetting import Forgetting
 from dashboard.live.page_reader import Drawings
-from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.live.publisher import Publisher
 from dashboard.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.overrides import Overrides
+from dashboard.serving.cluster_watch import ClusterWatch
+from dashboard.serving.supervisor import Supervisor
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.history import checkpoint, queries
 from leases.history.activity import Activity
-from leases.history.recorder import Recorder, Source
-from leases.kube.backoff import Backoff
-from leases.kube.connect import connect
-from leases.kube.reflector import reflect
-from leases.tracking.remembered import read_remembered
-from leases.tracking.store import Store
-from leases.tracking.tracked import Update
-from leases.tracking.tracker import Tracker
-from leases.wire.events import Disconnected
-
-logger = logging.getLogger(__name__)
+from leases.history.recorder import Recorder
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
@@ -78,11 +66,11 @@ class Runtime:
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.drawings = Drawings()
         self.recorder = Recorder()
-        for channel in self.publisher.channels.values():
-            channel.problem = lambda: self.recorder.problem
+        self.supervisor = Supervisor()
+        for name, channel in self.publisher.channels.items():
+            channel.problem = partial(self.problem, name)
         self.overrides = Overrides(self.recorder.in_thread)
         self.api: LeaseApiServer | None = None
-        self._tasks: list[asyncio.Task[None]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -99,24 +87,70 @@ class Runtime:
             )
             await self.api.start()
         for cluster in self.clusters.values():
-            tracker = await self._prepare(cluster)
-            self._tasks.append(asyncio.create_task(self._watch(cluster, tracker)))
-            nodes = self.publisher.channels[cluster.name].nodes
-            self._tasks.append(asyncio.create_task(nodes.follow(cluster)))
-        self._writing = asyncio.create_task(self.recorder.run())
-        self._tasks.append(asyncio.create_task(self.publisher.run()))
-        self._tasks.append(asyncio.create_task(self._forget()))
-        self._tasks.append(asyncio.create_task(self.overrides.run()))
-        self._tasks.append(asyncio.create_task(self._look()))
+            await self._follow(cluster)
+        self._start_tasks()
+
+    async def _follow(self, cluster: WatchedCluster) -> None:
+        """Start the tasks of one cluster."""
+        watch = ClusterWatch(
+            cluster,
+            recorder=self.recorder,
+            publisher=self.publisher,
+            clock=utc_now,
+            kubeconfig=self._kubeconfig_of(cluster),
+        )
+        await watch.prepare()
+        await self.overrides.follow(cluster.name, watch.tracker)
+        start = partial(self.supervisor.start, cluster=cluster.name)
+        start(
+            "watch",
+            watch.run,
+            effect=f"The Leases of {cluster.name} are not watched.",
+            on_death=watch.died,
+        )
+        channel = self.publisher.channels[cluster.name]
+        start(
+            "nodes",
+            partial(channel.nodes.follow, cluster),
+            effect=f"The Nodes of {cluster.name} are not read.",
+        )
+        start(
+            "publisher",
+            channel.run,
+            effect=f"Open pages of {cluster.name} do not follow what happens.",
+        )
+
+    def _start_tasks(self) -> None:
+        """Start the tasks that serve all clusters."""
+        start, recorder = self.supervisor.start, self.recorder
+        self._writing = start(
+            "recorder",
+            recorder.run,
+            effect="History is not written; changes wait in memory.",
+            may_end=lambda: recorder.closing,
+        )
+        start("retention", self._forget, effect="Old history is not deleted.")
+        start(
+            "overrides",
+            self.overrides.run,
+            effect="Kinds that admins set at another replica are not taken over.",
+        )
+        start(
+            "renewals",
+            self._look,
+            effect="The renewals of Leases are not noted for their charts.",
+        )
         if self.options.demo and self.api is not None:
-            token = _token_in(self.api.kubeconfig)
-            self._tasks.append(asyncio.create_task(run_demo(url=self.api.url, token=token)))
+            url, token = self.api.url, _token_in(self.api.kubeconfig)
+            start(
+                "demo",
+                partial(run_demo, url=url, token=token),
+                effect="The demo's Leases stand still.",
+            )
 
     async def stop(self) -> None:
         """Stop watching, write what is left, stop the embedded API."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.supervisor.stop()
         if self._writing is not None:
             await self.recorder.close(self._writing)
         for cluster in self.clusters.values():
@@ -124,6 +158,16 @@ class Runtime:
                 await cluster.client.close()
         if self.api is not None:
             await self.api.stop()
+
+    def _kubeconfig_of(self, cluster: WatchedCluster) -> tuple[Path, ...]:
+        if self.api is not None and cluster.embedded:
+            return (self.api.kubeconfig,)
+        return self.options.kubeconfig
+
+    def problem(self, cluster: str | None = None) -> str | None:
+        """What a page has to warn of, in sentences: of one cluster's page, or of all."""
+        down = [problem.sentence for problem in self.supervisor.problems(cluster)]
+        return " ".join(filter(None, (self.recorder.problem, *down))) or None
 
     def activity(self, cluster: str) -> Activity:
         """How much happened in one cluster in the last day."""
@@ -150,75 +194,6 @@ class Runtime:
                 channel.activity.forget(utc_now())
             await forgetting.run(utc_now())
             await asyncio.sleep(FORGET_SECONDS)
-
-    async def _prepare(self, cluster: WatchedCluster) -> Tracker:
-        """Remember where an earlier run stopped, and let recorder and publisher follow."""
-        store, in_thread = cluster.store, self.recorder.in_thread
-        remembered = await in_thread(partial(_remember, store))
-        recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
-        self.publisher.fill(cluster.name, recent)
-        activity = self.activity(cluster.name)
-        await in_thread(partial(activity.read, cluster.name, utc_now()))
-        tracker = Tracker(store, [self._record, self.publisher.publish], utc_now)
-        cluster.tally, cluster.untold = tracker.tally, tracker.untold
-        if remembered is not None:
-            tracker.resource_version = remembered.resource_version
-
-        self.recorder.add(
-            Source(
-                cluster=cluster.name,
-                state=store.get,
-                encode=msgspec.json.encode,
-                resource_version=lambda: tracker.resource_version,
-                now=lambda: tracker.watched_until,
-                listing=lambda: tracker.listing,
-                renewed=lambda most: store.rounds.next(most, utc_now()),
-            )
-        )
-        await self.overrides.follow(cluster.name, tracker)
-        return tracker
-
-    def _record(self, update: Update) -> None:
-        if update.connection is not None:
-            self.recorder.watches.tell(update.cluster, update.connection)
-        self.recorder.record(
-            cluster=update.cluster,
-            changes=update.changes,
-            changed=(*update.redraw, *update.removed),
-        )
-
-    async def _watch(self, cluster: WatchedCluster, tracker: Tracker) -> None:
-        """Connect, then follow the cluster until cancelled; what fails is tried again."""
-        backoff = Backoff()
-        while cluster.client is None:
-            try:
-                cluster.client = await connect(
-                    cluster.source, kubeconfig=self._kubeconfig_of(cluster)
-                )
-            except ValueError as error:
-                tracker.handle(Disconnected(str(error)))
-                await asyncio.sleep(backoff.delay())
-        events = reflect(
-            cluster.client,
-            since=tracker.resource_version,
-            backoff=backoff,
-            known=cluster.store.marks,
-        )
-        async with aclosing(events):
-            await tracker.run(events)
-
-    def _kubeconfig_of(self, cluster: WatchedCluster) -> tuple[Path, ...]:
-        if self.api is not None and cluster.embedded:
-            return (self.api.kubeconfig,)
-        return self.options.kubeconfig
-
-
-def _remember(store: Store) -> checkpoint.Checkpoint | None:
-    """Begin where an earlier run stopped."""
-    found = checkpoint.load(store.cluster)
-    if found is not None:
-        store.restore(read_remembered(found.records), found.watched_until)
-    return found
 
 
 def _token_in(kubeconfig: Path) -> str:

@@ -105,6 +105,20 @@ class Channel:
             self._counted = (self.store.seq, flatten_all(self.store.counts()))
         return self._counted[1]
 
+    async def run(self) -> None:
+        """Wake the pages, for freshness and as a sign of life."""
+        try:
+            while True:
+                await asyncio.sleep(TICK)
+                self.tick(datetime.now(UTC))
+                if self._ticks % int(RATE_WINDOW / TICK) == 0:
+                    self.events_per_second = self.events / RATE_WINDOW
+                    self.events = 0
+        finally:
+            await self.shared.stop()
+            for field in self.fields.values():
+                await field.stop()
+
     def tick(self, now: datetime) -> None:
         """Wake the pages, and draw what they share."""
         wanted = {group for page in self.pages for group in page.groups}
@@ -150,25 +164,3 @@ class Publisher:
         """The newest changes, newest first, and the number of the last: what a page begins with."""
         channel = self.channels[cluster]
         return channel.seq, [change for _, change in reversed(channel.recent)]
-
-    async def run(self) -> None:
-        """Wake the pages, for freshness and as a sign of life."""
-        try:
-            await self._tick()
-        finally:
-            for channel in self.channels.values():
-                await channel.shared.stop()
-                for field in channel.fields.values():
-                    await field.stop()
-
-    async def _tick(self) -> None:
-        ticks = 0
-        while True:
-            await asyncio.sleep(TICK)
-            ticks += 1
-            now = datetime.now(UTC)
-            for channel in self.channels.values():
-                channel.tick(now)
-                if ticks % int(RATE_WINDOW / TICK) == 0:
-                    channel.events_per_second = channel.events / RATE_WINDOW
-                    channel.events = 0

@@ -51,6 +51,7 @@ class _Families(Collector):
         yield from _watch(clusters)
         yield self._live_clients()
         yield from self._history()
+        yield self._restarts()
         yield _gauge(
             "elections_left_out",
             "Elections not told one by one: more than LEASEBOARD_METRICS_ELECTIONS.",
@@ -65,6 +66,16 @@ class _Families(Collector):
         for name, channel in self._runtime.publisher.channels.items():
             family.add_metric([name, "page"], len(channel.pages))
             family.add_metric([name, "feed"], len(channel.feeds))
+        return family
+
+    def _restarts(self) -> Metric:
+        family = CounterMetricFamily(
+            "leaseboard_task_restarts",
+            "Times a task stopped on an error that nobody expected; no cluster: of the process.",
+            labels=["task", "cluster"],
+        )
+        for (task, cluster), number in sorted(self._runtime.supervisor.restarts.copy().items()):
+            family.add_metric([task, cluster], number)
         return family
 
     def _history(self) -> Iterator[Metric]:

@@ -20,13 +20,19 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 once the database answers and every cluster has been listed; else 503, a line per
-    reason."""
+    """200 once the database answers and every cluster has been listed, and while no task of the
+    process is down; else 503, a line per reason."""
+    running = runtime.get()
     problems = [
         f"cluster {cluster.name}: {cluster.store.connection.state.value}. "
         f"{cluster.store.connection.detail}".strip()
-        for cluster in runtime.get().clusters.values()
+        for cluster in running.clusters.values()
         if not cluster.synced
+    ]
+    problems += [
+        f"task {problem.task}{f' of {problem.cluster}' if problem.cluster else ''}: "
+        f"{problem.sentence}"
+        for problem in running.supervisor.problems()
     ]
     try:
         with connection.cursor() as cursor:

@@ -95,6 +95,11 @@ class Recorder:
             self._wake.set()
 
     @property
+    def closing(self) -> bool:
+        """Whether `run` is to end."""
+        return self._closing.is_set()
+
+    @property
     def waiting(self) -> int:
         """Changes not yet written."""
         return self._writing + sum(map(len, self._waiting.values()))

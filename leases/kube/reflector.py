@@ -42,16 +42,24 @@ LONGEST_RETRY_AFTER = 300.0
 
 
 async def reflect(
-    client: LeaseClient, *, since: str | None, backoff: Backoff, known: Container[int] = ()
+    client: LeaseClient,
+    *,
+    since: str | None,
+    backoff: Backoff,
+    known: Container[int] = (),
+    resume: bool = False,
 ) -> AsyncGenerator[ReflectorEvent, None]:
     """Everything that happens to the cluster's Leases; only cancellation or closing ends it.
 
     `since` is the resourceVersion an earlier run reached: what the cluster still tells of the time
     up to the first list comes first, as Replayed. What it still tells after a 410 comes as if the
     watch had not broken. What has one of the `known` marks comes as Renewed. Close it
-    (contextlib.aclosing) when done.
+    (contextlib.aclosing) when done. With `resume` this run has reached `since` itself, and has a
+    complete list: the watch goes on there.
     """
     reflection = _Reflection(client, since, known)
+    if resume and since:
+        reflection.version = since
     while True:
         try:
             async with contextlib.AsyncExitStack() as stack:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from statistics import median
+from typing import Any
 
 import msgspec
 
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
+from leases.tracking.lags import Lags
 from leases.tracking.patience import Patience
 from leases.tracking.progress import Progress
 from leases.tracking.store import Store
@@ -44,7 +44,6 @@ COALESCE = 0.25  # seconds in which renewals gather into one update
 BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
 BETWEEN_PARTS = 0.005  # and where one look was not enough
 LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
-LAGS = 15  # renewals whose median tells how far we are behind
 
 
 class Tracker:
@@ -61,19 +60,28 @@ class Tracker:
         self._looked_at: datetime | None = None  # when we should have looked at the deadlines
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
-        self._lags: deque[float] = deque(maxlen=LAGS)
+        self._lags = Lags()
         self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
         self._flushing: asyncio.TimerHandle | None = None
+        self._running: asyncio.Task[Any] | None = None
+        self._failure: Exception | None = None  # of a timer; it ends `run`
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
         )
 
     async def run(self, events: AsyncIterator[ReflectorEvent]) -> None:
-        """Follow the events until they end or the task is cancelled."""
+        """Follow the events until they end or the task is cancelled. Raises what a timer raised."""
+        self._failure = None
+        self._running = running = asyncio.current_task()
         try:
             async for event in events:
                 self.handle(event)
+        except asyncio.CancelledError:
+            if self._failure is None or (running is not None and running.uncancel() > 0):
+                raise
+            raise self._failure from None
         finally:
+            self._running = None
             self.stop()
 
     def stop(self) -> None:
@@ -209,13 +217,8 @@ class Tracker:
             self._tell(self._store.connect(new, self._clock()))
 
     def _note_lag(self, keys: Sequence[ObjectName]) -> None:
-        """How far the newest renewals lagged: the median over their writers' clocks."""
-        for key in keys[-LAGS:]:
-            known = self._store.get(key)
-            if known is not None and not known.estimated and known.renew_time:
-                lag = known.observed_at - known.renew_time
-                self._lags.append(lag.total_seconds())
-        behind = max(0.0, median(self._lags)) if self._lags else None
+        """Keep how far the newest renewals lagged."""
+        behind = self._lags.note(keys, self._store.get)
         self._store.connection = msgspec.structs.replace(
             self._store.connection, heard_at=self._heard_at, behind_seconds=behind
         )
@@ -229,7 +232,9 @@ class Tracker:
             return
         self._renewed += update.renewed
         if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(COALESCE, self.flush)
+            self._flushing = asyncio.get_running_loop().call_later(
+                COALESCE, self._on_timer, self.flush
+            )
 
     def _tell(self, update: Update) -> None:
         self.tally.tell(update)
@@ -249,7 +254,7 @@ class Tracker:
             return
         self._stop_turning()
         delay = min(max((due - now).total_seconds(), at_least), LONGEST_WAIT)
-        handle = asyncio.get_running_loop().call_later(delay, self.tick)
+        handle = asyncio.get_running_loop().call_later(delay, self._on_timer, self.tick)
         self._looked_at = now + timedelta(seconds=delay)
         self._turning = (due, handle)
 
@@ -271,6 +276,16 @@ class Tracker:
             self._store.lost(since)
             self._store.resumed(now)
             self._patience.resumed(now)
+
+    def _on_timer(self, work: Callable[[], None]) -> None:
+        """A timer's work; the event loop would swallow its exception, `run` raises it."""
+        try:
+            work()
+        except Exception as error:
+            if self._running is None or self._failure is not None:
+                raise
+            self._failure = error
+            self._running.cancel()
 
     def _stop_turning(self) -> None:
         if self._turning is not None:

@@ -1,0 +1,113 @@
+"""The watch of one cluster: its client, its tracker, and the recorder and publisher that follow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.serving.supervisor import Problem
+from dashboard.watched import WatchedCluster
+from leases.history import checkpoint, queries
+from leases.history.recorder import Recorder, Source
+from leases.kube.backoff import Backoff
+from leases.kube.connect import connect
+from leases.kube.reflector import reflect
+from leases.tracking.remembered import read_remembered
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+from leases.tracking.tracker import Tracker
+from leases.wire.events import Disconnected
+
+
+class ClusterWatch:
+    """Follows one cluster: `prepare` once, then `run`, again after each death."""
+
+    tracker: Tracker  # from `prepare` on
+
+    def __init__(
+        self,
+        cluster: WatchedCluster,
+        *,
+        recorder: Recorder,
+        publisher: Publisher,
+        clock: Callable[[], datetime],
+        kubeconfig: tuple[Path, ...],
+    ) -> None:
+        self._cluster = cluster
+        self._recorder = recorder
+        self._publisher = publisher
+        self._clock = clock
+        self._kubeconfig = kubeconfig
+
+    async def prepare(self) -> None:
+        """Remember where an earlier run stopped, and let recorder and publisher follow."""
+        cluster, store, in_thread = self._cluster, self._cluster.store, self._recorder.in_thread
+        remembered = await in_thread(partial(_remember, store))
+        recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
+        self._publisher.fill(cluster.name, recent)
+        activity = self._publisher.channels[cluster.name].activity
+        await in_thread(partial(activity.read, cluster.name, self._clock()))
+        self.tracker = tracker = Tracker(
+            store, [self._record, self._publisher.publish], self._clock
+        )
+        cluster.tally, cluster.untold = tracker.tally, tracker.untold
+        if remembered is not None:
+            tracker.resource_version = remembered.resource_version
+        self._recorder.add(
+            Source(
+                cluster=cluster.name,
+                state=store.get,
+                encode=msgspec.json.encode,
+                resource_version=lambda: tracker.resource_version,
+                now=lambda: tracker.watched_until,
+                listing=lambda: tracker.listing,
+                renewed=lambda most: store.rounds.next(most, self._clock()),
+            )
+        )
+
+    async def run(self) -> None:
+        """Connect, then follow the cluster until cancelled; what fails is tried again."""
+        cluster, tracker, backoff = self._cluster, self.tracker, Backoff()
+        while cluster.client is None:
+            try:
+                cluster.client = await connect(cluster.source, kubeconfig=self._kubeconfig)
+            except ValueError as error:
+                tracker.handle(Disconnected(str(error)))
+                await asyncio.sleep(backoff.delay())
+        events = reflect(
+            cluster.client,
+            since=tracker.resource_version,
+            resume=cluster.synced,
+            backoff=backoff,
+            known=cluster.store.marks,
+        )
+        async with aclosing(events):
+            await tracker.run(events)
+
+    def died(self, problem: Problem) -> None:
+        """The watch stopped on an unexpected error: what is known grows stale."""
+        self.tracker.handle(Disconnected(problem.sentence))
+
+    def _record(self, update: Update) -> None:
+        if update.connection is not None:
+            self._recorder.watches.tell(update.cluster, update.connection)
+        self._recorder.record(
+            cluster=update.cluster,
+            changes=update.changes,
+            changed=(*update.redraw, *update.removed),
+        )
+
+
+def _remember(store: Store) -> checkpoint.Checkpoint | None:
+    """Begin where an earlier run stopped."""
+    found = checkpoint.load(store.cluster)
+    if found is not None:
+        store.restore(read_remembered(found.records), found.watched_until)
+    return found

@@ -1,0 +1,201 @@
+"""Keeps the background tasks of the process alive, and says so when one of them stopped.
+
+A task that raises what nobody expected, or that ends although it should go on, has died. Its
+traceback is logged, every page shows a sentence, `/readyz` fails and names the task,
+`leaseboard_task_restarts_total` counts, and the task starts again after a growing delay.
+
+How to add a task: write an `async def` without arguments that runs until it is cancelled and that
+can be called again after it raised (keep its state outside of it), then
+
+    supervisor.start(
+        "sessions", watch_sessions, effect="Rights of open pages are not checked again."
+    )
+
+`effect` is the sentence for the pages: what the reader cannot rely on while the task is down. Name
+the `cluster` if the task serves one. `Supervisor.stop` cancels the task; that is no death. Expected
+errors (no database, no cluster) are the business of the task: it catches them and waits.
+
+What runs for a moment only, as the drawing of a region, calls `failed` in its `except Exception`:
+it counts as down for ten seconds, or until it calls `recovered`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import msgspec
+
+from leases.kube.backoff import Backoff
+
+logger = logging.getLogger(__name__)
+
+SETTLED_SECONDS = 10.0  # a task that ran for so long since its restart is well again
+
+Work = Callable[[], Awaitable[None]]
+
+
+class TaskEnded(Exception):
+    """A task ended by itself although it should go on until it is cancelled."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that is down, or was a moment ago."""
+
+    task: str
+    cluster: str  # empty: it serves the whole process
+    effect: str
+    since: datetime
+    error: str  # the name of the exception alone: its text may hold a secret
+
+    @property
+    def sentence(self) -> str:
+        """What a page shows."""
+        return (
+            f"{self.effect} The task {self.task} stopped at {self.since:%H:%M:%S} UTC on an "
+            f"unexpected error ({self.error}). It starts again by itself; the server's log says "
+            "more."
+        )
+
+
+class _Down(msgspec.Struct):
+    """A problem, and since when (monotonic seconds) the task runs again; None while it does not."""
+
+    problem: Problem
+    running_since: float | None = None
+
+
+class Supervisor:
+    """All background tasks of the process. `problems` and `restarts` may be read by any thread."""
+
+    def __init__(
+        self,
+        *,
+        backoff: Callable[[], Backoff] = Backoff,
+        monotonic: Callable[[], float] = time.monotonic,
+        settled: float = SETTLED_SECONDS,
+    ) -> None:
+        self.restarts: Counter[tuple[str, str]] = Counter()  # by task and cluster
+        self._backoff = backoff
+        self._monotonic = monotonic
+        self._settled = settled
+        self._down: dict[tuple[str, str], _Down] = {}
+        self._tasks: dict[asyncio.Task[None], bool] = {}  # with whether it ends by itself
+        self._stopping = asyncio.Event()
+
+    def start(
+        self,
+        task: str,
+        work: Work,
+        *,
+        effect: str,
+        cluster: str = "",
+        on_death: Callable[[Problem], None] | None = None,
+        may_end: Callable[[], bool] | None = None,
+    ) -> asyncio.Task[None]:
+        """Run `work` until `stop`, again and again if it dies.
+
+        `on_death` is told each time. Once `may_end` says so, an end without an exception is in
+        order; `stop` does not cancel such a task, its owner lets it end.
+        """
+        kept = self._keep((task, cluster), work, effect, on_death, may_end)
+        name = f"{task} {cluster}".strip()
+        running = asyncio.create_task(kept, name=name)
+        self._tasks[running] = may_end is not None
+        return running
+
+    async def stop(self) -> None:
+        """Cancel the tasks, and restart none any more."""
+        self._stopping.set()
+        cancelled = [task for task, ends_by_itself in self._tasks.items() if not ends_by_itself]
+        for task in cancelled:
+            task.cancel()
+        await asyncio.gather(*cancelled, return_exceptions=True)
+
+    def failed(self, task: str, error: BaseException, *, effect: str, cluster: str = "") -> Problem:
+        """Log and tell a failure that nobody expected of something that is tried again."""
+        place = (task, cluster)
+        known = self._down.get(place)
+        since = known.problem.since if known and not self._is_settled(known) else datetime.now(UTC)
+        problem = Problem(
+            task=task, cluster=cluster, effect=effect, since=since, error=type(error).__name__
+        )
+        logger.error("%s", _log_line(problem), exc_info=error)
+        self._down[place] = _Down(problem, self._monotonic())
+        self.restarts[place] += 1
+        return problem
+
+    def recovered(self, task: str, *, cluster: str = "") -> None:
+        """The task works again."""
+        self._down.pop((task, cluster), None)
+
+    def problems(self, cluster: str | None = None) -> tuple[Problem, ...]:
+        """What is down; with a cluster, what concerns its pages."""
+        found = [down for down in tuple(self._down.values()) if not self._is_settled(down)]
+        return tuple(
+            down.problem
+            for down in found
+            if cluster is None or down.problem.cluster in ("", cluster)
+        )
+
+    def _is_settled(self, down: _Down) -> bool:
+        since = down.running_since
+        return since is not None and self._monotonic() - since >= self._settled
+
+    async def _keep(
+        self,
+        place: tuple[str, str],
+        work: Work,
+        effect: str,
+        on_death: Callable[[Problem], None] | None,
+        may_end: Callable[[], bool] | None,
+    ) -> None:
+        task, cluster = place
+        backoff = self._backoff()
+        while True:
+            began = self._monotonic()
+            try:
+                await work()
+                if may_end is not None and may_end():
+                    return
+                raise TaskEnded(f"The task {task} ended by itself.")
+            except asyncio.CancelledError as error:
+                if _is_cancelled():
+                    raise
+                death: BaseException = error  # something it waited for was cancelled, not it
+            except Exception as error:
+                death = error
+            problem = self.failed(task, death, effect=effect, cluster=cluster)
+            self._down[place].running_since = None
+            if on_death is not None:
+                self._tell(on_death, problem)
+            if self._stopping.is_set():
+                return
+            if self._monotonic() - began >= self._settled:
+                backoff.reset()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(backoff.delay()):
+                    await self._stopping.wait()
+            self._down[place].running_since = self._monotonic()
+
+    def _tell(self, on_death: Callable[[Problem], None], problem: Problem) -> None:
+        try:
+            on_death(problem)
+        except Exception:
+            logger.exception("The death of the task %s could not be told", problem.task)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody asked the running task to stop."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _log_line(problem: Problem) -> str:
+    of = f" of cluster {problem.cluster}" if problem.cluster else ""
+    return f"The task {problem.task}{of} stopped on an unexpected error. {problem.effect}"
