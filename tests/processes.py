@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import re
 import signal
 import socket
@@ -18,14 +20,24 @@ from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 30.0
+PORTS = range(10_240, 32_768)
+_ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
 T = TypeVar("T")
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on, below those that Linux gives to outgoing connections.
+
+    A port of that range could be taken by any connection before the server binds it.
+    """
+    for port in _ports:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free on the loopback interface")
 
 
 def wait_for(

@@ -13,6 +13,7 @@ import yaml
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
+from dashboard.metrics.elections import exposition
 from dashboard.runtime import Runtime, utc_now
 from leases.domain.lease import ObjectName
 from leases.history.recorder import Source
@@ -119,9 +120,11 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     assert tracked is not None
     assert tracked.gap_since is not None
     assert cluster.tally.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
+    text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
+    assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
     told = samples()
     assert not [name for name in told if name[0] == "leaseboard_election_holder_info"]
-    assert told["leaseboard_election_unheld_seconds_total", *which] > 0
+    assert ("leaseboard_election_unheld_seconds_total", *which) in told
     later = cluster.store.apply(
         Applied(a_lease(version="3", holder="cp-3")), tracked.gap_since + timedelta(seconds=9)
     )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.live.field import Field
+from dashboard.live.publisher import Channel
 from dashboard.presenters.nodes import group_lines, nodes_view
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.node import Node
@@ -16,19 +17,24 @@ from leases.wire.events import Listed
 NOW = datetime.now(UTC)
 
 
-def beat(name: str, *, age: float = 1.0) -> Lease:
-    born = NOW - timedelta(days=1)
+def beat(name: str, *, age: float = 1.0, now: datetime = NOW) -> Lease:
+    born = now - timedelta(days=1)
     meta = ObjectMeta(name, "kube-node-lease", f"uid-{name}", "1", born)
-    return Lease(meta, LeaseSpec(name, 40, None, NOW - timedelta(seconds=age)))
+    return Lease(meta, LeaseSpec(name, 40, None, now - timedelta(seconds=age)))
+
+
+def listed(channel: Channel, now: datetime) -> None:
+    """Four heartbeats: one dead for long, one for a moment, one without a Node."""
+    ages = {"n-1": 1, "n-2": 400, "n-3": 45, "n-4": 1}
+    beats = [beat(name, age=age, now=now) for name, age in ages.items()]
+    channel.store.replace(Listed(tuple(beats), "9"), now)
+    channel.store.turn(now)
 
 
 @pytest.fixture
 def channel(board):
-    """Four heartbeats: one dead for long, one for a moment, one without a Node."""
     one = board.publisher.channels["a"]
-    beats = [beat("n-1"), beat("n-2", age=400), beat("n-3", age=45), beat("n-4")]
-    one.store.replace(Listed(tuple(beats), "9"), NOW)
-    one.store.turn(NOW)
+    listed(one, NOW)
     return one
 
 
@@ -95,7 +101,9 @@ def test_orphans_are_told_on_the_overview_in_one_line(channel, operator):
     assert "<b>Orphaned.</b> 3 heartbeats of Nodes that are not there." in html
 
 
-def test_cells_tell_who_stands_in_them(channel, operator):
+def test_cells_tell_who_stands_in_them(board, operator):
+    channel = board.publisher.channels["a"]
+    listed(channel, datetime.now(UTC))  # the view reads the clock: NOW may be minutes ago
     field = channel.fields["none"] = Field(channel.store, channel.nodes, "none")
 
     async def order() -> None:
