@@ -9,19 +9,18 @@ leaderelection_controller.go), and that a holder stops renewing once preferredHo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
 
 from leases.domain.lease import Lease, ObjectMeta
+from leases.domain.moment import LATEST, plus
 from leases.domain.semver import Precedence, parse_version, precedence
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 VALID = timedelta(minutes=30)  # leaseCandidateValidDuration: a candidate renewed longer ago is out
 ANSWER = timedelta(seconds=5)  # electionDuration: who was asked and did not answer by then is out
-
-_UNBORN = datetime.max.replace(tzinfo=UTC)
 
 
 class CandidateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -69,10 +68,10 @@ def standing(candidate: Candidate, now: datetime) -> Standing:
     spec = candidate.spec
     if _order(candidate) is None:
         return Standing.INVALID
-    if spec.renew_time is None or spec.renew_time + VALID < now:
+    if spec.renew_time is None or plus(spec.renew_time, VALID) < now:
         return Standing.OUTDATED
     if spec.ping_time is not None and spec.renew_time < spec.ping_time:
-        return Standing.ASKED if spec.ping_time + ANSWER > now else Standing.SILENT
+        return Standing.ASKED if plus(spec.ping_time, ANSWER) > now else Standing.SILENT
     return Standing.READY
 
 
@@ -111,7 +110,7 @@ def _order(candidate: Candidate) -> tuple[Precedence, Precedence] | None:
 
 def _rank(candidate: Candidate) -> tuple[tuple[Precedence, Precedence] | None, datetime, str]:
     """The best first: the oldest emulation, the oldest binary, the one created first."""
-    created = candidate.metadata.creation_timestamp or _UNBORN
+    created = candidate.metadata.creation_timestamp or LATEST
     return _order(candidate), created, candidate.name
 
 

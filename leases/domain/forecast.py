@@ -9,13 +9,14 @@ out, and then waits up to 5 s for candidates to answer (leaderelection_controlle
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
+from leases.domain.moment import after
 from leases.domain.phase import ENOUGH_RENEWALS, counted_holder, runs_out_at
 
 STRETCH = 2.2  # JitterFactor 1.2: a look comes after 1 to 2.2 retry periods
@@ -67,16 +68,14 @@ def forecast(
         return Forecast(outlook=outlook if _nobody_else(outlook) else Outlook.STUCK)
     if outlook is Outlook.COORDINATED:
         wait = 0.0 if vacant else REQUEUE
-        return Forecast(
-            outlook=outlook, earliest=runs_out, latest=runs_out + timedelta(seconds=wait + ANSWER)
-        )
+        return Forecast(outlook=outlook, earliest=runs_out, latest=after(runs_out, wait + ANSWER))
     if outlook is not Outlook.CONTENDED:
         return Forecast(outlook=outlook, earliest=runs_out)
     learned = cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS
     duration = lease.spec.lease_duration_seconds
     retry = cadence_seconds if learned else RETRY_SHARE * duration if duration else None
     looks = 1 if vacant else 2  # one to see the last renewal, one to see that it has run out
-    latest = None if retry is None else runs_out + timedelta(seconds=looks * STRETCH * retry)
+    latest = None if retry is None else after(runs_out, looks * STRETCH * retry)
     return Forecast(
         outlook=outlook, earliest=runs_out, latest=latest, retry_seconds=retry, learned=learned
     )

@@ -1,13 +1,12 @@
 """What a Lease says, in Kubernetes' own shape and decoded straight from the bytes.
 
-Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only the
-fields
-that a rule or a page reads are here; the decoder skips the rest (managedFields above all).
+Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only what a
+rule or a page reads is here; the decoder skips the rest (managedFields above all).
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -80,11 +79,6 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     def holder(self) -> str | None:
         """Who is named; an empty holderIdentity and none at all are one thing: nobody."""
         return self.spec.holder_identity or None
-
-    @property
-    def duration(self) -> timedelta | None:
-        seconds = self.spec.lease_duration_seconds
-        return None if seconds is None else timedelta(seconds=seconds)
 
 
 def number_of(version: str | None) -> int:

@@ -6,13 +6,14 @@ whatever the holder's own clock wrote into renewTime (client-go leaderelection.g
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
+from leases.domain.moment import after
 
 ENOUGH_RENEWALS = 3  # seen, before the learned cadence is trusted
 DEADLINE_SHARE = 2 / 3  # client-go's default renew deadline: 10 s of 15 s
@@ -83,7 +84,7 @@ def runs_out_at(lease: Lease, observed_at: datetime) -> datetime | None:
     seconds = lease.spec.lease_duration_seconds
     if seconds is None or lease.spec.renew_time is None:
         return None
-    return observed_at + timedelta(seconds=seconds)
+    return after(observed_at, seconds)
 
 
 def late_after(
@@ -135,7 +136,7 @@ def next_turn(
     late = late_after(duration, cadence_seconds, renewals_seen)
     if late is None or (duration is not None and duration <= late):
         return runs_out_at(lease, observed_at)
-    return observed_at + timedelta(seconds=late, microseconds=1)
+    return after(observed_at, late, microseconds=1)
 
 
 def _late_from(
@@ -147,7 +148,7 @@ def _late_from(
     seconds = late_after(duration, cadence_seconds, renewals_seen)
     if seconds is None:
         return None
-    return observed_at + timedelta(seconds=seconds, microseconds=1)
+    return after(observed_at, seconds, microseconds=1)
 
 
 def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
@@ -155,7 +156,7 @@ def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
     renewed, seconds = lease.spec.renew_time, lease.spec.lease_duration_seconds
     if renewed is None or seconds is None:
         return None
-    return renewed + timedelta(seconds=seconds) < now
+    return after(renewed, seconds) < now
 
 
 def explain(

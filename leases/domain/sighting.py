@@ -7,12 +7,13 @@ the window in which it must have happened.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
 from leases.domain.lease import Lease
+from leases.domain.moment import after
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -68,7 +69,7 @@ def believed(
 ) -> datetime:
     """What a clock that is `skew` seconds behind ours claims, kept within the window."""
     if skew:
-        claimed += timedelta(seconds=skew)
+        claimed = after(claimed, skew)
     if since is not None and claimed < since:
         claimed = since
     return min(claimed, now)

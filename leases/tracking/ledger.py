@@ -12,6 +12,7 @@ from datetime import datetime
 from leases.domain.change import vanished
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.moment import plus
 from leases.domain.sighting import Sighting, believed, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
 from leases.tracking.observe import (
@@ -191,7 +192,7 @@ class Ledger:
         arm = self.deadlines.arm
         for row in self.deadlines.due(by):
             patience = row.outlook.patience
-            if patience is not None and (soonest := row.tracked.observed_at + patience) > by:
+            if patience is not None and (soonest := plus(row.tracked.observed_at, patience)) > by:
                 arm(row, soonest)
                 work += 1
             else:
@@ -223,7 +224,7 @@ class Ledger:
         row.outlook = outlook(known, turn)
         if at is None:
             patience = row.outlook.patience
-            at = turn if patience is None else known.observed_at + patience
+            at = turn if patience is None else plus(known.observed_at, patience)
         self.deadlines.arm(row, at)
 
     def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:

@@ -9,6 +9,7 @@ from math import ceil, floor
 import msgspec
 
 from leases.domain.kind import Kind
+from leases.domain.moment import span
 from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
 from leases.tracking.tracked import Tracked
 
@@ -66,8 +67,8 @@ def outlook(known: Tracked, turn: datetime | None) -> Outlook:
 @lru_cache(4096)
 def _shared(patience: int | None, steady: int | None, lasts: int | None, *, plain: bool) -> Outlook:
     return Outlook(
-        None if patience is None else timedelta(seconds=patience / STEPS),
-        EVER if steady is None else timedelta(seconds=steady / STEPS),
+        None if patience is None else span(patience / STEPS),
+        EVER if steady is None else span(steady / STEPS),
         plain,
-        EVER if lasts is None else timedelta(seconds=lasts),
+        EVER if lasts is None else span(lasts),
     )

@@ -1,0 +1,51 @@
+"""Any time that MicroTime allows, any int32, a clock of our own that is centuries off: nothing
+raises, and the other Leases are told as if the odd one were not there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from hypothesis import given, settings
+
+from dashboard.presenters.lease import lease_view
+from dashboard.presenters.row import row_view
+from leases.domain.identity import identity
+from leases.domain.terms import fold
+from leases.tracking.remembered import read_remembered
+from leases.tracking.renewals import RenewalLog
+from leases.tracking.tracked import Tracked
+from tests.tracking.odd_histories import Follower, Step, odd_histories
+
+
+@settings(max_examples=300, deadline=None)
+@given(odd_histories())
+def test_an_odd_lease_raises_nothing_and_bends_nothing_told_of_others(history: list[Step]) -> None:
+    both, alone = Follower(), Follower()
+    both.follow(history)
+    alone.follow([(what, event if what == "plain" else None, now) for what, event, now in history])
+    assert [change for change in both.changes if change.name == "plain"] == alone.changes
+    states = [state for state in both.store.snapshot() if state.key.name == "plain"]
+    assert tuple(states) == alone.store.snapshot()
+
+
+@settings(max_examples=100, deadline=None)
+@given(odd_histories())
+def test_all_that_is_known_of_an_odd_lease_can_be_kept_told_and_drawn(history: list[Step]) -> None:
+    follower = Follower()
+    follower.follow(history)
+    now = history[-1][2]
+    assert all(identity(change) for change in follower.changes)
+    assert fold(follower.changes) is not None
+    for state in follower.store.snapshot():
+        assert read_remembered([msgspec.json.encode(state)]) == [state]
+        _draw(state, now)
+
+
+def _draw(state: Tracked, now: datetime) -> None:
+    log = RenewalLog()
+    log.look([state])
+    assert all(interval.seconds >= 0 for interval in log.of(state))
+    assert row_view("c", state, now).name == state.key.name
+    assert lease_view("c", state, now).row.name == state.key.name
