@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from dashboard.lease_filter import BadFilter, LeaseFilter
+from dashboard.lease_filter import LeaseFilter
+from dashboard.parameters import BadFilter
 from leases.domain.as_of import Stood
 from leases.domain.holder import split_holder
 from leases.domain.kind import Kind

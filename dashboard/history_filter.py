@@ -7,15 +7,14 @@ from datetime import datetime
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import BadFilter, one_of, words
 from dashboard.moment_text import read_moment
+from dashboard.parameters import one_of, text, words
 from dashboard.timeline_filter import RANGES
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.streams import HistoryFilter
 
 _TRUTH = {"": None, "true": True, "false": False}
-_LONGEST_NAME = 1024
 TABLE, LINES = VIEWS = ("table", "sentences")
 
 
@@ -49,23 +48,13 @@ def read_history_view(query: QueryDict) -> HistoryView:
 
 def read_history_filter(query: QueryDict) -> HistoryFilter:
     """Raises BadFilter."""
-    inferred = query.get("inferred", "")
-    if inferred not in _TRUTH:
-        raise BadFilter(f"inferred cannot be {inferred!r}: use true or false.")
     return HistoryFilter(
         change=words(query, "change", ChangeType),
         kind=words(query, "kind", Kind),
-        namespace=_name(query, "namespace"),
-        lease=_name(query, "lease"),
-        holder=_name(query, "holder"),
-        inferred=_TRUTH[inferred],
+        namespace=text(query, "namespace") or None,
+        lease=text(query, "lease") or None,
+        holder=text(query, "holder") or None,
+        inferred=_TRUTH[one_of(query, "inferred", tuple(_TRUTH))],
         since=read_moment(query.get("since", ""), "since"),
         until=read_moment(query.get("until", ""), "until"),
     )
-
-
-def _name(query: QueryDict, name: str) -> str | None:
-    text = query.get(name, "").strip()
-    if len(text) > _LONGEST_NAME or "\0" in text:
-        raise BadFilter(f"{name} is too long or holds a character that no name has.")
-    return text or None

@@ -7,7 +7,16 @@ from datetime import timedelta
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import LARGEST_PAGE, BadFilter, number, one_of, words
+from dashboard.parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    number,
+    one_of,
+    page_number,
+    sort_by,
+    text,
+    words,
+)
 from leases.domain.kind import Kind
 
 PAGE_SIZE = 25
@@ -55,17 +64,13 @@ def read_holder_filter(query: QueryDict) -> HolderFilter:
     if Kind.HEARTBEAT in kinds:
         choices = ", ".join(KINDS)
         raise BadFilter(f"kind cannot be 'heartbeat' here: use one of {choices}, or nodes/.")
-    sort = query.get("sort") or DOWN
-    if sort.removeprefix("-") not in SORTS:
-        choices = ", ".join(SORTS)
-        raise BadFilter(f"sort cannot be {sort!r}: use one of {choices}, with - in front to turn.")
     return HolderFilter(
-        text=query.get("q", "").strip(),
+        text=text(query, "q"),
         kinds=kinds,
         group=one_of(query, "group", GROUPS, HOST),
         holds=one_of(query, "holds", ("", *HOLDS), ""),
         range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
-        sort=sort,
-        page=number(query, "page", default=1, largest=10**9),
+        sort=sort_by(query, SORTS),
+        page=page_number(query),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )

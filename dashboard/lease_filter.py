@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
 from django.http import QueryDict
 
+from dashboard.parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    number,
+    page_number,
+    quoted,
+    sort_by,
+    text,
+    words,
+)
 from leases.apiserver.selectors import SelectorError, parse_labels
 from leases.domain.holder import split_holder
 from leases.domain.kind import Kind
@@ -16,17 +24,11 @@ from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
 
 PAGE_SIZE = 50
-LARGEST_PAGE = 1000
 WORST_FIRST = "state"
 COLUMNS = (
     WORST_FIRST, "namespace", "name", "kind", "holder", "held", "renewed", "changes", "transitions",
 )  # fmt: skip
-E = TypeVar("E", bound=StrEnum)
 Matcher = Callable[[Tracked], bool]
-
-
-class BadFilter(ValueError):
-    """A filter that cannot be used; the text is one sentence that says what to write instead."""
 
 
 class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,51 +63,19 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_filter(query: QueryDict) -> LeaseFilter:
     """Raises BadFilter."""
-    sort = query.get("sort") or WORST_FIRST
-    if sort.removeprefix("-") not in COLUMNS:
-        raise BadFilter(
-            f"sort cannot be {sort!r}: use one of {', '.join(COLUMNS)}, with - in front to turn it."
-        )
     wanted = LeaseFilter(
-        text=query.get("q", "").strip(),
-        namespace=query.get("namespace", "").strip(),
-        holder=query.get("holder", "").strip(),
-        labels=query.get("labels", "").strip(),
+        text=text(query, "q"),
+        namespace=text(query, "namespace"),
+        holder=text(query, "holder"),
+        labels=text(query, "labels"),
         kinds=words(query, "kind", Kind),
         phases=words(query, "phase", Phase),
-        sort=sort,
-        page=number(query, "page", default=1, largest=10**9),
+        sort=sort_by(query, COLUMNS),
+        page=page_number(query),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
     _selects(wanted.labels)
     return wanted
-
-
-def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
-    """The values of a parameter that may be given many times."""
-    try:
-        return tuple(allowed(value) for value in query.getlist(name) if value)
-    except ValueError as error:
-        choices = ", ".join(word.value for word in allowed)
-        raise BadFilter(
-            f"{name} cannot be {str(error).split(' is ')[0]}: use one of {choices}."
-        ) from error
-
-
-def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
-    text = query.get(name) or str(default)
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:12]) <= largest:
-        raise BadFilter(f"{name} cannot be {text!r}: use a whole number from 1 to {largest:,}.")
-    return int(text)
-
-
-def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
-    """The value of a parameter; `usual`, else the first choice, where it has none."""
-    value = query.get(name) or usual or choices[0]
-    if value not in choices:
-        written = ", ".join(filter(None, choices))
-        raise BadFilter(f"{name} cannot be {value!r}: use one of {written}.")
-    return value
 
 
 def searched(wanted: LeaseFilter) -> Matcher:
@@ -166,7 +136,7 @@ def _selects(labels: str) -> Matcher:
         requirements = parse_labels(labels)
     except SelectorError as error:
         raise BadFilter(
-            f"labels cannot be {labels!r}: {error}. Write it as for kubectl: app=web,tier!=x."
+            f"labels cannot be {quoted(labels)}: {error}. Write it as for kubectl: app=web,tier!=x."
         ) from error
     bare = all(holds({}) for holds in requirements)  # most Leases have no label
 

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dashboard.lease_filter import BadFilter
+from dashboard.parameters import BadFilter, quoted
 
-_LONGEST = 64
+FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def read_moment(text: str, name: str) -> datetime | None:
-    """None for an empty text; without an offset it is UTC. Raises BadFilter, which names `name`."""
+    """None for an empty text; without an offset it is UTC. Raises BadFilter, which names `name`.
+
+    No Lease is older than FIRST, and there is room to add any span that a page shows to LAST.
+    """
     text = text.strip()
     if not text:
         return None
     try:
         # In a URL a plus sign is a blank: +02:00 arrives as " 02:00".
         moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadFilter(
-            f"{name} cannot be {text[:_LONGEST]!r}: use a time such as 2026-11-20T03:12:40Z."
+            f"{name} cannot be {quoted(text)}: use a time such as 2026-11-20T03:12:40Z."
         ) from error
+    if not FIRST <= moment < LAST:
+        raise BadFilter(
+            f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
+        )
+    return moment
 
 
 def write_moment(moment: datetime | None) -> str:

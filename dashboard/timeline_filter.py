@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 import msgspec
 from django.http import QueryDict
 
-from dashboard.lease_filter import PAGE_SIZE, BadFilter, number, one_of, words
+from dashboard.lease_filter import PAGE_SIZE
 from dashboard.moment_text import read_moment
+from dashboard.parameters import BadFilter, number, one_of, page_number, quoted, text, words
 from leases.domain.kind import Kind
 
 RANGES = {
@@ -25,7 +26,7 @@ LONGEST = timedelta(days=366)
 WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200
-_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?")
+_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
 _DAY = timedelta(days=1)
 
 
@@ -83,10 +84,10 @@ def read_timeline_filter(
         until=until,
         at=_read_at(query.get("at", "").strip(), until or now),
         kinds=words(query, "kind", Kind),
-        text=query.get("q", "").strip(),
+        text=text(query, "q"),
         sort=one_of(query, "sort", SORTS, WORST_FIRST),
         view=one_of(query, "view", VIEWS, LANES),
-        page=number(query, "page", default=1, largest=10**9),
+        page=page_number(query),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
 
@@ -112,5 +113,9 @@ def window(wanted: TimelineFilter, now: datetime) -> Window:
 def _read_at(text: str, latest: datetime) -> datetime | None:
     if not _TIME_OF_DAY.fullmatch(text):
         return read_moment(text, "at")
-    at = read_moment(f"{latest:%Y-%m-%d}T{text.zfill(5)}", "at")
+    padded = text if text[2] == ":" else f"0{text}"
+    try:
+        at = read_moment(f"{latest:%Y-%m-%d}T{padded}", "at")
+    except BadFilter as error:
+        raise BadFilter(f"at cannot be {quoted(text)}: use a time such as 03:12:40.") from error
     return at - _DAY if at and at > latest else at

@@ -66,4 +66,5 @@ urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
 ]
 
+handler400 = broken.bad_request
 handler500 = broken.broken

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
-from dashboard.lease_filter import BadFilter, Matcher, read_filter, wants
+from dashboard.lease_filter import Matcher, read_filter, wants
+from dashboard.parameters import BadFilter
 from dashboard.presenters.tile import troubled
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
@@ -52,5 +54,5 @@ def _matcher(query: str | None) -> Matcher | None:
         return None
     try:
         return wants(read_filter(QueryDict(query.removeprefix("?"))))
-    except BadFilter:
+    except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
         return None

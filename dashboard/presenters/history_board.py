@@ -12,13 +12,14 @@ from dashboard.history_filter import LINES, TABLE, HistoryView
 from dashboard.moment_text import write_moment
 from dashboard.presenters.board import Chip
 from dashboard.presenters.change import WORDS
-from dashboard.presenters.words import counted
+from dashboard.presenters.words import counted, span_of
+from dashboard.timeline_filter import RANGES
 from leases.domain.kind import Kind
 from leases.history.streams import HistoryFilter
 
-RANGE_LABELS = {
-    "": "All times", "1h": "Last hour", "24h": "Last 24 h", "7d": "Last 7 d", "30d": "Last 30 d",
-}  # fmt: skip
+RANGE_LABELS = {"": "All times"} | {
+    name: f"Last {span_of(length)}" for name, length in RANGES.items()
+}
 VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
 
 

@@ -18,6 +18,7 @@ from dashboard.access.guards import ClusterRequest
 from leases.wire.microtime import format_microtime
 
 LINES_AT_ONCE = 500
+BAD_REQUEST = 400
 
 
 def page(
@@ -37,7 +38,9 @@ def page(
     response = render(request, part if partial else whole, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     if partial:
-        response["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
+        shown = f"{request.path}?{query}" if query else request.path
+        # What was typed stays in the address where it cannot be used.
+        response["HX-Push-Url"] = request.get_full_path() if status == BAD_REQUEST else shown
     return response
 
 
@@ -58,8 +61,10 @@ def stream(
     request: ClusterRequest, lines: Iterator[str], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
     """Lines as they are made, a few at a time: Django would gather a plain iterator's in memory
-    before it sent the first one of them through ASGI.
+    before it sent the first one of them through ASGI. HEAD asks for none of them.
     """
+    if request.method == "HEAD":
+        lines = iter(())
     by_asgi = isinstance(request, ASGIRequest)
     parts: Iterator[str] | AsyncIterator[str] = _parts(lines) if by_asgi else lines
     response = StreamingHttpResponse(parts, content_type=content_type)

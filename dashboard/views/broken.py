@@ -1,10 +1,12 @@
-"""What a person sees when a request broke: the page is drawn without asking the database, which
-may be what broke."""
+"""What a person sees when a request broke or cannot be read: the page is drawn without asking the
+database or the session, which may be what broke."""
 
 from __future__ import annotations
 
 import sys
 
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, TooManyFieldsSent
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -17,6 +19,7 @@ LOOK = (
     "Leaseboard."
 )
 REFUSED = "The database refuses"
+NOT_READ = "This request cannot be read"
 
 
 def broken(request: HttpRequest) -> HttpResponse:
@@ -30,6 +33,25 @@ def broken(request: HttpRequest) -> HttpResponse:
             f"It says: {error}. Make room on the disk or repair the database, and try again; then "
             "look whether what you did is there."
         )
+    return _alone(request, title, text, status=503 if refused else 500)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400 for what Django refuses before any page sees it; no sentence repeats what was sent."""
+    if isinstance(exception, DisallowedHost):
+        text = (
+            "Leaseboard does not answer to the host name of this address. Use another name of it, "
+            "or add this one to LEASEBOARD_ALLOWED_HOSTS."
+        )
+    elif isinstance(exception, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        text = f"It has more than {most:,} parameters. Leave some out."
+    else:
+        text = "Check the address, or go to the overview and try again from there."
+    return _alone(request, NOT_READ, text, status=400)
+
+
+def _alone(request: HttpRequest, title: str, text: str, *, status: int) -> HttpResponse:
     theme = request.COOKIES.get("theme", "")
     context = {"title": title, "text": text, "theme": theme if theme in THEMES else ""}
-    return HttpResponse(render_to_string("500.html", context), status=503 if refused else 500)
+    return HttpResponse(render_to_string("500.html", context), status=status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard import runtime
 from dashboard.access.guards import check_view
@@ -32,7 +32,7 @@ MEANINGS = {
 }
 
 
-@require_GET
+@require_safe
 def components(request: HttpRequest) -> HttpResponseBase:
     """States, rows, heads, lanes, sentences, notes and empty places."""
     refusal = check_view(request)

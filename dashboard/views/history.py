@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.history_filter import HistoryView, read_history_view
-from dashboard.lease_filter import LARGEST_PAGE, PAGE_SIZE, BadFilter, number
+from dashboard.lease_filter import PAGE_SIZE
 from dashboard.overview_strip import strip_of
+from dashboard.parameters import LARGEST_PAGE, BadFilter, number, typed
 from dashboard.presenters.change import change_line
 from dashboard.presenters.history_board import history_board, view_query
 from dashboard.presenters.strip import StripView, strip_view
@@ -31,8 +32,10 @@ USUAL_STRIP = timedelta(days=1)
 MOST_NAMESPACES = 500  # to choose from; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
+TYPED = ("namespace", "lease", "holder", "since", "until")
 
-@require_GET
+
+@require_safe
 @viewer_required
 def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     """The changes that match, newest first, as a page, as JSON, or streamed as CSV or NDJSON."""
@@ -102,8 +105,10 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return answers.json({"error": error}, status=400)
     everything = HistoryView(wanted=HistoryFilter())
-    board = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
-    return _page(request, {"board": board, "error": error}, status=400)
+    usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
+    board = msgspec.structs.replace(usual, **{name: typed(request.GET, name) for name in TYPED})
+    context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES]}
+    return _page(request, context | {"error": error}, status=400)
 
 
 def _stream(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from django.http import HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.holder_filter import RANGES, HolderFilter, read_holder_filter
 from dashboard.holdings import Found
-from dashboard.lease_filter import BadFilter
+from dashboard.parameters import BadFilter, typed
 from dashboard.presenters.holder_board import holder_board, holder_query
 from dashboard.presenters.holders import drawn_leases, holder_item, holder_rows
 from dashboard.recent import feed_reached
@@ -23,7 +24,7 @@ from leases.history.lanes import lanes
 TEMPLATES = ("holders/index.html", "holders/_board.html")
 
 
-@require_GET
+@require_safe
 @viewer_required
 def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
@@ -78,6 +79,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     now, everything = timezone.now(), HolderFilter()
     found = request.cluster.holdings.find(everything, now)
     known = request.cluster.store.known
-    board = holder_board(request.path, everything, found, now, known=known)
+    usual = holder_board(request.path, everything, found, now, known=known)
+    board = msgspec.structs.replace(usual, text=typed(request.GET, "q"))
     context = {"board": board, "error": error}
     return answers.page(request, *TEMPLATES, context, status=400)

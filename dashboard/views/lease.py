@@ -10,14 +10,14 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
 from dashboard.holdings import host_of
-from dashboard.lease_filter import BadFilter
 from dashboard.lease_past import read_past
+from dashboard.parameters import BadFilter, one_of
 from dashboard.presenters.change import ChangeLine, change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
@@ -41,7 +41,7 @@ ASKED_FOR = "X-Regions"  # which parts a script wants drawn anew
 WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 
 
-@require_GET
+@require_safe
 @viewer_required
 def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
     """Head, past, renewals, changes, fields and YAML."""
@@ -122,9 +122,7 @@ class LeasePage:
 
     def _past(self) -> PastView:
         begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
-        name = self.request.GET.get("range") or begin_with
-        if name not in RANGES:
-            raise BadFilter(f"range cannot be {name!r}: use one of {', '.join(RANGES)}.")
+        name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
         past = read_past(self.cluster, self.key, since=self.now - RANGES[name], until=self.now)
         ranges = tuple(
             Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import check_view, find_cluster
 from dashboard.asking import ask
@@ -17,7 +17,7 @@ from dashboard.presenters.asked import asked_view
 from leases.domain.lease import ObjectName
 
 
-@require_GET
+@require_safe
 async def lease_asked(
     request: HttpRequest, cluster: str, namespace: str, name: str
 ) -> HttpResponseBase:

@@ -41,7 +41,7 @@ from leases.wire.status import ApiError, Conflict, Invalid
 STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 async def lease_edit(
     request: HttpRequest, cluster: str, namespace: str, name: str
 ) -> HttpResponseBase:
@@ -50,7 +50,7 @@ async def lease_edit(
     if refusal is not None:
         return refusal
     page = EditPage(request, find_cluster(cluster), ObjectName(namespace, name))
-    if request.method == "GET":
+    if request.method != "POST":
         return await page.draw(EditLeaseForm(initial=page.initial()))
     return await page.submit()
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from django.http import HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard import runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
+from dashboard.lease_filter import LeaseFilter, read_filter
 from dashboard.lease_search import Found, find
+from dashboard.parameters import BadFilter, one_of, typed
 from dashboard.presenters.board import board, query_of
 from dashboard.presenters.items import lease_item
 from dashboard.presenters.row import row_view
 from dashboard.views import answers
-from dashboard.views.leases_then import leases_then
+from dashboard.views.leases_then import leases_then, refuse_then
 
 FORMATS = ("", "html", "json")
 
 
-@require_GET
+@require_safe
 @viewer_required
 def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The list, as a page, as the part of it that a filter changes, or as JSON; `?at=` asks for it
@@ -52,24 +54,25 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> str:
     """Raises BadFilter."""
-    wanted = request.GET.get("format", "")
-    if wanted not in formats:
-        raise BadFilter(
-            f"format cannot be {wanted!r}: use one of {', '.join(filter(None, formats))}."
-        )
-    return wanted
+    return one_of(request.GET, "format", tuple(formats))
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
-    """A filter that cannot be used: say which, and show the way back."""
+    """A filter that cannot be used: say which, keep what was typed, and show the way back."""
     if request.GET.get("format") == "json":
         return answers.json({"error": error}, status=400)
-    everything = LeaseFilter()
-    store = request.cluster.store
-    context = {
-        "board": board(request.path, everything, find(store, everything), store.namespaces()),
-        "error": error,
-    }
+    if request.GET.get("at"):
+        return refuse_then(request, error)
+    everything, store, query = LeaseFilter(), request.cluster.store, request.GET
+    usual = board(request.path, everything, find(store, everything), store.namespaces())
+    kept = msgspec.structs.replace(
+        usual,
+        text=typed(query, "q"),
+        namespace=typed(query, "namespace"),
+        holder=typed(query, "holder"),
+        labels=typed(query, "labels"),
+    )
+    context = {"board": kept, "error": error}
     return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from django.http import HttpResponse
+from django.utils import timezone
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.as_of_search import FoundThen, find_then
-from dashboard.lease_filter import BadFilter, LeaseFilter
+from dashboard.lease_filter import LeaseFilter
 from dashboard.moment_text import read_moment
+from dashboard.parameters import BadFilter, typed
 from dashboard.presenters.then import board_then, item_then, query_then, rows_then
 from dashboard.views import answers
 from leases.domain.watching import Unwatched
 from leases.history.watches import unwatched_times
 
 AROUND = timedelta(minutes=1)  # is looked at to tell whether anybody watched at an instant
+
+TEMPLATES = ("leases/then.html", "leases/_rows_then.html")
 
 
 def leases_then(
@@ -40,8 +45,23 @@ def leases_then(
         ),
         "rows": rows_then(cluster, found.page, at, now),
     }
-    query = query_then(wanted, at)
-    return answers.page(request, "leases/then.html", "leases/_rows_then.html", context, query=query)
+    return answers.page(request, *TEMPLATES, context, query=query_then(wanted, at))
+
+
+def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
+    """An instant or a filter that cannot be used: say which, and keep what was typed."""
+    now, query = timezone.now(), request.GET
+    nothing = FoundThen(page=[], number=1, total=0, whole=True, phases={})
+    usual = board_then(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
+    kept = msgspec.structs.replace(
+        usual,
+        at=typed(query, "at"),
+        text=typed(query, "q"),
+        namespace=typed(query, "namespace"),
+        holder=typed(query, "holder"),
+    )
+    context = {"board": kept, "error": error}
+    return answers.page(request, *TEMPLATES, context, status=400)
 
 
 def _blind(cluster: str, at: datetime, now: datetime) -> Unwatched | None:

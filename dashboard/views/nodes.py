@@ -8,14 +8,14 @@ from typing import Any, get_args
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard import runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lease_filter import BadFilter, number
 from dashboard.live.field import Field
 from dashboard.live.publisher import Channel
 from dashboard.node_book import Grouping
+from dashboard.parameters import BadFilter, number, one_of
 from dashboard.presenters.nodes import group_lines, nodes_view
 from dashboard.presenters.words import age
 from dashboard.views import answers
@@ -26,29 +26,34 @@ MOST_CELLS = 256
 SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 
 
-@require_GET
+@require_safe
 @viewer_required
 def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, the worst, groups and orphans; the picture itself comes over the page's socket."""
     channel = runtime.get().publisher.channels[cluster]
-    by = _grouping(request.GET.get("group", ""), channel)
+    error, by = "", _usual_grouping(channel)
+    try:
+        by = _grouping(request, channel)
+    except BadFilter as refused:
+        error = str(refused)
     context: dict[str, Any] = {
         "view": nodes_view(channel, timezone.now()),
         "by": by,
         "groupings": GROUPINGS,
         "lines": group_lines(channel, by),
         "shared": SHARED[by],
+        "error": error,
     }
-    return render(request, "nodes/index.html", context)
+    return render(request, "nodes/index.html", context, status=400 if error else 200)
 
 
-@require_GET
+@require_safe
 @viewer_required
 def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Who stands in some slots of the picture: [namespace/name, last renewal in words] each."""
     channel = runtime.get().publisher.channels[cluster]
-    field = channel.fields.get(_grouping(request.GET.get("group", ""), channel))
     try:
+        field = channel.fields.get(_grouping(request, channel))
         first = number(request.GET, "first", default=1, largest=10**9) - 1
         generation = number(request.GET, "generation", default=1, largest=10**9)
     except BadFilter as error:
@@ -66,9 +71,13 @@ def _renewed(one: Tracked | None, now: datetime) -> str:
     return f"renewed {age((now - one.observed_at).total_seconds())} ago" if one else "gone"
 
 
-def _grouping(wanted: str, channel: Channel) -> Grouping:
-    """What the URL asks for; else by zone where zones are known."""
-    for by in GROUPINGS:
-        if by == wanted:
-            return by
+def _grouping(request: ClusterRequest, channel: Channel) -> Grouping:
+    """What the URL asks for. Raises BadFilter."""
+    usual = _usual_grouping(channel)
+    wanted = one_of(request.GET, "group", GROUPINGS, usual)
+    return next(by for by in GROUPINGS if by == wanted)
+
+
+def _usual_grouping(channel: Channel) -> Grouping:
+    """By zone where zones are known."""
     return "zone" if any(channel.nodes.groups("zone")) else "none"

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard import runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
@@ -18,7 +18,7 @@ from dashboard.recent import recent_changes
 FEED = 12
 
 
-@require_GET
+@require_safe
 @viewer_required
 def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Key figures, attention, elections, two pictures and the newest changes of one cluster."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from django.http import HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen, kinds_of
-from dashboard.lease_filter import BadFilter
 from dashboard.overview_strip import Overview, overview_of
+from dashboard.parameters import BadFilter, typed
 from dashboard.presenters.lane_item import lane_item
 from dashboard.presenters.strip import StripView, strip_view
 from dashboard.presenters.timeline import holders_of, lane_views, nobody_at
@@ -40,7 +41,7 @@ from leases.history.watches import watched_since
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 
 
-@require_GET
+@require_safe
 @viewer_required
 def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
@@ -120,7 +121,9 @@ def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
         return answers.json({"error": error}, status=400)
     usual = TimelineFilter()
     context = _around(request, usual, window(usual, now), NO_LANES, now)
-    return _page(request, context | {"error": error}, status=400)
+    context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
+    stretch = msgspec.structs.replace(context["stretch"], at_input=typed(request.GET, "at"))
+    return _page(request, context | {"stretch": stretch, "error": error}, status=400)
 
 
 def _json(

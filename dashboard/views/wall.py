@@ -9,11 +9,12 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, wall_required
-from dashboard.lease_filter import BadFilter, LeaseFilter, read_filter
+from dashboard.lease_filter import LeaseFilter, read_filter
 from dashboard.lease_search import find
+from dashboard.parameters import BadFilter
 from dashboard.presenters.board import says
 from dashboard.presenters.change import change_line
 from dashboard.presenters.kpis import by_phase, of_kind
@@ -31,7 +32,7 @@ TICKER = 6
 COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
 
 
-@require_GET
+@require_safe
 @wall_required
 def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, elections with trouble first, what else is in trouble, and a ticker."""

@@ -26,7 +26,7 @@ def _check(request: HttpRequest) -> HttpResponseBase | None:
     return refusal
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def wall_links(request: HttpRequest) -> HttpResponseBase:
     """The links; POST makes one more."""
     refusal = _check(request)

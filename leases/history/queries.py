@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -26,6 +26,9 @@ from leases.history.streams import (
     streams,
     take,
 )
+
+LARGEST_ID = 2**63 - 1
+MAX_CURSOR = 60  # characters; those that we write are shorter
 
 
 class BadCursor(ValueError):
@@ -134,10 +137,12 @@ def _read_cursor(cursor: str) -> Position:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         at, _, number = text.partition("|")
         moment = datetime.fromisoformat(at)
-        if moment.tzinfo is None:
-            raise ValueError(at)
-        return moment, int(number)
-    except (ValueError, binascii.Error) as error:
+        place = moment.astimezone(UTC), int(number)
+        if moment.tzinfo is None or not 0 <= place[1] <= LARGEST_ID:
+            raise ValueError(text)
+    except (ValueError, OverflowError, binascii.Error) as error:
+        shown = cursor if len(cursor) <= MAX_CURSOR else cursor[: MAX_CURSOR - 1] + "…"
         raise BadCursor(
-            f"{cursor!r} is not a page of this history; start again without `before`."
+            f"before cannot be {shown!r}: it is not a page of this history. Start again without it."
         ) from error
+    return place

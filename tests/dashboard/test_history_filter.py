@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.history_filter import read_history_filter
-from dashboard.lease_filter import BadFilter
+from dashboard.parameters import BadFilter
 from dashboard.presenters.history_board import history_query
 from leases.history.streams import HistoryFilter
 
@@ -47,9 +47,9 @@ def test_a_filter_survives_its_own_query_string():
     ("query", "sentence"),
     [
         ("since=yesterday", "since cannot be 'yesterday': use a time such as"),
-        ("inferred=maybe", "inferred cannot be 'maybe': use true or false."),
+        ("inferred=maybe", "inferred cannot be 'maybe': use one of true, false."),
         ("change=renewed", "change cannot be 'renewed': use one of created"),
-        ("lease=%00", "lease is too long or holds a character"),
+        ("lease=%00", "lease cannot be '\\x00': leave out the NUL"),
     ],
 )
 def test_a_bad_filter_is_told_what_to_write(query, sentence):

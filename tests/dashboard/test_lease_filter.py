@@ -7,8 +7,9 @@ import pytest
 from django.http import QueryDict
 
 from dashboard import lease_search
-from dashboard.lease_filter import BadFilter, read_filter, wants
+from dashboard.lease_filter import read_filter, wants
 from dashboard.lease_search import find
+from dashboard.parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase

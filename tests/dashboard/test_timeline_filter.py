@@ -9,8 +9,8 @@ from django.http import QueryDict
 
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen
-from dashboard.lease_filter import BadFilter
 from dashboard.overview_strip import overview_of
+from dashboard.parameters import BadFilter
 from dashboard.presenters.timeline_links import timeline_links, timeline_query
 from dashboard.timeline_filter import range_for, read_timeline_filter, window
 from leases.domain.kind import Kind

@@ -1,0 +1,86 @@
+"""One parameter of a URL at a time: its value, or one sentence that names it and says what to
+write instead.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from django.http import QueryDict
+
+LARGEST_PAGE = 1000
+MAX_PAGE_NUMBER = 10**9
+MAX_TEXT = 1024  # characters of a text that is searched for
+MAX_QUOTED = 60  # characters of a value that a sentence repeats
+E = TypeVar("E", bound=StrEnum)
+
+
+class BadFilter(ValueError):
+    """A filter that cannot be used; the text is one sentence that says what to write instead."""
+
+
+def quoted(value: str) -> str:
+    """A value inside a sentence: what cannot be printed is spelled out, what is long is cut."""
+    return repr(value if len(value) <= MAX_QUOTED else value[: MAX_QUOTED - 1] + "…")
+
+
+def text(query: QueryDict, name: str) -> str:
+    """A text without the blanks around it. Raises BadFilter for one that nothing could match."""
+    value = query.get(name, "").strip()
+    if len(value) > MAX_TEXT:
+        raise BadFilter(f"{name} cannot have {len(value):,} characters: use {MAX_TEXT:,} at most.")
+    if "\0" in value:
+        raise BadFilter(f"{name} cannot be {quoted(value)}: leave out the NUL character.")
+    return value
+
+
+def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
+    """The values of a parameter that may be given many times, each of them once."""
+    found: dict[E, None] = {}
+    for value in filter(None, query.getlist(name)):
+        try:
+            found[allowed(value)] = None
+        except ValueError as error:
+            choices = ", ".join(word.value for word in allowed)
+            raise BadFilter(f"{name} cannot be {quoted(value)}: use one of {choices}.") from error
+    return tuple(found)
+
+
+def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
+    value = query.get(name) or str(default)
+    good = value.isascii() and value.isdecimal() and len(value) <= len(str(largest))
+    if not good or not 1 <= int(value) <= largest:
+        raise BadFilter(
+            f"{name} cannot be {quoted(value)}: use a whole number from 1 to {largest:,}."
+        )
+    return int(value)
+
+
+def page_number(query: QueryDict) -> int:
+    return number(query, "page", default=1, largest=MAX_PAGE_NUMBER)
+
+
+def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
+    """The value of a parameter; `usual`, else the first choice, where it has none."""
+    value = query.get(name) or usual or choices[0]
+    if value not in choices:
+        written = ", ".join(filter(None, choices))
+        raise BadFilter(f"{name} cannot be {quoted(value)}: use one of {written}.")
+    return value
+
+
+def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
+    """A column, with `-` in front to turn the order; the first column where none is named."""
+    value = query.get("sort") or columns[0]
+    if value.removeprefix("-") not in columns:
+        raise BadFilter(
+            f"sort cannot be {quoted(value)}: use one of {', '.join(columns)}, "
+            "with - in front to turn."
+        )
+    return value
+
+
+def typed(query: QueryDict, name: str) -> str:
+    """What was typed, for a form that is shown again, however wrong it is."""
+    return query.get(name, "")[:MAX_TEXT].replace("\0", "\N{SYMBOL FOR NULL}")
