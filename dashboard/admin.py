@@ -1,4 +1,6 @@
-"""Django's admin shows the audit trail read-only; users and groups it brings itself."""
+"""Django's admin shows the audit trail and what history could not store, both read-only; users and
+groups it brings itself.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from leases.models import Edit
+from leases.models import Edit, RefusedRow
 
 if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Edit]
+    Base = admin.ModelAdmin[Any]
 else:
     Base = admin.ModelAdmin  # not subscriptable at run time
 
 
-@admin.register(Edit)
-class EditAdmin(Base):
-    """Nobody writes audit rows by hand."""
-
-    list_display = ("at", "username", "cluster", "namespace", "name", "action", "outcome")
+class ReadOnly(Base):
+    """Nobody writes these rows by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -29,3 +28,19 @@ class EditAdmin(Base):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(Edit)
+class EditAdmin(ReadOnly):
+    """Every write that was made through a form."""
+
+    list_display = ("at", "username", "cluster", "namespace", "name", "action", "outcome")
+
+
+@admin.register(RefusedRow)
+class RefusedRowAdmin(ReadOnly):
+    """What the database refused, with the whole of what it held."""
+
+    list_display = ("at", "cluster", "what", "namespace", "name", "error")
+    list_filter = ("cluster", "what")
+    ordering = ("-at", "-id")

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 
 from leases.history.queries import known_clusters
 from leases.history.recorder import Recorder
+from leases.history.refusals import forget_refused
 from leases.history.retention import cut_of_rows, forget, forget_watches, forgettable
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Forgetting:
         with ThreadPoolExecutor(1, thread_name_prefix="forgetting") as thread:
             look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
+                await self._recorder.in_thread(partial(forget_refused, old))
                 cut = max(old, await look(cut_of_rows, self._rows) or old)
                 for cluster in await look(known_clusters):
                     total += await self._forget(cluster, cut, look)

@@ -69,6 +69,7 @@ class Runtime:
         self.supervisor = Supervisor()
         for name, channel in self.publisher.channels.items():
             channel.problem = partial(self.problem, name)
+            channel.refused = partial(self.recorder.refused.lately, name)
         self.overrides = Overrides(self.recorder.in_thread)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None

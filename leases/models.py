@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Length
+from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
 # The words of `leases.domain.change.ChangeType` that two of the indexes hold.
 BEGIN_A_SPAN = (
     "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
 )  # fmt: skip
 END_A_GAP = ("acquired", "recovered", "replaced", "restarted", "taken_over")
+
+# Characters of a holder that an index holds whole. An index row of PostgreSQL ends at 2,704 bytes,
+# but a holder may be as long as a Lease: of longer holders, other indexes hold the start.
+INDEXED_HOLDER = 400
+
+
+def _is_short(column: str) -> models.Q:
+    return models.Q(LessThanOrEqual(Length(column), INDEXED_HOLDER))
+
+
+def _is_long(column: str) -> models.Q:
+    return models.Q(GreaterThan(Length(column), INDEXED_HOLDER))
+
+
+def _start_of(column: str) -> models.Func:
+    return models.Func(
+        models.F(column), models.Value(1), models.Value(INDEXED_HOLDER), function="SUBSTR"
+    )
 
 
 class Change(models.Model):
@@ -47,9 +67,31 @@ class Change(models.Model):
                 fields=["cluster", "namespace", "name", "at", "id"], name="change_by_lease"
             ),
             models.Index(fields=["cluster", "kind", "change", "at", "id"], name="change_by_kind"),
-            models.Index(fields=["cluster", "holder", "at", "id"], name="change_by_holder"),
             models.Index(
-                fields=["cluster", "previous_holder", "at", "id"], name="change_by_previous"
+                fields=["cluster", "holder", "at", "id"],
+                name="change_by_holder",
+                condition=_is_short("holder"),
+            ),
+            models.Index(
+                fields=["cluster", "previous_holder", "at", "id"],
+                name="change_by_previous",
+                condition=_is_short("previous_holder"),
+            ),
+            models.Index(
+                "cluster",
+                _start_of("holder"),
+                "at",
+                "id",
+                name="change_by_long_holder",
+                condition=_is_long("holder"),
+            ),
+            models.Index(
+                "cluster",
+                _start_of("previous_holder"),
+                "at",
+                "id",
+                name="change_by_long_previous",
+                condition=_is_long("previous_holder"),
             ),
             models.Index(
                 fields=["cluster", "at", "id"],
@@ -92,6 +134,26 @@ class LeaseRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.namespace}/{self.name}"
+
+
+class RefusedRow(models.Model):
+    """What the database would not store, and why: kept here so that nothing vanishes silently."""
+
+    at = models.DateTimeField()  # when it was refused first
+    cluster = models.CharField(max_length=32)
+    what = models.CharField(max_length=16)  # leases.history.refusals.What
+    namespace = models.TextField(default="")
+    name = models.TextField(default="")
+    error = models.TextField()  # the database's own sentence
+    content = models.TextField()  # all of it as JSON of ASCII characters
+    digest = models.CharField(max_length=64, unique=True)  # of what makes it one and the same
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "at"], name="refused_by_time")]
+        verbose_name = "refused row"
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.namespace}/{self.name} {self.what}: {self.error}"
 
 
 class WatchRecord(models.Model):

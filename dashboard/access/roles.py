@@ -18,7 +18,7 @@ OVERRULE = "leases.change_kindoverride"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
-    "add_user", "change_user", "change_kindoverride",
+    "add_user", "change_user", "change_kindoverride", "view_refusedrow",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

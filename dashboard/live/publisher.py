@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from dashboard.live.field import Field
@@ -22,6 +22,7 @@ from dashboard.node_book import Grouping, NodeBook
 from dashboard.presenters.overview import HeartbeatAges
 from leases.domain.change import Change, ChangeType
 from leases.history.activity import Activity
+from leases.history.refusals import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
@@ -74,6 +75,7 @@ class Channel:
         self.events = 0
         self.events_per_second = 0.0
         self.problem: Callable[[], str | None] = lambda: None  # what history has, in a sentence
+        self.refused: Callable[[datetime], Sequence[Refusal]] = lambda _: ()  # what it lacks lately
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)

@@ -88,6 +88,11 @@ class _Families(Collector):
             "1 while the database does not take what is to be written.",
             int(recorder.problem is not None),
         )
+        yield CounterMetricFamily(
+            "leaseboard_history_refused",
+            "Changes, states and times of watching that the database refused, now set aside.",
+            recorder.refused.total,
+        )
         yield SummaryMetricFamily(
             "leaseboard_history_write_seconds", "How long each transaction took to write.",
             count_value=recorder.writes, sum_value=recorder.write_seconds,

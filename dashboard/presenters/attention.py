@@ -20,6 +20,7 @@ from leases.domain.change import Change
 from leases.domain.flapping import RULES, flaps
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.history.refusals import Refusal
 from leases.tracking.tracked import Tracked
 
 VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
@@ -54,6 +55,7 @@ def attention(
     holder_changes: Sequence[Change] = (),
     missed: Sequence[Change] = (),
     orphans: Sequence[Tracked] = (),
+    refused: Sequence[Refusal] = (),
 ) -> list[Attention]:
     """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
@@ -63,6 +65,7 @@ def attention(
     lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
     lines += _missed(cluster, missed, now)
     lines += _orphans(cluster, orphans, now)
+    lines += _refused(cluster, refused, now)
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
             lines.append(_many(cluster, phase, kind, found, now))
@@ -189,6 +192,29 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
             word="Missed changes.",
             why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
+            moment=f"last at {when(found[-1].at, now)}",
+        )
+    ]
+
+
+def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Attention]:
+    """What the database refused, oldest first: all in one line with the newest reason."""
+    if not found:
+        return []
+    keys = list(dict.fromkeys((one.namespace, one.name) for one in found if one.name))
+    one_lease = len(keys) == 1
+    said = f"The database refused {counted(len(found), 'row')}: {found[-1].error.rstrip('.')}."
+    return [
+        Attention(
+            rank=7.0,
+            phase="deleted",
+            icon="i-blind",
+            namespace=keys[0][0] if one_lease else "",
+            label=listed([name for _, name in keys]) or cluster,
+            url=lease_url(cluster, *keys[0]) if one_lease else reverse("history", args=[cluster]),
+            word="Missing in history.",
+            why=(Part(f"{said} An admin finds what they held in the list of refused rows."),),
+            amount=counted(len(found), "row"),
             moment=f"last at {when(found[-1].at, now)}",
         )
     ]

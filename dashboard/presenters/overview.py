@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import Protocol
@@ -22,6 +22,7 @@ from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.activity import HOLDER_CHANGES, Activity
+from leases.history.refusals import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
@@ -38,6 +39,7 @@ class Watched(Protocol):
     activity: Activity
     nodes: NodeBook
     ages: HeartbeatAges
+    refused: Callable[[datetime], Sequence[Refusal]]
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,7 @@ def overview(watched: Watched, now: datetime) -> Overview:
         holder_changes=list(activity.holder_changes),
         missed=list(activity.missed),
         orphans=orphans_of(watched),
+        refused=watched.refused(now),
         now=now,
     )
     shown = sorted(elections, key=lambda lease: SEVERITY[lease.phase])[:ELECTIONS]

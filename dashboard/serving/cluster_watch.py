@@ -16,6 +16,7 @@ from dashboard.serving.supervisor import Problem
 from dashboard.watched import WatchedCluster
 from leases.history import checkpoint, queries
 from leases.history.recorder import Recorder, Source
+from leases.history.refusals import recently_refused
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
@@ -54,6 +55,8 @@ class ClusterWatch:
         self._publisher.fill(cluster.name, recent)
         activity = self._publisher.channels[cluster.name].activity
         await in_thread(partial(activity.read, cluster.name, self._clock()))
+        refused = await in_thread(partial(recently_refused, cluster.name, self._clock()))
+        self._recorder.refused.fill(cluster.name, refused)
         self.tracker = tracker = Tracker(
             store, [self._record, self._publisher.publish], self._clock
         )

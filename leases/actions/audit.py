@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from leases.domain.lease import Lease, ObjectName
+from leases.history.text import to_stored, to_stored_json
 from leases.models import Edit
 from leases.wire.status import ApiError
 
@@ -62,18 +63,18 @@ async def audited(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> A
         namespace=intent.key.namespace,
         name=intent.key.name,
         action=intent.action,
-        reason=intent.reason,
-        before=as_facts(before),
-        after=wanted,
+        reason=to_stored(intent.reason),
+        before=to_stored_json(as_facts(before)),
+        after=to_stored_json(wanted),
     )
     try:
         yield row
     except ApiError as error:
         row.outcome = REFUSED if error.status.code else FAILED
-        row.detail = str(error)
+        row.detail = to_stored(str(error))
         raise
     except BaseException as error:  # cancelled, or a defect of ours: the row says so all the same
-        row.outcome, row.detail = FAILED, repr(error)
+        row.outcome, row.detail = FAILED, to_stored(repr(error))
         raise
     else:
         row.outcome = DONE

@@ -13,6 +13,7 @@ from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.select import by_index, moment, select
+from leases.history.text import from_stored
 
 MOST = 5000  # changes of one kind and type that are looked at, the newest
 # Each ends a term: of the holder before, but for the last, after which the same holder goes on.
@@ -70,7 +71,7 @@ def _of(
         [cluster, kind.value, change.value, edge],
     )
     for holder, namespace, name, number in rows:
-        yield holder, ObjectName(namespace, name), number, edge
+        yield from_stored(holder), ObjectName(namespace, name), number, edge
 
 
 def _edge(cluster: str, kind: Kind, change: ChangeType, since: datetime) -> datetime:

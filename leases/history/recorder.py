@@ -20,12 +20,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from django.db import DatabaseError
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watching import Watched
 from leases.history.batch import Batch, let_go, write_what_fits
+from leases.history.refused import Refused
 from leases.history.shortage import MOST_WAITING, Shortage
 from leases.history.waiting import Waiting
 from leases.history.watches import WatchLog
@@ -71,6 +71,7 @@ class Recorder:
         self.watches = WatchLog()
         self._shortage = Shortage(most_waiting)
         self._writing = 0  # changes in the transaction that is tried
+        self.refused = Refused()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
 
@@ -224,14 +225,14 @@ class Recorder:
         while True:
             began = time.monotonic()
             try:
-                await self.in_thread(partial(write_what_fits, batch))
-            except DatabaseError as error:
+                self.refused.add(await self.in_thread(partial(write_what_fits, batch)))
+            except Exception as error:  # whatever it is, nothing of the batch may be dropped
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
                 if self._closing.is_set():
                     logger.exception("%d changes could not be written", self.waiting)
                     return False
-                self._shortage.error = str(error)
+                self._shortage.error = str(error) or repr(error)
                 logger.warning("%s Trying again in %.1f s.", self.problem, delay)
                 await _is_set(self._closing, within=delay)
             else:

@@ -10,6 +10,7 @@ from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import identity
 from leases.domain.kind import Kind
+from leases.history.text import from_stored, to_stored
 
 COLUMNS = (
     "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
@@ -29,8 +30,8 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
         change.change.value,
         time(change.at),
         time(change.observed_at),
-        kept_text(change.holder),
-        kept_text(change.previous_holder),
+        to_stored(change.holder),
+        to_stored(change.previous_holder),
         change.resource_version,
         change.transitions,
         change.missed,
@@ -41,11 +42,6 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
         " ".join(change.fields),
         identity(change),
     )
-
-
-def kept_text(value: str | None) -> str | None:
-    """JSON can spell a NUL in a holder; PostgreSQL cannot keep it."""
-    return value.replace("\0", "\N{SYMBOL FOR NULL}") if value else value
 
 
 def to_row(change: Change) -> models.Change:
@@ -65,8 +61,8 @@ def from_row(row: models.Change) -> Change:
         change=ChangeType(row.change),
         at=row.at,
         observed_at=row.observed_at,
-        holder=row.holder,
-        previous_holder=row.previous_holder,
+        holder=from_stored(row.holder),
+        previous_holder=from_stored(row.previous_holder),
         resource_version=row.resource_version,
         transitions=row.transitions,
         missed=row.missed,

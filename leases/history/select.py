@@ -14,6 +14,7 @@ from django.db import connection
 
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.history.text import from_stored
 
 FIELDS = (
     "id", "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
@@ -62,8 +63,8 @@ def to_change(row: Row) -> Change:
         change=_CHANGES[change],
         at=moment(at),
         observed_at=moment(observed_at),
-        holder=holder,
-        previous_holder=previous_holder,
+        holder=from_stored(holder),
+        previous_holder=from_stored(previous_holder),
         resource_version=resource_version,
         transitions=transitions,
         missed=missed,

@@ -15,6 +15,7 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.select import FIELDS, Row, by_index, moment, select, to_change
+from leases.history.text import from_stored
 from leases.models import BEGIN_A_SPAN
 
 # What a Lease stands by after these was begun by an earlier change.
@@ -52,7 +53,7 @@ def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[St
         if row is None or row[0] == ChangeType.DELETED:
             continue
         change, since, holder, uid, kind, transitions = row
-        standing = _standing(change, moment(since), holder, began.get(number))
+        standing = _standing(change, moment(since), from_stored(holder), began.get(number))
         found.append(
             State(key=key, uid=uid, kind=Kind(kind), standing=standing, transitions=transitions)
         )

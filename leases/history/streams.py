@@ -16,6 +16,8 @@ import msgspec
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.select import AT, COLUMNS, Row, by_index, moment, select
+from leases.history.text import to_stored
+from leases.models import INDEXED_HOLDER
 
 BUDGET = 20_000  # rows one search looks at
 FEW = 10_000  # as many rows can be sorted, and counted, at once
@@ -60,11 +62,7 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
         wheres = [_equal(namespace=place, name=wanted.lease) for place in places]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace", "name"))
     if wanted.holder is not None:
-        now = _streams(
-            cluster, wanted, "change_by_holder", [_equal(holder=wanted.holder)], ("holder",)
-        )
-        before = [_equal(previous_holder=wanted.holder)]
-        return now + _streams(cluster, wanted, "change_by_previous", before, ("previous",))
+        return _of_holder(cluster, wanted, to_stored(wanted.holder))
     if wanted.namespace is not None and _few_in(cluster, wanted.namespace):
         wheres = [_equal(namespace=wanted.namespace)]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace",))
@@ -75,6 +73,39 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
     if wanted.inferred:
         return _streams(cluster, wanted, "change_inferred", [(_INFERRED,)], ("inferred",))
     return _streams(cluster, wanted, "change_by_time", [()], ())
+
+
+def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]:
+    """What somebody came to hold, and what somebody lost."""
+    if len(holder) <= INDEXED_HOLDER:
+        # The index holds such holders alone, and serves only a question that says so.
+        came: tuple[Condition, ...] = (
+            *_equal(holder=holder), (f"LENGTH(holder) <= {INDEXED_HOLDER}", ()),
+        )  # fmt: skip
+        lost: tuple[Condition, ...] = (
+            *_equal(previous_holder=holder), (f"LENGTH(previous_holder) <= {INDEXED_HOLDER}", ()),
+        )  # fmt: skip
+        return [
+            *_streams(cluster, wanted, "change_by_holder", [came], ("holder",)),
+            *_streams(cluster, wanted, "change_by_previous", [lost], ("previous",)),
+        ]
+    found = [
+        ("change_by_long_holder", "holder", "holder"),
+        ("change_by_long_previous", "previous_holder", "previous"),
+    ]
+    return [
+        msgspec.structs.replace(stream, asked=((f"{column} = %s", (holder,)), *stream.asked))
+        for index, column, answered in found
+        for stream in _streams(cluster, wanted, index, [_starts(column, holder)], (answered,))
+    ]
+
+
+def _starts(column: str, holder: str) -> tuple[Condition, ...]:
+    """What the index of long holders tells: how they start. Their rest is asked of each row."""
+    return (
+        (f"LENGTH({column}) > {INDEXED_HOLDER}", ()),
+        (f"SUBSTR({column}, 1, {INDEXED_HOLDER}) = %s", (holder[:INDEXED_HOLDER],)),
+    )
 
 
 def take(
@@ -198,7 +229,10 @@ def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
         found["namespace"] = ("namespace = %s", (wanted.namespace,))
     if wanted.holder is not None:
         # Of two streams the second leaves out what the first has.
-        found["holder"] = ("(holder IS NULL OR holder <> %s)", (wanted.holder,))
+        found["holder"] = (
+            "(holder IS NULL OR holder <> %s)",
+            (to_stored(wanted.holder),),
+        )
     for column, words in (("kind", wanted.kind), ("change", wanted.change)):
         if words:
             marks = ", ".join(["%s"] * len(words))

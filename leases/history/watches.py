@@ -15,6 +15,7 @@ from django.db.models import Min
 from leases import models
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.watching import Ended, Unwatched, Watched, unwatched
+from leases.history.text import from_stored, to_stored
 
 LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut
 
@@ -77,7 +78,14 @@ def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:
     """Remember these spans. Runs inside the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
-        (cluster, process, adapt(span.since), adapt(span.until), span.ended.value, span.detail)
+        (
+            cluster,
+            process,
+            adapt(span.since),
+            adapt(span.until),
+            span.ended.value,
+            to_stored(span.detail),
+        )
         for span in spans
     ]
     if rows:
@@ -107,7 +115,7 @@ def _watched(row: models.WatchSpan, now: datetime) -> Watched:
     ended = Ended(row.ended)
     lasts = ended is Ended.CUT and row.until > now - LASTS
     until = max(row.until, now) if lasts else row.until
-    return Watched(since=row.since, until=until, ended=ended, detail=row.detail)
+    return Watched(since=row.since, until=until, ended=ended, detail=from_stored(row.detail))
 
 
 def _until(span: Watched, at: datetime) -> Watched:

@@ -18,7 +18,8 @@ from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.identity import OF_THE_TERM
 from leases.history.bulk import insert
-from leases.history.rows import COLUMNS, kept_text, to_values
+from leases.history.rows import COLUMNS, to_values
+from leases.history.text import to_stored
 
 _SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
 # bulk_create costs many times as much, and cannot choose between two accounts. A
@@ -86,7 +87,7 @@ def _is_told(concluded: Change) -> bool:
         uid=concluded.uid,
         change__in=_group(concluded),
         holder__isnull=concluded.holder is None,
-        **({} if concluded.holder is None else {"holder": kept_text(concluded.holder)}),
+        **({} if concluded.holder is None else {"holder": to_stored(concluded.holder)}),
     ).exists()
 
 
@@ -97,7 +98,7 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
         mine = [change for change in seen if change.change in group]
         windows = [
             (change.cluster, change.namespace, change.name, change.uid,
-             kept_text(change.holder) or "", time(change.at), time(change.at), *group)
+             to_stored(change.holder) or "", time(change.at), time(change.at), *group)
             for change in mine
         ]  # fmt: skip
         if windows:

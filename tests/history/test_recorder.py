@@ -100,11 +100,11 @@ async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running,
     write, failures = batch._write, [OperationalError("disk I/O error")] * 3
     problems = []
 
-    def failing(batch):
+    def failing(*given):
         problems.append(running.problem)
         if failures:
             raise failures.pop()
-        write(batch)
+        return write(*given)
 
     monkeypatch.setattr(batch, "_write", failing)
     running.record(cluster="a", changes=(a_change(),))

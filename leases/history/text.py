@@ -1,0 +1,48 @@
+"""Text as every database can store it. PostgreSQL refuses NUL, which JSON can spell as \\u0000.
+
+NUL is stored as the symbol ␀, and a ␀ or ␛ that the text itself holds gets a ␛ in front, so that
+reading gives back exactly what was written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, overload
+
+NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
+ESCAPE = "\N{SYMBOL FOR ESCAPE}"
+_TO_ESCAPE = re.compile(f"[\0{NUL_SYMBOL}{ESCAPE}]")
+_ESCAPED = re.compile(f"{ESCAPE}([{NUL_SYMBOL}{ESCAPE}])|{NUL_SYMBOL}")
+
+
+@overload
+def to_stored(text: str) -> str: ...
+@overload
+def to_stored(text: str | None) -> str | None: ...
+def to_stored(text: str | None) -> str | None:
+    """The text without NUL."""
+    if not text or not _TO_ESCAPE.search(text):
+        return text
+    return _TO_ESCAPE.sub(lambda found: NUL_SYMBOL if found[0] == "\0" else ESCAPE + found[0], text)
+
+
+@overload
+def from_stored(text: str) -> str: ...
+@overload
+def from_stored(text: str | None) -> str | None: ...
+def from_stored(text: str | None) -> str | None:
+    """The text as it was before `to_stored`."""
+    if not text or text.isascii() or not _ESCAPED.search(text):
+        return text
+    return _ESCAPED.sub(lambda found: found[1] or "\0", text)
+
+
+def to_stored_json(value: Any) -> Any:
+    """A JSON value whose texts are all without NUL: a jsonb column can hold no \\u0000."""
+    if isinstance(value, str):
+        return to_stored(value)
+    if isinstance(value, dict):
+        return {to_stored(name): to_stored_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_stored_json(item) for item in value]
+    return value

@@ -1,0 +1,34 @@
+"""A database of the version before goes on with all that it holds."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from leases.history.queries import find
+from leases.history.rows import to_row
+from leases.history.streams import HistoryFilter
+from tests.history.factory import a_change
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BEFORE = ("leases", "0006_sign_in_link")
+
+
+def migrate(*target: tuple[str, str]) -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate(list(target) or executor.loader.graph.leaf_nodes("leases"))
+
+
+def test_holders_of_the_version_before_are_found():
+    migrate(BEFORE)
+    try:
+        known = [a_change(1), a_change(2, holder="a\0b"), a_change(3, holder="h" * 900)]
+        for change in known:
+            to_row(change).save()
+    finally:
+        migrate()
+    for change in known:
+        found = find("a", HistoryFilter(holder=change.holder), limit=10)
+        assert found.changes == [change]

@@ -1,0 +1,312 @@
+"""A value that the database refuses is set aside and holds up nothing else; what a database out of
+order refuses is never set aside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import string
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import Error, connection, connections, transaction
+
+from leases import models
+from leases.actions.audit import Intent, audited
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.domain.watching import Ended, Watched
+from leases.history import batch, export, queries, refusals
+from leases.history.batch import Batch, write_what_fits
+from leases.history.holders import ended_terms
+from leases.history.recorder import Recorder, Source
+from leases.history.refusals import What, forget_refused, is_of_the_value, recently_refused
+from leases.history.states import states_at
+from leases.history.streams import HistoryFilter, streams, take
+from leases.history.text import from_stored, to_stored
+from tests.history.factory import T0, a_change, remembered
+from tests.history.test_recorder import KEY, in_thread, until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BEYOND = 2**70  # no database's integer
+# Letters in no order, or PostgreSQL would compress them to a length that its indexes bear.
+LONG = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=3500))  # noqa: S311
+NUL = "a\0b"
+
+
+def a_batch(*changes, states=(), spans=(), encode=bytes, version="7"):
+    return Batch(
+        cluster="a", changes=changes, states=tuple(states), encode=encode,
+        resource_version=version, complete=True, watched_until=T0, process="p", spans=tuple(spans),
+        went_back=False,
+    )  # fmt: skip
+
+
+def kept() -> list[int | None]:
+    return list(models.Change.objects.order_by("id").values_list("transitions", flat=True))
+
+
+@pytest.mark.parametrize("odd", [[0], [5], [10], [3, 4], [0, 1, 2, 6, 10], list(range(11))])
+def test_all_but_what_is_refused_are_written_in_their_order(odd):
+    changes = [a_change(n, transitions=BEYOND + n if n in odd else n) for n in range(11)]
+    found = write_what_fits(a_batch(*changes, states=[(KEY, b"{}")]))
+    assert kept() == [n for n in range(11) if n not in odd]
+    assert len(found) == len(odd) == models.RefusedRow.objects.count()
+    assert remembered() == ((b"{}",), "7", T0)
+
+
+def test_what_is_set_aside_says_all_that_it_said_and_why():
+    write_what_fits(a_batch(a_change(transitions=BEYOND, holder=NUL)))
+    row = models.RefusedRow.objects.get()
+    assert (row.cluster, row.what) == ("a", "change")
+    assert (row.namespace, row.name) == ("kube-system", "scheduler")
+    said = json.loads(row.content)
+    assert (said["transitions"], said["holder"], said["change"]) == (BEYOND, NUL, "taken_over")
+    assert any(word in row.error for word in ("too large", "out of range"))
+
+
+def test_what_is_told_again_is_set_aside_once(caplog):
+    told = a_batch(a_change(transitions=BEYOND), a_change(1))
+    with caplog.at_level(logging.ERROR):
+        assert len(write_what_fits(told)) == 1
+        assert write_what_fits(told) == []
+    assert models.RefusedRow.objects.count() == 1
+    assert caplog.text.count("is set aside") == 1
+
+
+def test_a_state_that_is_refused_holds_up_no_other():
+    def encode(state):
+        if state == "odd":
+            raise OverflowError("Integer does not fit")
+        return state.encode()
+
+    others = [(ObjectName("n", name), name) for name in ("x", "y")]
+    found = write_what_fits(
+        a_batch(a_change(), states=[others[0], (KEY, "odd"), others[1]], encode=encode)
+    )
+    assert [(one.what, one.name) for one in found] == [(What.STATE, "scheduler")]
+    assert remembered() == ((b"x", b"y"), "7", T0)
+    assert kept() == [0]
+
+
+def test_a_watched_time_whose_end_has_a_nul_is_kept():
+    span = Watched(since=T0, until=T0, ended=Ended.LOST, detail=NUL)
+    assert write_what_fits(a_batch(spans=[span])) == []
+    assert from_stored(models.WatchSpan.objects.get().detail) == NUL
+
+
+def test_a_version_without_end_holds_up_no_change():
+    version = "9" * 4000
+    assert len(write_what_fits(a_batch(a_change(), version=version))) == (
+        1 if connection.vendor == "postgresql" else 0
+    )
+    assert kept() == [0]
+
+
+async def test_the_recorder_goes_on_and_tells_what_was_refused():
+    one = Recorder()
+    one.add(Source("a", lambda _: b"{}", lambda: "7", lambda: T0))
+    task = asyncio.create_task(one.run())
+    odd = a_change(1, transitions=BEYOND)
+    one.record(cluster="a", changes=(a_change(0), odd, a_change(2)), changed=(KEY,))
+    await until(lambda: kept() == [0, 2])
+    one.record(cluster="a", changes=(a_change(3),))
+    await until(lambda: kept() == [0, 2, 3])
+    assert one.problem is None
+    assert one.refused.total == 1
+    (shown,) = one.refused.lately("a", (await in_thread(models.RefusedRow.objects.get)).at)
+    assert (shown.namespace, shown.name, shown.content) == ("kube-system", "scheduler", "")
+    await one.close(task)
+
+
+async def test_an_error_that_nobody_expected_stops_no_recorder(monkeypatch):
+    one = Recorder()
+    one.add(Source("a", lambda _: b"{}", lambda: "7", lambda: T0))
+    task = asyncio.create_task(one.run())
+    write = batch.write_changes
+
+    def broken(changes):
+        if any(change.transitions == 1 for change in changes):
+            raise AttributeError("a defect of ours")
+        write(changes)
+
+    monkeypatch.setattr(batch, "write_changes", broken)
+    one.record(cluster="a", changes=tuple(a_change(n) for n in range(3)))
+    await until(lambda: kept() == [0, 2])
+    await one.close(task)
+    row = await in_thread(models.RefusedRow.objects.get)
+    assert row.error == "AttributeError: a defect of ours"
+
+
+def locked() -> Error:
+    """What a writer gets while another one is at it."""
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                cursor.execute("PRAGMA busy_timeout = 0")
+            else:
+                cursor.execute("SET lock_timeout = 1")
+        with transaction.atomic():
+            models.RefusedRow.objects.select_for_update().count()
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute("LOCK TABLE leases_change")
+            with pytest.raises(Error) as caught, other.cursor() as cursor:
+                cursor.execute("DELETE FROM leases_change")
+            return caught.value
+    finally:
+        other.close()
+
+
+def read_only() -> Error:
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute(
+                "PRAGMA query_only = on"
+                if connection.vendor == "sqlite"
+                else "SET default_transaction_read_only = on"
+            )
+            with pytest.raises(Error) as caught:
+                cursor.execute("DELETE FROM leases_change")
+            return caught.value
+    finally:
+        other.close()
+
+
+def without_its_table() -> Error:
+    with pytest.raises(Error) as caught, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM leases_nothing")
+    return caught.value
+
+
+def cut_off() -> Error:
+    """The server ends the connection; SQLite's can only be closed."""
+    other = connections.create_connection("default")
+    try:
+        sql = "SELECT 1"
+        with other.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                sql = "SELECT pg_terminate_backend(pg_backend_pid())"
+            else:
+                other.connection.close()
+            with pytest.raises(Error) as caught:
+                cursor.execute(sql)
+        return caught.value
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("broken", [locked, read_only, without_its_table, cut_off])
+def test_a_database_out_of_order_is_no_reason_to_set_anything_aside(broken):
+    assert not is_of_the_value(broken())
+
+
+def test_nothing_is_set_aside_while_nothing_can_be_written():
+    switch = {"sqlite": "PRAGMA query_only = {}", "postgresql":
+              "SET default_transaction_read_only = {}"}[connection.vendor]  # fmt: skip
+    told = a_batch(a_change(transitions=BEYOND), a_change(1))
+    with connection.cursor() as cursor:
+        cursor.execute(switch.format("on"))
+        with pytest.raises(Error):
+            write_what_fits(a_batch(a_change(1)))
+        with pytest.raises(Error):
+            write_what_fits(told)
+        cursor.execute(switch.format("off"))
+    assert (kept(), models.RefusedRow.objects.count()) == ([], 0)
+    write_what_fits(told)
+    assert (kept(), models.RefusedRow.objects.count()) == ([1], 1)
+
+
+@pytest.mark.parametrize("holder", [LONG, LONG * 30, "ключ" * 900, "\U0001f511" * 401, NUL, "h"])
+def test_every_holder_is_written_and_found_by_an_index(holder):
+    found = [a_change(1, holder=holder), a_change(2, previous_holder=holder)]
+    alike = a_change(3, holder=holder + "x", previous_holder=holder[:-1] + "y")
+    assert write_what_fits(a_batch(a_change(0), *found, alike)) == []
+    wanted = HistoryFilter(holder=holder)
+    assert queries.find("a", wanted, limit=10).changes == found[::-1]
+    assert list(queries.oldest_first("a", wanted, chunk=1)) == found
+
+
+@pytest.mark.parametrize("holder", ["cp-7", LONG])
+def test_a_holder_is_never_looked_for_among_all_changes(holder):
+    write_what_fits(a_batch(*(a_change(n, holder=f"{n}{LONG}"[:900]) for n in range(300))))
+    write_what_fits(a_batch(*(a_change(n) for n in range(300, 3000))))
+    plans = []
+
+    def explain(execute, sql, params, many, context):
+        with connection.cursor() as cursor:
+            cursor.cursor.execute(f"{connection.ops.explain_query_prefix()} {_own(sql)}", params)
+            plans.append(str(cursor.fetchall()))
+        return execute(sql, params, many, context)
+
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    sources = streams("a", HistoryFilter(holder=holder))
+    with connection.execute_wrapper(explain):
+        for source in sources:
+            take(source, after=None, newest_first=True, limit=10, budget=100)
+    assert plans
+    names = ("change_by_holder", "change_by_previous", "change_by_long_holder",
+             "change_by_long_previous")  # fmt: skip
+    for plan in plans:
+        assert any(name in plan for name in names), plan
+        assert not any(word in plan for word in ("Seq Scan", "SCAN leases_change")), plan
+
+
+def _own(sql: str) -> str:
+    """The statement with the marks of the database's own driver."""
+    return sql.replace("%s", "?") if connection.vendor == "sqlite" else sql
+
+
+def test_a_holder_with_a_nul_is_told_exactly_as_it_was():
+    holders = [NUL, "a\N{SYMBOL FOR NULL}b", "\0", "\N{SYMBOL FOR ESCAPE}\0", "ü"]
+    changes = [a_change(n, holder=one, previous_holder=one) for n, one in enumerate(holders)]
+    write_what_fits(a_batch(*changes))
+    found = list(export.changes("a", HistoryFilter()))
+    assert found == changes
+    assert [json.loads(line)["holder"] for line in export.ndjson(found)] == holders
+    assert queries.recent("a", 5) == changes[::-1]
+    (state,) = states_at("a", [KEY], T0 + timedelta(seconds=0.5))
+    assert state.standing.holder == NUL
+    assert {one.holder for one in ended_terms("a", [changes[0].kind], T0).ended} == set(holders)
+
+
+@pytest.mark.parametrize("text", ["", "a", "\0", "␀", "␛", "␛␀", "␛\0", "␀\0␛␛", "a\0␛␀b"])
+def test_stored_text_comes_back(text):
+    assert "\0" not in to_stored(text)
+    assert from_stored(to_stored(text)) == text
+
+
+def test_what_an_earlier_version_stored_reads_as_the_nul_it_was():
+    assert from_stored("a␀b") == NUL
+
+
+def test_what_was_set_aside_is_shown_for_a_day_and_forgotten_with_history(monkeypatch):
+    write_what_fits(a_batch(*(a_change(n, transitions=BEYOND) for n in range(5))))
+    at = models.RefusedRow.objects.earliest("id").at
+    assert len(recently_refused("a", at)) == 5
+    assert recently_refused("a", at + timedelta(days=2)) == []
+    monkeypatch.setattr(refusals, "MAX_KEPT", 3)
+    assert forget_refused(at - timedelta(days=1)) == 2
+    assert forget_refused(at + timedelta(days=1)) == 3
+
+
+async def test_the_audit_trail_takes_any_holder():
+    lease = Lease(ObjectMeta(namespace="n", name="x"), LeaseSpec(holder_identity=NUL))
+    intent = Intent(
+        user=await User.objects.acreate(username="ada"), cluster="a", key=lease.key,
+        action="lease.edit", reason=NUL, at=T0,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="odd"):
+        async with audited(intent, before=lease, wanted={"spec": {"holderIdentity": NUL}}):
+            raise ValueError(f"odd {NUL}")
+    row = await models.Edit.objects.aget()
+    assert row.before == {"holderIdentity": "a␀b"}
+    assert row.after == {"spec": {"holderIdentity": "a␀b"}}
+    assert row.outcome == "failed"
