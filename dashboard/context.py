@@ -50,6 +50,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "history_problem": runtime.get().problem(cluster.name if cluster else None),
     }
     if cluster is not None:
+        context["as_of"] = cluster.as_of(context["server_time"])
         key = request.GET.get(PARAMETER)
         query = "?" + urlencode({PARAMETER: key}) if key else ""
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"

@@ -39,6 +39,13 @@ def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activ
     return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
 
 
+def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+    """What a Lease says now, beside a form."""
+    row = row_view(cluster, tracked, now)
+    duration = tracked.lasting.lease.spec.lease_duration_seconds
+    return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
+
+
 @lru_cache(maxsize=512)
 def render_change(change: Change, template: str, today: date) -> str:
     """A change as one of CHANGES; drawn once for all pages."""
@@ -58,5 +65,10 @@ def _plain(template: str, context: dict[str, object]) -> str:
     return str.__str__(render_to_string(template, context))
 
 
-PARTS: dict[str, Draw] = {"row": render_row, "tile": render_tile, "lease": render_lease}
+PARTS: dict[str, Draw] = {
+    "row": render_row,
+    "tile": render_tile,
+    "lease": render_lease,
+    "now": render_now,
+}
 CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}

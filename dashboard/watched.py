@@ -51,6 +51,10 @@ class WatchedCluster:
     def embedded(self) -> bool:
         return self.source.kind is SourceKind.EMBEDDED
 
+    def as_of(self, now: datetime) -> datetime:
+        """The moment of what we know of the cluster: see Connection.as_of."""
+        return self.store.connection.as_of(now)
+
     @property
     def lease_count(self) -> int:
         return sum(sum(phases.values()) for phases in self.store.counts().values())

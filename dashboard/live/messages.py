@@ -81,12 +81,14 @@ def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
 
 
 def connection_item(
-    connection: Connection, *, events_per_second: float, problem: str | None
+    connection: Connection, *, now: datetime, events_per_second: float, problem: str | None
 ) -> dict[str, Any]:
-    """Where the watch stands, for the live pill; `problem` is what history has, for its band."""
+    """Where the watch stands, for the live pill, and the moment of what it knows (`as_of`);
+    `problem` is what history has, for its band."""
     return {
         "state": connection.state.value,
         "since": connection.since.timestamp(),
+        "as_of": connection.as_of(now).timestamp(),
         "detail": connection.detail,
         "behind_seconds": connection.behind_seconds,
         "events_per_second": round(events_per_second, 1),

@@ -168,6 +168,7 @@ class PageReader:
         frame["seq"] = self._channel.seq
         frame["connection"] = connection_item(
             self._channel.store.connection,
+            now=now,
             events_per_second=self._channel.events_per_second,
             problem=self._channel.problem(),
         )
@@ -195,6 +196,7 @@ class PageReader:
         later: dict[tuple[str, ObjectName], None] = {}
         drawn = 0
         store = self._channel.store
+        as_of = store.connection.as_of(now)
         for part, shown in self._sent.items():
             for key in self._in_turn(part, shown):
                 before, after = shown[key], store.get(key)
@@ -207,7 +209,7 @@ class PageReader:
                 elif drawn < MOST_DRAWN:
                     drawn += 1
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(
-                        store.cluster, part, after, now, self._channel.activity
+                        store.cluster, part, after, as_of, self._channel.activity
                     )
                 else:
                     later[part, key] = None

@@ -136,8 +136,9 @@ class SharedRegions:
 
     async def _draw(self, name: str, watched: Watched, now: datetime) -> None:
         known = self.drawn.get(name, {})
+        as_of = watched.store.connection.as_of(now)
         try:
-            found = await asyncio.to_thread(_fresh, GROUPS[name].draw, known, watched, now)
+            found = await asyncio.to_thread(_fresh, GROUPS[name].draw, known, watched, as_of)
             self.drawings += 1
             fresh = {key: Drawn(self.drawings, stamp, html) for key, (stamp, html) in found.items()}
             self.drawn[name] = known | fresh

@@ -17,12 +17,11 @@ from leases.kube.events import KubeEvent
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A time of the cluster's, and its age, which counts up from `since` (epoch s)."""
+    """A time of the cluster's, and its age when the cluster was asked."""
 
     text: str
     at: str
     ago: str
-    since: float
 
 
 class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +109,7 @@ def _moment(moment: datetime | None, now: datetime) -> Moment | None:
     if moment is None:
         return None
     ago = age((now - moment).total_seconds())
-    return Moment(when(moment, now), utc(moment), ago, moment.timestamp())
+    return Moment(when(moment, now), utc(moment), ago)
 
 
 def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[ManagerView]:

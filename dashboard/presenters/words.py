@@ -74,6 +74,12 @@ def fine_clock(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
+def stopwatch(length: timedelta) -> str:
+    """Hours, minutes and seconds, as `static/js/wall.js` counts them on."""
+    whole = int(length.total_seconds())
+    return f"{whole // HOUR:02}:{whole // MINUTE % MINUTE:02}:{whole % MINUTE:02}"
+
+
 def day(moment: datetime) -> str:
     """`4 Feb 2026`."""
     moment = moment.astimezone(UTC)

@@ -47,6 +47,12 @@ def clock(moment: datetime) -> str:
 
 
 @register.filter
+def moment(moment: datetime, now: datetime) -> str:
+    """The time of day in UTC, with the date in front unless it is today's."""
+    return words.when(moment, now)
+
+
+@register.filter
 def utc(moment: datetime) -> str:
     """For a `datetime` attribute."""
     return words.utc(moment)

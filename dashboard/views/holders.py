@@ -28,7 +28,7 @@ TEMPLATES = ("holders/index.html", "holders/_board.html")
 @viewer_required
 def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
-    now = timezone.now()
+    now = request.cluster.as_of(timezone.now())
     try:
         answer_as = read_format(request)
         wanted = read_holder_filter(request.GET)
@@ -76,7 +76,7 @@ def _json(
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return answers.json({"error": error}, status=400)
-    now, everything = timezone.now(), HolderFilter()
+    now, everything = request.cluster.as_of(timezone.now()), HolderFilter()
     found = request.cluster.holdings.find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)

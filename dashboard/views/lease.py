@@ -61,6 +61,7 @@ class LeasePage:
         self.cluster = cluster
         self.key = key
         self.now: datetime = timezone.now()
+        self.as_of = request.cluster.as_of(self.now)
         self.tracked = request.cluster.store.get(key)
 
     def base(self) -> dict[str, Any]:
@@ -89,9 +90,9 @@ class LeasePage:
             said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
             form["kind_form"] = LeaseKindForm(initial=said)
         return form | {
-            "lease": lease_view(self.cluster, tracked, self.now),
-            "detail": lease_detail(tracked, self.now),
-            "renewals": renewals_view(tracked, intervals, self.now),
+            "lease": lease_view(self.cluster, tracked, self.as_of),
+            "detail": lease_detail(tracked, self.as_of),
+            "renewals": renewals_view(tracked, intervals, self.as_of),
         }
 
     def _changes(self) -> dict[str, Any]:
@@ -136,7 +137,7 @@ class LeasePage:
         host = host_of(tracked.holder)
         query = urlencode({"q": host})
         return {
-            "beside": [row_view(self.cluster, one, self.now) for one in beside[:BESIDE]],
+            "beside": [row_view(self.cluster, one, self.as_of) for one in beside[:BESIDE]],
             "beside_more": max(0, len(beside) - BESIDE),
             "host": host,
             "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",

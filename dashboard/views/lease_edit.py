@@ -75,6 +75,7 @@ class EditPage:
         self.key = key
         self.tracked: Tracked = tracked
         self.now = timezone.now()
+        self.as_of = cluster.as_of(self.now)
 
     def initial(self) -> dict[str, object]:
         """The Lease as it is, or as a link such as `?holder=` would have it."""
@@ -136,6 +137,7 @@ class EditPage:
             duration=form.data["duration_seconds"].strip() if form.duration_touched else None,
         )
         conflict = ConflictView(typed, form.holder_touched or form.duration_touched)
+        self.as_of = self.now
         self.tracked = as_read(self.tracked, current, self.now)
         return await self.draw(form.rebased(current), conflict=conflict, status=409)
 
@@ -170,7 +172,8 @@ class EditPage:
         context = {
             "form": form,
             "lease": self.tracked,
-            "row": row_view(self.cluster.name, self.tracked, self.now),
+            "row": row_view(self.cluster.name, self.tracked, self.as_of),
+            "read_at": self.as_of,
             "preview": preview,
             "conflict": conflict,
             "error": error,

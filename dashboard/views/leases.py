@@ -39,13 +39,15 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         return _refuse(request, str(error))
     activity = runtime.get().activity(cluster)
     store = request.cluster.store
+    as_of = request.cluster.as_of(now)
     found = find(store, wanted, busy=lambda: activity.totals(now))
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
     context: dict[str, Any] = {
         "board": board(request.path, wanted, found, store.namespaces()),
         "rows": [
-            row_view(cluster, lease, now, hours=activity.of(lease.key, now)) for lease in found.page
+            row_view(cluster, lease, as_of, hours=activity.of(lease.key, now))
+            for lease in found.page
         ],
     }
     query = query_of(wanted)

@@ -37,7 +37,7 @@ def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as refused:
         error = str(refused)
     context: dict[str, Any] = {
-        "view": nodes_view(channel, timezone.now()),
+        "view": nodes_view(channel, request.cluster.as_of(timezone.now())),
         "by": by,
         "groupings": GROUPINGS,
         "lines": group_lines(channel, by),
@@ -61,7 +61,7 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     layout = field.layout if isinstance(field, Field) else None
     if layout is None or layout.generation != generation:
         return answers.json({"error": "The picture is another by now."}, status=409)
-    now = timezone.now()
+    now = request.cluster.as_of(timezone.now())
     keys = layout.keys[first : first + MOST_CELLS]
     said = [[str(key), _renewed(request.cluster.store.get(key), now)] for key in keys]
     return answers.json({"cells": said})

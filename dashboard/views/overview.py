@@ -23,11 +23,12 @@ FEED = 12
 def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Key figures, attention, elections, two pictures and the newest changes of one cluster."""
     now = timezone.now()
+    as_of = request.cluster.as_of(now)
     channel = runtime.get().publisher.channels[cluster]
     feed_seq, newest = recent_changes(cluster, FEED)
     context: dict[str, Any] = {
-        "view": overview_view(channel, now),
-        "chart": channel.ages.of(channel.store, now),
+        "view": overview_view(channel, as_of),
+        "chart": channel.ages.of(channel.store, as_of),
         "changes": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
     }

@@ -20,6 +20,7 @@ from dashboard.presenters.change import change_line
 from dashboard.presenters.kpis import by_phase, of_kind
 from dashboard.presenters.row import SEVERITY
 from dashboard.presenters.tile import TROUBLE, troubled, wall_tile
+from dashboard.presenters.words import stopwatch
 from dashboard.recent import recent_changes
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -38,22 +39,21 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, elections with trouble first, what else is in trouble, and a ticker."""
     now = timezone.now()
     store = request.cluster.store
+    as_of = request.cluster.as_of(now)
     feed_seq, newest = recent_changes(cluster, TICKER)
-    heard = store.connection.heard_at or store.connection.since
     context: dict[str, Any] = {
         "blank": not request.cluster.synced and not request.cluster.lease_count,
         "lines": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
-        "last_heard": heard.timestamp(),
-        "last_clock": f"{heard:%H:%M:%S}",
+        "not_live_for": stopwatch(now - as_of),
     }
     try:
         wanted = read_filter(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     lanes = _lanes(store, wanted)
-    context |= _side(store, wanted, now)
-    context["tiles"] = [wall_tile(lease, now) for lease in lanes]
+    context |= _side(store, wanted, as_of)
+    context["tiles"] = [wall_tile(lease, as_of) for lease in lanes]
     context["summary"] = says(wanted)
     context["counts"] = [(phase.value, by_phase(store.counts(), phase)) for phase in COUNTED]
     return render(request, "wall/index.html", context)

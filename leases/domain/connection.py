@@ -25,3 +25,9 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""  # one sentence that says what to do, when not live
     heard_at: datetime | None = None  # last byte that proves the cluster is there
     behind_seconds: float | None = None  # how far the last event lagged behind its writing
+
+    def as_of(self, now: datetime) -> datetime:
+        """The moment of what we know: now while the watch is live, else when we last heard."""
+        if self.state is ConnectionState.LIVE or self.heard_at is None:
+            return now
+        return min(now, self.heard_at)

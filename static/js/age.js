@@ -9,5 +9,16 @@ export function age(seconds) {
   return `${Math.floor(n / 86400)} d ${Math.floor((n % 86400) / 3600)} h`;
 }
 
+/** The time of day in UTC. */
+export const clockTime = (t) => new Date(t * 1000).toISOString().slice(11, 19);
+
+/** The same, with the date in front unless it is today's (`now`). */
+export function moment(t, now) {
+  const at = new Date(t * 1000);
+  if (at.toISOString().slice(0, 10) === new Date(now * 1000).toISOString().slice(0, 10)) return clockTime(t);
+  const month = at.toLocaleString("en", { month: "short", timeZone: "UTC" });
+  return `${at.getUTCDate()} ${month} ${at.getUTCFullYear()} ${clockTime(t)}`;
+}
+
 /** In the largest unit alone. */
 export const rough = (seconds) => age(seconds).split(" ").slice(0, 2).join(" ");

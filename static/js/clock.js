@@ -2,9 +2,10 @@
 //   [data-fresh]  data-observed (epoch s) data-duration (s)   the bar and the age of the last renewal
 //   [data-ring]   the same                                    the countdown
 //   [data-since] [data-until]  epoch s                        "4 h 12 m"
+//   [data-as-read]                the time of day up to which everything around it is known
 //   [data-passed] [data-left]  s since, or until, so many after data-observed
 // It never decides in which state a Lease is: the server does. While nothing is heard it stands still.
-import { age, rough } from "leaseboard/age";
+import { age, clockTime, rough } from "leaseboard/age";
 
 const CIRCUMFERENCE = 188.5; // r = 30
 const meta = document.querySelector('meta[name="server-time"]');
@@ -31,7 +32,8 @@ export function freeze(at) {
 function paint(el) {
   const { since, until, observed, duration, passed, left } = el.dataset;
   const t = shownNow();
-  if (since !== undefined) write(el, age(t - since));
+  if ("asRead" in el.dataset) write(el, clockTime(t));
+  else if (since !== undefined) write(el, age(t - since));
   else if (until !== undefined) write(el, age(until - t));
   else if (passed !== undefined) write(el, age(t - observed - passed));
   else if (left !== undefined) write(el, age(Number(observed) + Number(left) - t));
@@ -45,9 +47,7 @@ function write(el, text) {
   else if (el.firstChild.data !== text) el.firstChild.data = text;
 }
 
-function set(el, name, value) {
-  if (el && el.getAttribute(name) !== value) el.setAttribute(name, value);
-}
+const set = (el, name, value) => el && el.getAttribute(name) !== value && el.setAttribute(name, value);
 
 function paintBar(el, elapsed, duration) {
   const left = duration ? Math.min(100, Math.max(0, 100 * (1 - elapsed / duration))) : 0;
@@ -72,7 +72,7 @@ const observer = new IntersectionObserver((entries) => {
     seen[isIntersecting ? "add" : "delete"](target);
   }
 });
-const AGING = "[data-fresh], [data-ring], [data-since], [data-until], [data-passed], [data-left]";
+const AGING = "[data-as-read], [data-fresh], [data-ring], [data-since], [data-until], [data-passed], [data-left]";
 
 /** Take up what ages inside `root`, and `root` itself. */
 export function scan(root = document) {

@@ -95,5 +95,5 @@ onField((whole) => (whole ? draw() : soon()));
 new ResizeObserver(draw).observe(canvas);
 const recolour = () => ((ink = null), draw());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-new MutationObserver(recolour).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+new MutationObserver(recolour).observe(document.documentElement, { attributeFilter: ["data-theme", "data-live"] });
 document.addEventListener("visibilitychange", draw);

@@ -1,4 +1,5 @@
 // What the pill and the band under the top bar say, and when the clock stands still.
+import { moment } from "leaseboard/age";
 import { freeze, now } from "leaseboard/clock";
 import { showProblem } from "leaseboard/problem";
 import { say } from "leaseboard/say";
@@ -12,7 +13,7 @@ const LOOKS = {
   stale: ["is-expired", "expired"],
   refused: ["is-expired", "expired"],
 };
-const clock = (t) => new Date(t * 1000).toISOString().slice(11, 19);
+const clock = (t) => moment(t, now());
 const SAYS = {
   retry: () => "Reconnecting…",
   connecting: () => "Connecting…",
@@ -23,14 +24,14 @@ let shown = "";
 let said = ""; // what the pill says: it is written only when that is another
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
-export function showConnection({ state, heardAt, since, detail, behind, rate, problem }) {
+export function showConnection({ state, heardAt, asOf, since, detail, behind, rate, problem }) {
   let word = state;
   if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
   const at = since || heardAt;
   if (root.dataset.live !== word) root.dataset.live = word;
-  freeze(word === "live" ? null : Math.min(heardAt, at));
+  freeze(word === "live" ? null : Math.min(heardAt, asOf));
   pill(word, at, behind, rate);
-  band(word, at, detail);
+  band(word, at, detail, Math.min(heardAt, asOf));
   showProblem(problem);
   if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
   shown = word;
@@ -57,7 +58,7 @@ function pill(word, at, behind, rate) {
 const aside = (className, textContent) =>
   Object.assign(document.createElement("span"), { className, textContent });
 
-function band(word, at, detail) {
+function band(word, at, detail, asOf) {
   const el = document.querySelector("[data-stale-banner]");
   if (!el) return;
   el.hidden = word === "live" || word === "retry";
@@ -69,7 +70,8 @@ function band(word, at, detail) {
     stale: `Not live since ${clock(at)}.`,
     refused: `No access since ${clock(at)}.`,
   }[word];
-  if (detail === undefined) return;
-  el.querySelector("[data-stale-text]").textContent =
-    detail || "You are looking at the last known state.";
+  const known = el.querySelector("[data-stale-as-of]");
+  known.hidden = false;
+  known.textContent = `This page shows what was known at ${clock(asOf)}.`;
+  if (detail !== undefined) el.querySelector("[data-stale-text]").textContent = detail;
 }

@@ -1,28 +1,33 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
 import { tellChanges } from "leaseboard/changes";
 import { correct, now } from "leaseboard/clock";
+import { count, offer } from "leaseboard/counts";
 import { addLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { connect } from "leaseboard/socket";
 
-/** `tell({state, heardAt, since, detail, behind, rate})` is called whenever how live the page is may have moved. */
+/** `tell({state, heardAt, asOf, since, detail, behind, rate})` is called whenever how live the page is may have moved. */
 export function startLive(url, tell, { drawn = () => {} } = {}) {
-  const { live, last } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
+  const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let heardAt = now();
   let socketState = "retry";
   // The cluster's own connection: as the page was drawn, then as the last frame said.
-  let watch = { state: live, since: Number(last) };
+  let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
   function report() {
+    // A page that slept believes its socket until it has looked: what it heard last decides.
+    if (socketState === "live" && now() - heardAt > SILENCE) socketState = "retry";
     if (socketState !== "live" && (watch.state === "live" || WHY[socketState])) {
-      tell({ state: STATES[socketState] ?? socketState, heardAt, detail: WHY[socketState] });
+      const asOf = watch.state === "live" ? heardAt : watch.as_of;
+      tell({ state: STATES[socketState] ?? socketState, heardAt, asOf, detail: WHY[socketState] });
       return;
     }
     tell({
       state: watch.state,
       heardAt,
+      asOf: watch.as_of,
       since: watch.state === "live" ? undefined : watch.since,
       detail: watch.detail,
       behind: watch.behind_seconds ?? null,
@@ -71,29 +76,15 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   });
   if (watch.state !== "live") report();
   setInterval(report, 1000);
+  setInterval(() => document.hidden || socketState !== "live" || refetch("time"), MINUTE);
+  document.addEventListener("visibilitychange", report);
   return { show };
 }
 
-const MOST = 1000; // see dashboard/live/elsewhere.py
+const SILENCE = 2.5; // s without a frame: the server sends one a second
+const MINUTE = 60_000;
 const STATES = { unknown: "refused" };
 const WHY = {
   refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
   unknown: "The server no longer watches this cluster.",
 };
-
-function count(counts) {
-  for (const el of document.querySelectorAll("[data-count]")) {
-    const number = counts[el.dataset.count];
-    if (number !== undefined) el.textContent = number.toLocaleString("en");
-    if (number !== undefined) el.toggleAttribute("data-none", number === 0);
-  }
-}
-
-function offer(number) {
-  const bar = document.querySelector("[data-elsewhere]");
-  if (!bar) return;
-  if (number && !document.querySelector("[data-key]")) bar.click(); // nothing there that could move
-  const many = number >= MOST ? `${MOST.toLocaleString("en")} or more` : number;
-  bar.textContent = `${many} new problem${number === 1 ? "" : "s"} outside this page · Show`;
-  bar.hidden = number === 0;
-}

@@ -2,7 +2,7 @@
 import { scan } from "leaseboard/clock";
 import { say } from "leaseboard/say";
 
-const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease" };
+const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease", now: "data-now" };
 let places = new Map(); // "part key" -> the elements that show it, as of `shown`
 const find = (part, key) => (places.get(`${part} ${key}`) ?? []).filter((el) => el.isConnected);
 const phaseOf = (el) => /\bis-(\w+)/.exec(el.className)?.[1];
@@ -64,8 +64,9 @@ export function renewAll(renewed) {
 /** Leases that are deleted stay where they are, crossed out, until the page is asked for again. */
 export function dropAll(names) {
   for (const key of names) {
-    for (const row of find("row", key)) {
-      row.className = "is-deleted";
+    for (const row of [...find("row", key), ...find("now", key)]) {
+      row.classList.remove(`is-${phaseOf(row)}`);
+      row.classList.add("is-deleted");
       const state = row.querySelector(".state");
       state.className = "state is-deleted";
       state.querySelector("use").setAttribute("href", "#st-deleted");

@@ -1,4 +1,5 @@
 // The wall: clock, pages of lanes, ticker, and the state nobody may miss: NOT LIVE.
+import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
@@ -55,13 +56,13 @@ function nextLine() {
   showLine();
 }
 
-function tell({ state, heardAt, since, problem }) {
+function tell({ state, heardAt, asOf, problem }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
-  const from = since || heardAt;
+  const from = Math.min(heardAt, asOf);
   const patient = retry && now() - from < 10;
   body.dataset.live = live ? "live" : patient ? "retry" : "stale";
-  body.dataset.last = from;
+  body.dataset.asOf = from;
   freeze(live ? null : from);
   showProblem(problem);
   const pill = document.querySelector("[data-wall-live]");
@@ -74,9 +75,9 @@ function tick() {
   const t = now();
   document.querySelector("[data-clock]").textContent = hms(t % 86400);
   if (body.dataset.live === "live" || body.dataset.live === "retry") return;
-  const last = Number(body.dataset.last);
+  const last = Number(body.dataset.asOf);
   document.querySelector("[data-not-live]").textContent = hms(Math.max(0, t - last));
-  document.querySelector("[data-last-clock]").textContent = hms(last % 86400);
+  document.querySelector("[data-last-clock]").textContent = moment(last, t);
 }
 
 correct(Number(document.querySelector('meta[name="server-time"]').content));

@@ -21,7 +21,7 @@ class ApiProcess:
     """A Lease API that outlives the dashboard, and can be killed and started again."""
 
     def __init__(self, data: Path) -> None:
-        self._data = data
+        self.data = data
         self._port = free_port()
         self.start()
 
@@ -29,7 +29,7 @@ class ApiProcess:
         self._process = subprocess.Popen(
             [sys.executable, "manage.py", "lease_api", "--port", str(self._port)],
             cwd=ROOT,
-            env=environment(self._data),
+            env=environment(self.data),
             stdout=subprocess.DEVNULL,
         )
         alive = f"http://127.0.0.1:{self._port}/livez"

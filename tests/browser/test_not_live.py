@@ -1,0 +1,163 @@
+"""A page that is not live looks like it: every state and every holder is grey."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_connection import ApiProcess
+from tests.browser.visits import Visits
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, wait_for
+
+STORY = "leases/default/story/"
+PATHS = ("", "leases/", STORY, f"{STORY}edit/", "holders/", "nodes/", "timeline/", "history/")
+# The colours of states and holders that any part of the page still has. A probe inside the root
+# resolves each token; what is painted is compared as pixels.
+COLOURED = """() => {
+  const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
+  const ctx = canvas.getContext("2d");
+  const pixel = (colour) => {
+    ctx.clearRect(0, 0, 1, 1);
+    ctx.fillStyle = colour;
+    ctx.fillRect(0, 0, 1, 1);
+    return [...ctx.getImageData(0, 0, 1, 1).data].join();
+  };
+  const probe = document.body.appendChild(document.createElement("i"));
+  const phases = ["held", "late", "expired", "vacant", "untimed"];
+  const names = phases.flatMap((one) => [one, one + "-fill"]);
+  for (let hue = 1; hue <= 8; hue++) names.push("h" + hue);
+  const states = new Map(names.map((name) => {
+    probe.style.color = `var(--${name})`;
+    return [pixel(getComputedStyle(probe).color), name];
+  }));
+  probe.remove();
+  const found = new Set();
+  for (const el of document.querySelectorAll("main *, .sprite pattern *")) {
+    if (!el.checkVisibility?.() && !el.closest("pattern")) continue;
+    const style = getComputedStyle(el);
+    for (const part of ["color", "fill", "stroke", "backgroundColor", "borderTopColor"]) {
+      if (style[part] === "none") continue;
+      const name = states.get(pixel(style[part]));
+      if (name) found.add(`${name} on ${el.tagName}.${el.getAttribute("class")}`);
+    }
+  }
+  return [...found];
+}"""
+# How far from grey the picture of all heartbeats is.
+COMB = """() => {
+  const canvas = document.querySelector("canvas");
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let most = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] < 90) continue;
+    const rgb = data.slice(i, i + 3);
+    most = Math.max(most, Math.max(...rgb) - Math.min(...rgb));
+  }
+  return most;
+}"""
+
+
+@pytest.fixture(scope="module")
+def api_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    process = ApiProcess(tmp_path_factory.mktemp("not-live") / "api")
+    yield process
+    process.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, api_process: ApiProcess) -> Iterator[Server]:
+    api = LeaseApi(api_process.data / "kubeconfig")
+    api.create("story", holder="one")
+    api.take("story", holder="two", transitions=1)
+    api.create("short", holder="one", duration=1)
+    api.create("free", holder="")
+    api.create("node", holder="node")
+    address = api.url.replace("https://", f"http://{api.token}@")
+    one = Server(tmp_path_factory.mktemp("server") / "data", "--cluster", f"c=url:{address}")
+    one.wait_synced()
+    yield one
+    if one.process.poll() is None:
+        one.process.send_signal(signal.SIGCONT)
+        one.interrupt()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, server: Server) -> Visits:
+    return Visits(browser, server)
+
+
+@pytest.fixture
+def visits(signed_in: Visits) -> Iterator[Visits]:
+    yield signed_in
+    signed_in.leave()
+
+
+def test_nothing_keeps_its_colour(visits: Visits, api_process: ApiProcess) -> None:
+    pages = {path: visits.open_live(f"/c/c/{path}") for path in PATHS}
+    wall = visits.open("/c/c/wall/")
+    expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
+    assert all(one.evaluate(COLOURED) for path, one in pages.items() if path != f"{STORY}edit/")
+    wait_for(lambda: pages["nodes/"].evaluate(COMB) > 60, what="a coloured picture")
+
+    api_process.end(signal.SIGKILL)
+    for one in pages.values():
+        expect(one.locator("html")).to_have_attribute("data-live", "stale", timeout=30_000)
+    expect(wall.locator("body")).to_have_attribute("data-live", "stale")
+    for path, one in pages.items():
+        assert one.evaluate(COLOURED) == [], path
+    wait_for(lambda: pages["nodes/"].evaluate(COMB) < 40, what="a grey picture")
+    for place in (".w-main", ".w-tick"):
+        look = f"getComputedStyle(document.querySelector('{place}')).filter"
+        assert "grayscale(1)" in wall.evaluate(look)
+    now = pages[f"{STORY}edit/"].locator("[data-as-read]")
+    read_at = now.inner_text()
+    since = pages[""].locator("[data-live-pill]").inner_text()
+    assert since == f"Stale since {read_at}"
+
+    # (a) with a fresh load, (d) without a script
+    bare = visits.open("/c/c/", java_script_enabled=False)
+    assert "Stale since" in bare.locator("[data-live-pill]").inner_text()
+    expect(bare.locator("html")).to_have_attribute("data-live", "stale")
+    for path in PATHS:
+        again = visits.open(f"/c/c/{path}")
+        assert again.evaluate(COLOURED) == [], path
+    api_process.start()
+    for one in pages.values():
+        expect(one.locator("html")).to_have_attribute("data-live", "live", timeout=30_000)
+    assert pages[""].evaluate(COLOURED)
+
+
+def test_a_page_whose_server_died_turns_grey_by_itself(visits: Visits, server: Server) -> None:
+    """Nobody is there to say so. A page that slept in the background says it when it is looked at:
+    its clock has moved on, and its socket has not."""
+    page = visits.open_live("/c/c/leases/")
+    edit = visits.open_live(f"/c/c/{STORY}edit/")
+    server.process.send_signal(signal.SIGSTOP)  # the sockets stay open, as those of a lost network
+    for one in (page, edit):
+        sleep(one, seconds=1200)
+        expect(one.locator("html")).to_have_attribute("data-live", "stale", timeout=1000)
+        assert "Live" not in one.locator("[data-live-pill]").inner_text()
+        assert one.evaluate(COLOURED) == []
+    before = edit.locator("[data-as-read]").inner_text()
+    edit.wait_for_timeout(1200)
+    assert edit.locator("[data-as-read]").inner_text() == before
+    server.process.send_signal(signal.SIGCONT)
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live", timeout=30_000)
+    assert re.match(r"\d\d:\d\d:\d\d", before)
+
+
+def sleep(page: Page, *, seconds: int) -> None:
+    """As if the machine had slept: the wall clock is later, no timer ran, and one looks again."""
+    page.evaluate(
+        """(ms) => {
+          const real = Date.now;
+          Date.now = () => real() + ms;
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        seconds * 1000,
+    )
