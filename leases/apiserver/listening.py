@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import resource
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -22,40 +20,15 @@ from leases.apiserver.certificate import make_certificate
 from leases.apiserver.kubeconfig import write_private
 from leases.apiserver.renewal_protocol import RenewalProtocol
 from leases.apiserver.renewing import Renewals
+from leases.listener.limits import Limits
+from leases.listener.server import ListeningServer
 
-logger = logging.getLogger(__name__)
 CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
 KEEP_ALIVE = 180
-OPEN_FILES = 65_536
 SHUTDOWN = 2
 _TLS_HANDSHAKE = b"\x16"
 _FIRST_BYTE_WITHIN = 60
 _RENEW_BEFORE = timedelta(days=30)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A bound, listening socket; port 0 takes a free one. Raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1024)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def allow_open_files() -> None:
-    """Let the process have a file for each connection: the usual soft limit is 1024, and Go's
-    programs raise theirs likewise.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def certificate_for(directory: Path, host: str, *, now: datetime) -> bytes:
@@ -92,69 +65,57 @@ def tls_context(directory: Path) -> ssl.SSLContext:
     return context
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server over a listener of ours; signals are the business of whoever runs us."""
+class Server(ListeningServer):
+    """The port of the Lease API; signals are the business of whoever runs us."""
 
-    def __init__(
-        self, app: Any, renewals: Renewals, listener: socket.socket, tls: ssl.SSLContext
-    ) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=RenewalProtocol,
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=SHUTDOWN,
-            )
+    def __init__(self, app: Any, renewals: Renewals, limits: Limits, tls: ssl.SSLContext) -> None:
+        config = uvicorn.Config(
+            app,
+            http=RenewalProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=SHUTDOWN,
         )
+        super().__init__(config, limits, name="The Lease API")
         self.ready = asyncio.Event()
         self._renewals = renewals
-        self._listener = listener
         self._tls = tls
-        self._accepting: asyncio.Task[None] | None = None
-        self._welcoming: set[asyncio.Task[None]] = set()
+        self._welcoming: set[Newcomer] = set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        del sockets  # ours is the one given at the beginning
-        self.servers = []
-        self._accepting = asyncio.create_task(self._accept(), name="lease-api accepts")
-        self.started = True
+        await super().startup(sockets)
         self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        del sockets
-        waiting = [self._accepting, *self._welcoming]
-        for task in waiting:
-            if task is not None:
-                task.cancel()
-        await asyncio.gather(*(task for task in waiting if task), return_exceptions=True)
-        self._listener.close()
-        await super().shutdown()
+        tasks = [newcomer.task for newcomer in self._welcoming]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await super().shutdown(sockets)
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, _ = await loop.sock_accept(self._listener)
-            except OSError as error:
-                logger.warning("The Lease API cannot take a connection: %s", error)
-                await asyncio.sleep(1)
-                continue
-            task = asyncio.create_task(self._welcome(connection))
-            self._welcoming.add(task)
-            task.add_done_callback(self._welcoming.discard)
+    async def welcome(self, connection: socket.socket) -> None:
+        """Others are taken while this connection says whether it wants TLS."""
+        newcomer = Newcomer(asyncio.create_task(self._hand_over(connection)))
+        self._welcoming.add(newcomer)
+        book = self.server_state.book
+        book.begin(newcomer)
 
-    async def _welcome(self, connection: socket.socket) -> None:
-        """Hand a connection over to a protocol, with TLS when that is what it begins with."""
+        def leave(_: asyncio.Task[None]) -> None:
+            self._welcoming.discard(newcomer)
+            book.end(newcomer)
+
+        newcomer.task.add_done_callback(leave)
+
+    async def _hand_over(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         try:
             connection.setblocking(False)
@@ -162,18 +123,24 @@ class Server(uvicorn.Server):
             async with asyncio.timeout(_FIRST_BYTE_WITHIN):
                 first = await _first_byte(connection)
                 tls = self._tls if first == _TLS_HANDSHAKE else None
-                await loop.connect_accepted_socket(self._protocol(), connection, ssl=tls)
+                await loop.connect_accepted_socket(self.protocol, connection, ssl=tls)
         except (OSError, TimeoutError, asyncio.CancelledError) as error:
             connection.close()
             if isinstance(error, asyncio.CancelledError):
                 raise
 
-    def _protocol(self) -> Callable[[], asyncio.Protocol]:
-        if not self.config.loaded:
-            self.config.load()
-        return lambda: RenewalProtocol(
-            self._renewals, self.config, self.server_state, self.lifespan.state
-        )
+    def protocol(self) -> asyncio.Protocol:
+        return RenewalProtocol(self._renewals, self.config, self.server_state, self.lifespan.state)
+
+
+class Newcomer:
+    """A connection that has not sent its first byte yet."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self.task = task
+
+    def cut(self) -> None:
+        self.task.cancel()
 
 
 async def _first_byte(connection: socket.socket) -> bytes:

@@ -12,22 +12,19 @@ from leases.apiserver.app import App
 from leases.apiserver.auth import Tokens
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.kubeconfig import token_in, write_kubeconfig
-from leases.apiserver.listening import (
-    Server,
-    allow_open_files,
-    certificate_for,
-    listen,
-    tls_context,
-)
+from leases.apiserver.listening import Server, certificate_for, tls_context
 from leases.apiserver.lock import Lock
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
+from leases.apiserver.protocol import LIMITS
 from leases.apiserver.renewing import Renewals
 from leases.apiserver.resources import served
 from leases.apiserver.storage import Store
 from leases.apiserver.watchers import Hub
 from leases.apiserver.watching import Watches
 from leases.apiserver.writing import Writer
+from leases.listener.open_files import allow_open_files
+from leases.listener.server import listen
 from leases.wire.status import Unauthorized
 
 ADMIN = "leaseboard-admin"
@@ -83,7 +80,7 @@ class LeaseApiServer:
         self._lock.take()
         listener = None
         try:
-            allow_open_files()
+            limits = LIMITS.within(allow_open_files())
             listener = listen(self._host, self._port)
             self._port = listener.getsockname()[1]
             now = datetime.now(UTC)
@@ -95,12 +92,12 @@ class LeaseApiServer:
                 listener.close()
             await self._close()
             raise
-        await self._serve(app, renewals, listener)
+        self._server = Server(app, renewals, limits, tls_context(self._data))
+        await self._serve(self._server, listener)
 
-    async def _serve(self, app: App, renewals: Renewals, listener: socket.socket) -> None:
-        self._server = Server(app, renewals, listener, tls_context(self._data))
-        self._serving = asyncio.create_task(self._server.serve(), name="lease-api")
-        await self._server.ready.wait()
+    async def _serve(self, server: Server, listener: socket.socket) -> None:
+        self._serving = asyncio.create_task(server.serve([listener]), name="lease-api")
+        await server.ready.wait()
 
     async def _build(self) -> tuple[App, Renewals]:
         resources = served(self._gates)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from leases.apiserver import protocol
 from leases.apiserver.gojson import MAX_DEPTH
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, Client, Process, lease, make_tokens
+from tests.apiserver.lowering import lower
 from tests.apiserver.wire import Heard, connect, exchange, hear, message
 
 BASE = f"{LEASES}/base"
@@ -388,19 +388,15 @@ def test_others_are_served_while_a_huge_document_is_read(api: Process) -> None:
     assert served > 5
 
 
-async def test_a_head_that_does_not_end_is_hung_up_on(
-    monkeypatch: pytest.MonkeyPatch, own_api: LeaseApiServer
-) -> None:
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 0.2)
+async def test_a_head_that_does_not_end_is_hung_up_on(own_api: LeaseApiServer) -> None:
+    lower(own_api, head_seconds=0.2)
     for part in (b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX: "):
         heard = await asyncio.to_thread(exchange, own_api.url, part)
         assert heard.code == 0
 
 
-async def test_a_body_that_does_not_end_is_504(
-    monkeypatch: pytest.MonkeyPatch, own_api: LeaseApiServer
-) -> None:
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 0.2)
+async def test_a_body_that_does_not_end_is_504(own_api: LeaseApiServer) -> None:
+    lower(own_api, body_seconds=0.2)
     whole = message("POST", LEASES, b'{"metadata":{"name":"slow"}}')
     for part in (whole[:-28], whole[:-1]):
         heard = await asyncio.to_thread(exchange, own_api.url, part)
@@ -409,11 +405,8 @@ async def test_a_body_that_does_not_end_is_504(
         assert "connection: close" in heard.head
 
 
-async def test_a_keep_alive_connection_outlives_the_limits(
-    monkeypatch: pytest.MonkeyPatch, own_api: LeaseApiServer
-) -> None:
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 0.05)
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 0.05)
+async def test_a_keep_alive_connection_outlives_the_limits(own_api: LeaseApiServer) -> None:
+    lower(own_api, head_seconds=0.05, body_seconds=0.05)
     with await asyncio.to_thread(connect, own_api.url) as connection:
         for _ in range(3):
             request = message("POST", LEASES, b'{"metadata":{"generateName":"k-"}}')

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from leases.apiserver import protocol
 from leases.apiserver.renewing import Renewals
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
+from tests.apiserver.lowering import lower
 from tests.apiserver.streams import call
 from tests.apiserver.wire import Heard, message
 
@@ -140,10 +140,8 @@ async def test_a_clients_audit_id_comes_back(api: LeaseApiServer, held: dict[str
         assert "\r\naudit-id: mine" in (await connection.hear()).head
 
 
-async def test_a_body_that_does_not_end_is_504(
-    monkeypatch: pytest.MonkeyPatch, api: LeaseApiServer, held: dict[str, Any]
-) -> None:
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 0.2)
+async def test_a_body_that_does_not_end_is_504(api: LeaseApiServer, held: dict[str, Any]) -> None:
+    lower(api, body_seconds=0.2)
     whole = renewal(held, 2)
     for part in (whole.partition(b"{")[0], whole[:-1]):
         async with connect(api) as connection:

@@ -1,0 +1,81 @@
+"""Taking connections from a listening socket, also when there is no file left for one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable
+
+from leases.listener.connections import Connections
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.1
+LOG_SECONDS = 60.0
+# The client was gone before we took its connection: the next one may be there.
+_GONE = frozenset({errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.EINTR})
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"retry-after: 10\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+)
+_FULL_TEXT = b"Too many connections are open. Try again in a few seconds.\n"
+
+
+class Acceptor:
+    """Hands each connection of one listening socket to `welcome`."""
+
+    def __init__(
+        self,
+        name: str,
+        connections: Connections,
+        welcome: Callable[[socket.socket], Awaitable[None]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._connections = connections
+        self._welcome = welcome
+        self._clock = clock
+        self._logged_at = float("-inf")
+
+    async def run(self, listener: socket.socket) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                await self._wait(error)
+                continue
+            if not self._connections.has_room():
+                self._log("has too many open connections and refuses new ones")
+                _refuse(connection)
+                continue
+            await self._welcome(connection)
+
+    async def _wait(self, error: OSError) -> None:
+        """Give up the oldest idle connection for the new one, and try again a little later."""
+        if error.errno in _GONE:
+            await asyncio.sleep(0)
+            return
+        self._connections.make_room()
+        self._log(f"cannot take a connection and tries again: {error.strerror or error}")
+        await asyncio.sleep(RETRY_SECONDS)
+
+    def _log(self, what: str) -> None:
+        """Once a minute at most: the trouble comes with every connection."""
+        if self._clock() - self._logged_at >= LOG_SECONDS:
+            self._logged_at = self._clock()
+            logger.warning("%s %s", self._name, what)
+
+
+def _refuse(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.setblocking(False)
+        connection.send(_FULL % (len(_FULL_TEXT), _FULL_TEXT))
+        connection.shutdown(socket.SHUT_WR)
+    connection.close()

@@ -1,0 +1,23 @@
+"""Each connection takes a file: the process may have as many as the system lets it."""
+
+from __future__ import annotations
+
+import resource
+
+FALLBACK_FILES = 65_536
+
+
+def allow_open_files() -> int:
+    """Raise the soft limit to the hard one, as Go's programs do. Returns the limit that holds.
+
+    The usual soft limit is 1024: the oldest programs cannot count further. Ours can.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FALLBACK_FILES if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return max(FALLBACK_FILES, soft)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (ValueError, OSError):  # the kernel's own limit is lower than the hard one says
+        return soft
+    return wanted

@@ -1,0 +1,310 @@
+"""HTTP on one connection: uvicorn's protocol, with limits on size and time.
+
+uvicorn has no setting for these limits with httptools, so this module overrides its private parts:
+`_start_asgi_task`, `_should_upgrade`, `_unset_keepalive_if_required`, `pipeline`, `cycle`, `flow`
+and `parser`. pyproject.toml pins uvicorn to the minor version whose parts these are, and
+tests/listener/test_uvicorn_parts.py fails when a version has others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from leases.listener.limits import KIB, MIB
+from leases.listener.server import ListeningState
+from leases.listener.transport import ClosingTransport
+
+READ_SECONDS = 1.0  # for which a client that was refused may read why
+RAW_SHARE = 8  # bytes of a chunked body for each byte that its chunks may hold
+
+
+class TooManyPipelinedError(Exception):
+    """A client sends request after request and waits for no answer."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Cuts or refuses what passes `limits`. Where they bound the body, the app sees a request only
+    once its body is complete: an unfinished one costs neither a task nor a file.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ListeningState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.book = server_state.book
+        self.limits = server_state.book.limits
+        self.received = self.body_size = 0  # of the request that is being read
+        self.in_head = self.in_body = self.offers_upgrade = False
+        self.begun = 0
+        self.method = b""
+        self.refusal: tuple[int, str] | None = None
+        self.held: tuple[RequestResponseCycle, Any] | None = None
+        self.limit: asyncio.TimerHandle | None = None
+        self.stall: asyncio.TimerHandle | None = None
+
+    # the connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", self.wrap(transport)))
+        self.book.begin(self)
+        self.limit = self.loop.call_later(self.limits.head_seconds, self._run_out)
+
+    def wrap(self, transport: asyncio.BaseTransport) -> ClosingTransport:
+        return ClosingTransport(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_clock()
+        self._stop_stall()
+        self.book.end(self)
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        self.transport.abort()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.stall is None:
+            self.stall = self.loop.call_later(self.limits.stall_seconds, self.cut)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_stall()
+
+    def _stop_stall(self) -> None:
+        if self.stall is not None:
+            self.stall.cancel()
+            self.stall = None
+
+    # what the parser tells
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= self.limits.pipelined:
+            raise TooManyPipelinedError
+        super().on_message_begin()
+        self.in_head, self.received, self.body_size = True, 0, 0
+
+    def on_headers_complete(self) -> None:
+        if self.refusal is not None:
+            return
+        if self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers):
+            if self._should_upgrade():
+                self.in_head = False
+                super().on_headers_complete()
+            else:
+                self.offers_upgrade = True
+                self.method = self.parser.get_method()
+            return
+        self._expect_body()
+        if self._is_head_too_large() or self._is_body_too_large():
+            return
+        super().on_headers_complete()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.in_head:  # what follows a body is no header: nobody would look at it
+            super().on_header(name, value)
+
+    def _expect_body(self) -> None:
+        self.in_head, self.in_body = False, True
+        self.begun += 1
+        self._stop_clock()
+
+    def _is_head_too_large(self) -> bool:
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.limits.head_bytes:
+            self.refusal = self.head_refusal()
+        return self.refusal is not None
+
+    def _is_body_too_large(self) -> bool:
+        """Whether the body is larger than it may be, as its head says or as it has come so far."""
+        most = self.limits.body_bytes
+        if most is None:
+            return False
+        if self.body_size == 0:
+            lengths = [value for name, value in self.headers if name == b"content-length"]
+            size = int(lengths[0]) if lengths and lengths[0].isdigit() else 0
+        else:
+            size = self.body_size
+        if size > most:
+            self.refusal = (413, f"A request's body may have {most // KIB} KiB at most.")
+        return size > most
+
+    def on_body(self, body: bytes) -> None:
+        if self.refusal is not None:
+            return
+        if self.limits.body_bytes is None:
+            super().on_body(body)
+        else:
+            self.body_size += len(body)
+            if not self._is_body_too_large():
+                self.cycle.body += body
+
+    def on_message_complete(self) -> None:
+        if self.offers_upgrade or self.refusal is not None:
+            return
+        self.in_body = False
+        super().on_message_complete()
+        self.book.answer(self)
+        if self.held is not None and self.held[0] is self.cycle:
+            (cycle, app), self.held = self.held, None
+            super()._start_asgi_task(cycle, app)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self.limits.body_bytes is None or not cycle.more_body:
+            super()._start_asgi_task(cycle, app)
+            return
+        self.held = (cycle, app)
+        if cycle.waiting_for_100_continue:
+            cycle.waiting_for_100_continue = False
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.pipeline:
+            self.book.begin(self)
+
+    # what comes
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        in_head, begun, in_body = self.in_head, self.begun, self.in_body
+        self.received += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserInvalidMethodError:
+            self.meet_unknown_method(data, again=self.begun != begun)
+            return
+        except httptools.HttpParserUpgrade as upgrade:
+            if self.offers_upgrade:
+                self._go_on_without_upgrade(data[upgrade.args[0] :])
+                return
+            if self._should_upgrade():
+                self._stop_clock()
+                self.handle_websocket_upgrade()
+                return
+        except httptools.HttpParserError:
+            self.refuse(400)
+            return
+        if self.in_head and not in_head and not in_body and self.begun == begun:
+            self.received = len(data)  # all of it is of this head
+        if self.refusal is not None:
+            self.refuse(*self.refusal)
+        else:
+            self._check_limits()
+
+    def meet_unknown_method(self, data: bytes, *, again: bool) -> None:
+        """`again`: this is not the first request in `data`."""
+        del data, again
+        self.refuse(400)
+
+    def handle_websocket_upgrade(self) -> None:
+        if not self.book.has_room_for_socket():
+            self.refuse(503, "Too many live connections are open. Try again in a minute.")
+            return
+        self.book.end(self)
+        self._stop_stall()
+        super().handle_websocket_upgrade()
+
+    def _go_on_without_upgrade(self, rest: bytes) -> None:
+        """What a client offers that we do not speak is as if it had not been said.
+
+        The parser would take the body for the other protocol: another one reads the request again.
+        """
+        kept = [
+            (name, _without_upgrade(value) if name == b"connection" else value)
+            for name, value in self.headers
+            if name != b"upgrade"
+        ]
+        head = b"%s %s HTTP/1.1\r\n" % (self.method, self.url)
+        lines = b"".join(b"%s: %s\r\n" % pair for pair in kept)
+        self.offers_upgrade = False
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(head + lines + b"\r\n" + rest)
+
+    def _check_limits(self) -> None:
+        if not self.in_head and not self.in_body:
+            self._stop_clock()
+            return
+        if self.transport.is_closing():
+            return
+        limits = self.limits
+        if self.in_head and self.received > limits.head_bytes:
+            self.refuse(*self.head_refusal())
+        elif limits.body_bytes is not None and self.received > RAW_SHARE * limits.body_bytes:
+            self.refuse(413, "A request's body has too many small pieces.")
+        else:
+            if self.limit is None:
+                within = limits.head_seconds if self.in_head else limits.body_seconds
+                self.limit = self.loop.call_later(within, self._run_out)
+            if self.received > limits.large_bytes:
+                self.book.grow_large(self)
+
+    def _stop_clock(self) -> None:
+        if self.limit is not None:
+            self.limit.cancel()
+            self.limit = None
+
+    def _run_out(self) -> None:
+        self.limit = None
+        if self.in_body:
+            self.meet_slow_body()
+        elif self.in_head:
+            self.refuse(408, "The request's head did not come in time.")
+        else:
+            self.transport.close()
+
+    def meet_slow_body(self) -> None:
+        self.refuse(408, "The request's body did not come in time.")
+
+    def head_refusal(self) -> tuple[int, str]:
+        most = self.limits.head_bytes
+        size = f"{most // MIB} MiB" if most >= MIB else f"{most // KIB} KiB"
+        return 431, f"A request's head may have {size} at most."
+
+    def refuse(self, code: int, text: str = "") -> None:
+        """Answer what is no request, or too much of one, and hang up."""
+        self._stop_clock()
+        if self.is_answering():
+            self.cut()  # in the middle of another answer this one could not be told
+            return
+        self.held = None
+        line = STATUS_LINE[code]
+        body = (text + "\n").encode() if text else line.split(b" ", 1)[1].strip()
+        self.transport.write(
+            line + b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+            b"content-length: %d\r\n\r\n%s" % (len(body), body)
+        )
+        self.hang_up()
+
+    def is_answering(self) -> bool:
+        """Whether the app has a request of this connection that it has not answered."""
+        cycle = self.cycle
+        held = self.held is not None and self.held[0] is cycle
+        return cycle is not None and not cycle.response_complete and not held
+
+    def hang_up(self) -> None:
+        """Read no more, and let the client read: a connection that is closed over unread data is
+        reset, and the answer may be lost.
+        """
+        self.flow.pause_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(READ_SECONDS, self.transport.abort)
+
+
+def _without_upgrade(connection: bytes) -> bytes:
+    """The value of a Connection header that offers nothing."""
+    tokens = [token.strip() for token in connection.split(b",")]
+    return b", ".join(token for token in tokens if token.lower() != b"upgrade")

@@ -1,0 +1,82 @@
+"""uvicorn's server over listening sockets of ours, with bounded connections."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from leases.listener.accepting import Acceptor
+from leases.listener.connections import Connections
+from leases.listener.limits import Limits
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound, listening socket; port 0 takes a free one. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class ListeningState(ServerState):
+    """What uvicorn's protocols share, and the connections that they count."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self.book = Connections(limits)
+
+
+class ListeningServer(uvicorn.Server):
+    """Takes connections itself: asyncio's server logs thousands of lines a second when there is no
+    file left, and counts nothing.
+    """
+
+    server_state: ListeningState
+
+    def __init__(self, config: uvicorn.Config, limits: Limits, *, name: str) -> None:
+        super().__init__(config)
+        self.server_state = ListeningState(limits)
+        self._acceptor = Acceptor(name, self.server_state.book, self.welcome)
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=[])  # the lifespan; no socket for uvicorn to accept from
+        for listener in sockets or []:
+            listener.setblocking(False)
+            task = asyncio.create_task(self._acceptor.run(listener), name="accept connections")
+            self._accepting.append(task)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
+
+    async def welcome(self, connection: socket.socket) -> None:
+        """Hand a new connection over to a protocol."""
+        try:
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(self.protocol, connection)
+        except OSError:
+            connection.close()
+
+    def protocol(self) -> asyncio.Protocol:
+        """A protocol for one connection."""
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        return made

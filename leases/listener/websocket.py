@@ -1,0 +1,75 @@
+"""A WebSocket: uvicorn's protocol, counted, and cut when its client does not read.
+
+Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_timeout`; see
+`leases.listener.protocol`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+
+from leases.listener.server import ListeningState
+
+MAX_FRAMES = 64  # of one message: a browser sends it in one
+
+
+class LimitedWebSocket(WebSocketsSansIOProtocol):
+    """Holds what its client has not read for `stall_seconds` at most, and meanwhile reads nothing:
+    each ping would be one more answer to hold.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ListeningState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.book = server_state.book
+        self.stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.book.upgrade(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_stall()
+        self.book.end(self)
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        self.transport.abort()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.transport.pause_reading()
+        if self.stall is None:
+            self.stall = self.loop.call_later(self.book.limits.stall_seconds, self.cut)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_stall()
+        if not self.read_paused:
+            self.transport.resume_reading()
+
+    def _stop_stall(self) -> None:
+        if self.stall is not None:
+            self.stall.cancel()
+            self.stall = None
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if not self.writable.is_set() and not self.disconnected:
+            self.transport.pause_reading()
+        return message
+
+    def handle_cont(self, event: Frame) -> None:
+        super().handle_cont(event)
+        if len(self.frames) > MAX_FRAMES:
+            self.cut()
