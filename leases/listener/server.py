@@ -12,6 +12,8 @@ from leases.listener.accepting import Acceptor
 from leases.listener.connections import Connections
 from leases.listener.limits import Limits
 
+BACKLOG = 1024  # connections that the system keeps until they are taken
+
 
 def listen(host: str, port: int) -> socket.socket:
     """A bound, listening socket; port 0 takes a free one. Raises OSError."""
@@ -20,7 +22,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(1024)
+        listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -52,6 +54,7 @@ class ListeningServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])  # the lifespan; no socket for uvicorn to accept from
         for listener in sockets or []:
+            listener.listen(BACKLOG)
             listener.setblocking(False)
             task = asyncio.create_task(self._acceptor.run(listener), name="accept connections")
             self._accepting.append(task)

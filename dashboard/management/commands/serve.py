@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
@@ -29,15 +28,16 @@ from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.ports import parse_port, shown_path
+from dashboard.serving.pages_port import pages_server
 from leases.apiserver.lock import InUse, Lock
 from leases.history.turns import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
+from leases.listener.open_files import allow_open_files
 from leases.models import WallLink
 
 ADMIN = "admin"
 FIRST_WALL = "wall"
-GRACE_SECONDS = 3
 
 
 class Command(RefusingCommand):
@@ -135,17 +135,7 @@ class Command(RefusingCommand):
         connection.close()  # what serves from here on has connections of its own
 
     def _serve(self, pages: socket.socket) -> None:
-        config = uvicorn.Config(
-            "dashboard.asgi:application",
-            lifespan="on",
-            log_config=None,
-            log_level="warning",
-            ws="websockets-sansio",
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            server_header=False,
-        )
-        server = uvicorn.Server(config)
+        server = pages_server("dashboard.asgi:application", files=allow_open_files())
         with suppress(KeyboardInterrupt):
             asyncio.run(server.serve(sockets=[pages]))
         if not server.started:
