@@ -248,7 +248,7 @@ class LimitedProtocol(HttpToolsProtocol):
             if self.limit is None:
                 within = limits.head_seconds if self.in_head else limits.body_seconds
                 self.limit = self.loop.call_later(within, self._run_out)
-            if self.received > limits.large_bytes:
+            if max(self.received, self.body_size) > limits.large_bytes:
                 self.book.grow_large(self)
 
     def _stop_clock(self) -> None:

@@ -1,0 +1,106 @@
+"""WebSockets: how many, how large a message, and what becomes of one that does not read."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from leases.listener.limits import KIB
+from tests.listener.port import LIMITS, UPGRADE, Client, Port, port_with, request, until
+
+MASK = b"\x00\x00\x00\x00"
+
+
+def text_frame(size: int, *, opcode: int = 0x81) -> bytes:
+    return struct.pack("!BBQ", opcode, 0xFF, size) + MASK + b"x" * size
+
+
+async def upgraded(port: Port, stack: AsyncExitStack, path: str = "/live") -> Client:
+    client = await stack.enter_async_context(port.client())
+    await client.send(request("GET", path, *UPGRADE))
+    assert (await client.answer())[0] == 101
+    return client
+
+
+async def closing_code(client: Client) -> int:
+    head = await asyncio.wait_for(client.reader.readexactly(4), 20)
+    assert head[0] == 0x88
+    return int.from_bytes(head[2:])
+
+
+async def test_a_message_within_the_limit_is_heard_and_a_larger_one_closes():
+    async with port_with(LIMITS, ws_max_size=256 * KIB) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack)
+        await live.send(text_frame(200_000))
+        assert await asyncio.wait_for(live.reader.readexactly(8), 20) == b"\x81\x06200000"
+        await live.send(text_frame(256 * KIB + 1))
+        assert await closing_code(live) == 1009
+        await until(lambda: len(port.book) == 0, "the socket to end")
+
+
+async def test_a_message_in_endless_empty_pieces_is_cut():
+    async with port_with(LIMITS) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack)
+        await live.send(b"\x01\x80" + MASK + (b"\x00\x80" + MASK) * 1000)
+        assert await live.is_cut()
+        await until(lambda: len(port.book) == 0, "the socket to end")
+
+
+async def test_one_socket_too_many_is_told_so():
+    async with port_with(replace(LIMITS, sockets=2)) as port, AsyncExitStack() as stack:
+        first = await upgraded(port, stack)
+        await upgraded(port, stack)
+        code, text = await port_get_upgrade(port)
+        assert code == 503
+        assert text == b"Too many live connections are open. Try again in a minute.\n"
+        first.writer.close()
+        await until(lambda: len(port.book.sockets) == 1, "one to end")
+        await upgraded(port, stack)
+
+
+async def port_get_upgrade(port: Port) -> tuple[int, bytes]:
+    async with port.client() as client:
+        await client.send(request("GET", "/live", *UPGRADE))
+        return await client.answer()
+
+
+async def test_a_socket_that_does_not_read_is_cut():
+    async with port_with(replace(LIMITS, stall_seconds=0.3)) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack, "/flood")
+        live.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        await until(lambda: len(port.book) == 0, "the socket to end")
+        await until(lambda: port.app.ended == ["/flood"], "the app to hear of it")
+
+
+async def test_a_socket_that_pings_and_does_not_read_is_read_no_more():
+    async with port_with(replace(LIMITS, stall_seconds=1.0)) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack)
+        live.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        (socket,) = port.book.sockets
+        pings = (b"\x89\xfd" + MASK + b"p" * 125) * 1000
+        buffered = 0
+        try:
+            async with asyncio.timeout(20):
+                while len(port.book):
+                    live.writer.write(pings)
+                    await asyncio.sleep(0)
+                    buffered = max(
+                        buffered,
+                        socket.transport.get_write_buffer_size(),  # type: ignore[attr-defined]
+                    )
+                    if live.writer.transport.get_write_buffer_size() > 1024 * KIB:
+                        await asyncio.sleep(0.05)
+        except ConnectionError:
+            pass
+        assert len(port.book) == 0
+        assert 0 < buffered < 1024 * KIB
+
+
+async def test_a_socket_that_answers_no_ping_is_cut():
+    options = {"ws_ping_interval": 0.1, "ws_ping_timeout": 0.1}
+    async with port_with(LIMITS, **options) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack)
+        await until(lambda: len(port.book) == 0, "the socket to end")
+        assert live.writer.is_closing() is False
