@@ -21,7 +21,9 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
+from leases.listener.stall import Stall
 from leases.listener.transport import ClosingTransport
+from leases.listener.upgrade import head_without_upgrade
 
 READ_SECONDS = 1.0  # for which a client that was refused may read why
 RAW_SHARE = 8  # bytes of a chunked body for each byte that its chunks may hold
@@ -53,7 +55,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.refusal: tuple[int, str] | None = None
         self.held: tuple[RequestResponseCycle, Any] | None = None
         self.limit: asyncio.TimerHandle | None = None
-        self.stall: asyncio.TimerHandle | None = None
+        self.stall = Stall(self.cut, self.limits.stall_seconds)
 
     # the connection
 
@@ -67,7 +69,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
-        self._stop_stall()
+        self.stall.end()
         self.book.end(self)
         super().connection_lost(exc)
 
@@ -76,17 +78,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self.stall is None:
-            self.stall = self.loop.call_later(self.limits.stall_seconds, self.cut)
+        self.stall.begin()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop_stall()
-
-    def _stop_stall(self) -> None:
-        if self.stall is not None:
-            self.stall.cancel()
-            self.stall = None
+        self.stall.end()
 
     # what the parser tells
 
@@ -214,7 +210,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.refuse(503, "Too many live connections are open. Try again in a minute.")
             return
         self.book.end(self)
-        self._stop_stall()
+        self.stall.end()
         super().handle_websocket_upgrade()
 
     def _go_on_without_upgrade(self, rest: bytes) -> None:
@@ -222,16 +218,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
         The parser would take the body for the other protocol: another one reads the request again.
         """
-        kept = [
-            (name, _without_upgrade(value) if name == b"connection" else value)
-            for name, value in self.headers
-            if name != b"upgrade"
-        ]
-        head = b"%s %s HTTP/1.1\r\n" % (self.method, self.url)
-        lines = b"".join(b"%s: %s\r\n" % pair for pair in kept)
+        head = head_without_upgrade(self.method, self.url, self.headers)
         self.offers_upgrade = False
         self.parser = httptools.HttpRequestParser(self)
-        self.data_received(head + lines + b"\r\n" + rest)
+        self.data_received(head + rest)
 
     def _check_limits(self) -> None:
         if not self.in_head and not self.in_body:
@@ -302,9 +292,3 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(READ_SECONDS, self.transport.abort)
-
-
-def _without_upgrade(connection: bytes) -> bytes:
-    """The value of a Connection header that offers nothing."""
-    tokens = [token.strip() for token in connection.split(b",")]
-    return b", ".join(token for token in tokens if token.lower() != b"upgrade")

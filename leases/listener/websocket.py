@@ -14,6 +14,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 
 from leases.listener.server import ListeningState
+from leases.listener.stall import Stall
 
 MAX_FRAMES = 64  # of one message: a browser sends it in one
 
@@ -32,14 +33,14 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.book = server_state.book
-        self.stall: asyncio.TimerHandle | None = None
+        self.stall = Stall(self.cut, self.book.limits.stall_seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.book.upgrade(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_stall()
+        self.stall.end()
         self.book.end(self)
         super().connection_lost(exc)
 
@@ -49,19 +50,13 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self.transport.pause_reading()
-        if self.stall is None:
-            self.stall = self.loop.call_later(self.book.limits.stall_seconds, self.cut)
+        self.stall.begin()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop_stall()
+        self.stall.end()
         if not self.read_paused:
             self.transport.resume_reading()
-
-    def _stop_stall(self) -> None:
-        if self.stall is not None:
-            self.stall.cancel()
-            self.stall = None
 
     async def receive(self) -> Any:
         message = await super().receive()
