@@ -130,6 +130,11 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         ("watch_events", "Events of the watch.", [(n, t.events) for n, t in tallies]),
         ("watch_bookmarks", "Bookmarks of the watch.", [(n, t.bookmarks) for n, t in tallies]),
         ("watch_breaks", "Times the watch broke.", [(n, t.breaks) for n, t in tallies]),
+        (
+            "events_not_understood",
+            "Writes of Leases that could not be followed and were skipped.",
+            [(n, t.not_understood) for n, t in tallies],
+        ),
     ):
         family = CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
         for name, number in values:

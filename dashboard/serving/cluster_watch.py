@@ -66,7 +66,7 @@ class ClusterWatch:
         self._recorder.add(
             Source(
                 cluster=cluster.name,
-                state=store.get,
+                state=store.understood,
                 encode=msgspec.json.encode,
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: tracker.watched_until,

@@ -72,7 +72,8 @@ class LeaseClient:
             finally:
                 coming.cancel()
                 await asyncio.gather(coming, return_exceptions=True)
-        yield Listed(page.leases, page.metadata.resource_version)
+        meta = page.metadata
+        yield Listed(page.leases, meta.resource_version, unreadable=page.unreadable)
 
     @contextlib.asynccontextmanager
     async def watch(
@@ -226,12 +227,13 @@ class LeaseClient:
 
 def _parts(page: LeasePage) -> Iterator[ListPage]:
     """A page in pieces that hold nobody up for long."""
-    leases, meta = page.leases, page.metadata
-    for first in range(0, len(leases), AT_ONCE):
+    leases, meta, unreadable = page.leases, page.metadata, page.unreadable
+    for first in range(0, len(leases) or 1, AT_ONCE):
         some = leases[first : first + AT_ONCE]
         left = len(leases) - first - len(some)
         remaining = None if meta.remaining is None else meta.remaining + left
-        yield ListPage(some, meta.resource_version, remaining)
+        yield ListPage(some, meta.resource_version, remaining, unreadable=unreadable)
+        unreadable = ()
 
 
 def _collection(namespace: str) -> str:

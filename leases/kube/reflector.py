@@ -29,6 +29,7 @@ from leases.wire.events import (
     ListPage,
     ReflectorEvent,
     Replayed,
+    Unreadable,
     WatchEvent,
 )
 from leases.wire.status import ApiError, Forbidden, Gone, Status, Unauthorized, Unreachable
@@ -162,7 +163,7 @@ class _Reflection:
                         yield Arrived(events)
                         continue
                     for event in events:
-                        if isinstance(event, Applied | Deleted):
+                        if isinstance(event, Applied | Deleted | Unreadable):
                             yield Replayed(event)
 
     @contextlib.asynccontextmanager

@@ -10,12 +10,13 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Sequence
 
 import aiohttp
+import msgspec
 
 from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
 from leases.kube.session import READ_BUFFER, Limits, Session
 from leases.kube.slices import Slices
-from leases.wire.events import WatchEvent
+from leases.wire.events import Unreadable, WatchEvent
 from leases.wire.lines import LineCutter, LineLengthError
 from leases.wire.marks import Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
@@ -108,11 +109,21 @@ class OpenWatch:
             except ApiError as error:
                 failure = error
             if events:
-                self._version = events[-1].resource_version
+                last = events[-1].resource_version or self._complete(events)
+                self._version = last
                 yield events
             if failure is not None:
                 raise failure
         self._telling = False
+
+    def _complete(self, events: list[WatchEvent]) -> str:
+        """Give what cannot be read the version of what came before it; the last one's."""
+        version = self._version
+        for place, event in enumerate(events):
+            if isinstance(event, Unreadable) and not event.resource_version:
+                events[place] = msgspec.structs.replace(event, resource_version=version)
+            version = events[place].resource_version
+        return version
 
     async def _next_chunk(self) -> bytes:
         """What has arrived, or what arrives next; empty at the end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from leases.domain.change import vanished
 from leases.domain.kind import Verdict
@@ -26,6 +27,7 @@ from leases.tracking.observe import (
 from leases.tracking.outlook import outlook, turn_of
 from leases.tracking.overrides import Overrides, judged_anew
 from leases.tracking.rows import Row, Rows, version_after
+from leases.tracking.skipping import Skipping
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked
 from leases.tracking.window import Window
@@ -45,6 +47,7 @@ class Ledger:
         self.deadlines: Deadlines[Row] = Deadlines()
         self.window = Window()
         self.overrides = Overrides()
+        self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
 
     def row(self, tracked: Tracked, told_at: datetime, *, listing: int = 0) -> Row:
@@ -53,11 +56,23 @@ class Ledger:
             key=tracked.key, tracked=tracked, version=version, told_at=told_at, listing=listing
         )
 
-    def enter(self, rows: list[Row]) -> None:
+    def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
         """Take in rows of names not known yet."""
         self.rows.add(*rows)
         for row in rows:
-            self._arm(row)
+            try:
+                self._arm(row)
+            except Exception as error:
+                self.skipping.skip_row(row, error, at, step)
+
+    def understand(self, row: Row, now: datetime, step: Step) -> Row | None:
+        """Before a write that may be followed, go on from the last one that was."""
+        found = self.skipping.understand(row, step)
+        if found is not None:
+            verdict, known = self.overrides.get(row.key), found.tracked
+            if verdict != ((known.kind, known.kind_reason) if known.overruled else None):
+                self.rows.put(found, judged_anew(known, verdict, now))
+        return found
 
     def renew_as(self, row: Row, lease: Lease, mark: int, now: datetime) -> bool:
         """The plain renewal by a Lease as a watch tells it; False when it is more, or less."""
@@ -93,19 +108,27 @@ class Ledger:
         return True
 
     def write(
-        self, row: Row | None, lease: Lease, at: datetime, *, inferred: bool, step: Step
+        self,
+        row: Row | None,
+        lease: Lease,
+        at: datetime,
+        *,
+        inferred: bool,
+        step: Step,
+        unseen_since: datetime | None = None,
     ) -> Row:
-        """A Lease as a watch event tells it."""
+        """A Lease as a watch event tells it; not all was understood since `unseen_since`."""
+        sight = partial(self.window.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
-            seen = self.window.event(at, row.newest, inferred=inferred)
+            seen = sight(row.newest)
             self.advance(row, lease, seen, step)
             return row
         if row is not None:
             unseen = Sighting(now=at, since=min(at, row.newest), inferred=True)
             self.vanish_unseen(row, lease, unseen, step)
-        seen = self.window.event(at, None, inferred=inferred)
+        seen = sight(None)
         row = self.appear(lease, seen, step, gap_since=self._deaths.get(lease.key))
-        self.enter([row])
+        self.enter([row], at, step)
         return row
 
     def appear(
@@ -163,10 +186,14 @@ class Ledger:
         """Let these verdicts of admins stand, and the rules where there is none."""
         for key in self.overrides.change_to(wanted):
             row = self.rows.get(key)
-            if row is not None:
+            if row is None or row.tracked.lasting.not_understood is not None:
+                continue
+            try:
                 self.rows.put(row, judged_anew(row.tracked, wanted.get(key), now))
                 self._arm(row)
                 step.redraw[key] = None
+            except Exception as error:
+                self.skipping.skip_row(row, error, now, step)
 
     def vanish(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
         """A Lease that is gone; `last` is how it was last."""
@@ -176,7 +203,12 @@ class Ledger:
     def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
         """Leases that a list does not have any more."""
         for row in rows:
-            self._forget(row, row.tracked.lease, self.window.listing(at, row.newest), at, step)
+            told = len(step.changes)
+            try:
+                self._forget(row, row.tracked.lease, self.window.listing(at, row.newest), at, step)
+            except Exception as error:
+                del step.changes[told:]
+                self.skipping.lose(row, error, step)
         self.rows.remove(*rows)
 
     def vanish_unseen(self, row: Row, successor: Lease, seen: Sighting, step: Step) -> None:
@@ -192,11 +224,18 @@ class Ledger:
         arm = self.deadlines.arm
         for row in self.deadlines.due(by):
             patience = row.outlook.patience
-            if patience is not None and (soonest := plus(row.tracked.observed_at, patience)) > by:
-                arm(row, soonest)
-                work += 1
-            else:
-                work += A_TURN if self.turn(row, now, by=by, step=step) else 1
+            known, told = row.tracked, len(step.changes)
+            try:
+                if patience is not None and (soonest := plus(known.observed_at, patience)) > by:
+                    arm(row, soonest)
+                    work += 1
+                else:
+                    work += A_TURN if self.turn(row, now, by=by, step=step) else 1
+            except Exception as error:
+                del step.changes[told:]
+                self.skipping.roll_back(row.key, row, known)
+                self.skipping.skip_row(row, error, now, step)
+                work += A_TURN
             if work >= MOST_LOOKED_AT:
                 return
 
@@ -233,6 +272,7 @@ class Ledger:
         step.removed[row.key] = None
         step.redraw.pop(row.key, None)
         self.deadlines.disarm(row)
+        self.skipping.puzzling.pop(row.key, None)
         gap_since = known.gap_since or (None if seen.inferred else at)
         if gap_since is not None:
             self._deaths[row.key] = gap_since

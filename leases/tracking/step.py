@@ -6,7 +6,7 @@ from datetime import datetime
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
-from leases.tracking.tracked import Update
+from leases.tracking.tracked import Skipped, Update
 
 
 class Step:
@@ -17,11 +17,12 @@ class Step:
         self.redraw: dict[ObjectName, None] = {}
         self.renewed: list[ObjectName] = []
         self.removed: dict[ObjectName, None] = {}
+        self.skipped: list[Skipped] = []
 
     @property
     def tells(self) -> bool:
         """Whether more than freshness changed."""
-        return bool(self.changes or self.redraw or self.removed)
+        return bool(self.changes or self.redraw or self.removed or self.skipped)
 
     def update(
         self,
@@ -40,6 +41,7 @@ class Step:
             redraw=tuple(self.redraw),
             renewed=tuple(self.renewed),
             removed=tuple(self.removed),
+            skipped=tuple(self.skipped),
             listed=listed,
             partial=partial,
         )

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind, Verdict
-from leases.domain.lease import Lease, ObjectName
+from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
 from leases.tracking.ledger import Ledger
+from leases.tracking.listing import Listing
 from leases.tracking.rounds import Rounds
 from leases.tracking.rows import Row, version_after
+from leases.tracking.skipping import failed_on
 from leases.tracking.step import Step
 from leases.tracking.tracked import Tracked, Update
-from leases.wire.events import Applied, Deleted, Listed, ListPage, Renewed, WatchEvent
+from leases.wire.events import Applied, Deleted, Listed, ListPage, Renewed, Unreadable, WatchEvent
 from leases.wire.watch import read_event
 
 LISTING = timedelta(seconds=30)  # the first page of a list may be so old when its last one comes
@@ -40,15 +43,18 @@ class Store:
         self.marks = self._rows.marked  # of Leases whose next renewal need not be decoded
         self.rounds = Rounds(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
-        self._listing = 0  # the number of the last list
-        self._listing_version: str | None = None  # of the list that has begun; None between lists
-        self._listing_since = _EPOCH  # when its first page came, which may be told later
-        self._listed = 0  # rows it has had so far
+        self._listing = Listing(self._ledger)
         self.synced = False  # a complete list has been read since the start
 
     def get(self, key: ObjectName) -> Tracked | None:
         row = self._rows.get(key)
         return row.tracked if row else None
+
+    def understood(self, key: ObjectName) -> Tracked | None:
+        """A Lease as it was understood last: what the next start is to go on from."""
+        known = self.get(key)
+        skipped = None if known is None else known.lasting.not_understood
+        return known if skipped is None else skipped.before
 
     def snapshot(self) -> tuple[Tracked, ...]:
         """All Leases in name order."""
@@ -68,6 +74,15 @@ class Store:
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         return self._rows.counts()
+
+    def not_understood(self) -> list[Tracked]:
+        """The Leases whose newest write could not be followed, the first such first."""
+        return [row.tracked for row in list(self._ledger.skipping.puzzling.values())]
+
+    @property
+    def nameless_at(self) -> datetime | None:
+        """When a Lease last came of which not even the name could be read."""
+        return self._ledger.skipping.nameless_at
 
     @property
     def known(self) -> bool:
@@ -92,7 +107,7 @@ class Store:
         """Begin with what an earlier run knew; what happened since is inferred."""
         ledger = self._ledger
         rows = [ledger.row(tracked, tracked.observed_at) for tracked in remembered]
-        ledger.enter(rows)
+        ledger.enter(rows, watched_until, Step())
         for row in rows:
             row.remembered = True
             ledger.overrides.remember(row.tracked)
@@ -112,26 +127,35 @@ class Store:
         self._window.caught_up()
 
     def apply(
-        self, event: Applied | Deleted, at: datetime, *, inferred: bool = False
+        self, event: Applied | Deleted | Unreadable, at: datetime, *, inferred: bool = False
     ) -> Update | None:
         """One event of the watch, or one `inferred` that is told again; None if it is no news."""
-        if not inferred:
+        if not inferred or isinstance(event, Unreadable):
             return self.follow((event,), at)
         step = Step()
-        self._take(event, at, step, inferred=True)
+        try:
+            self._take(event, at, step, inferred=True)
+        except Exception as error:
+            self._fail(event, error, at, step)
         return self._update(step, at)
 
     def follow(self, events: Iterable[WatchEvent], at: datetime) -> Update | None:
-        """What one reading of the watch brought; None if none of it is news."""
+        """What one reading of the watch brought; None if none of it is news.
+
+        What cannot be followed is skipped: the rest counts, each event once.
+        """
         step = Step()
         marked, renew, fresh = self.marks.get, self._ledger.renew, step.renewed
         for event in events:
-            if type(event) is Renewed:
-                row = marked(event.mark)
-                if row is not None and renew(row, event.version, event.renew_time, at):
-                    fresh.append(row.key)
-                    continue
-            self._read(event, at, step)
+            try:
+                if type(event) is Renewed:
+                    row = marked(event.mark)
+                    if row is not None and renew(row, event.version, event.renew_time, at):
+                        fresh.append(row.key)
+                        continue
+                self._read(event, at, step)
+            except Exception as error:
+                self._fail(event, error, at, step)
         if fresh:
             self._window.heard = at
         return self._update(step, at)
@@ -145,23 +169,19 @@ class Store:
     def enter(self, page: ListPage, at: datetime) -> Update:
         """A page of a list: whatever differs from what we knew happened since we last watched."""
         step = Step()
-        self._list(page, at, step)
+        self._listing.take(page, at, step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, partial=True)
 
     def replace(self, listed: Listed, at: datetime) -> Update:
         """The last page: what was in no page is gone."""
         step = Step()
-        self._list(listed, at, step)
-        ledger = self._ledger
-        if self._listed < len(ledger.rows):
-            gone = [row for row in ledger.rows if row.listing != self._listing]
-            ledger.vanish_all(gone, at, step)
+        self._listing.take(listed, at, step)
+        since = self._listing.complete(at, step)
         self._absent_at = version_after(listed.resource_version, 0)
-        self._window.listed(at, as_of=self._listing_since)
-        self._listing_version = None
+        self._window.listed(at, as_of=since)
         self.synced = True
-        ledger.turn_due(at, by=at - LISTING, step=step)
+        self._ledger.turn_due(at, by=at - LISTING, step=step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, listed=True)
 
@@ -188,6 +208,22 @@ class Store:
                 return
         if isinstance(event, Applied | Deleted):
             self._take(event, at, step)
+        elif isinstance(event, Unreadable):
+            self._skip(event, at, step)
+
+    def _skip(self, event: Unreadable, at: datetime, step: Step) -> None:
+        row = None if event.key is None else self._rows.get(event.key)
+        version = number_of(event.resource_version)
+        if version and version <= (self._absent_at if row is None else row.version):
+            return
+        self._window.heard = at
+        self._ledger.skipping.skip(event, at, step)
+
+    def _fail(self, event: WatchEvent, error: Exception, at: datetime, step: Step) -> None:
+        """An event that raised has changed nothing but that its Lease is not understood."""
+        row = self.marks.get(event.mark) if isinstance(event, Renewed) else None
+        seen = failed_on(event, error, None if row is None else row.tracked)
+        self._ledger.skipping.skip(seen, at, step, error=error)
 
     def _take(
         self, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool = False
@@ -200,46 +236,37 @@ class Store:
         if version <= known_version:
             return
         self._window.heard = at
-        if type(event) is Applied:
-            row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
-            row.version = version
+        known, told = None if row is None else row.tracked, len(step.changes)
+        try:
+            written = self._write(row, event, at, step, inferred=inferred)
+        except Exception:
+            del step.changes[told:]
+            self._ledger.skipping.roll_back(lease.key, row, known)
+            raise
+        if written is not None:
+            written.version = version
         else:
-            if row is None or row.tracked.lasting.lease.uid != lease.uid:
-                row = self._ledger.write(row, lease, at, inferred=inferred, step=step)
-            self._delete(row, lease, at, step, inferred=inferred)
             self._absent_at = max(self._absent_at, version)
 
-    def _delete(self, row: Row, last: Lease, at: datetime, step: Step, *, inferred: bool) -> None:
-        seen = self._window.event(at, row.newest, inferred=inferred)
+    def _write(
+        self, row: Row | None, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool
+    ) -> Row | None:
+        """A write of a Lease; its row, None if it is gone."""
+        ledger, lease = self._ledger, event.lease
+        unseen_since = None
+        if row is not None and (skipped := row.tracked.lasting.not_understood) is not None:
+            row = ledger.understand(row, at, step)
+            unseen_since = skipped.since if row is None else row.newest
+        write = partial(ledger.write, inferred=inferred, step=step, unseen_since=unseen_since)
+        if type(event) is Applied:
+            return write(row, lease, at)
+        if row is None or row.tracked.lasting.lease.uid != lease.uid:
+            row = write(row, lease, at)
+        seen = self._window.event(at, row.newest, inferred=inferred, unseen_since=unseen_since)
         if seen.live:
-            self._ledger.turn(row, at, by=at, step=step)
-        self._ledger.vanish(row, last, seen, at, step)
-
-    def _list(self, page: ListPage | Listed, at: datetime, step: Step) -> None:
-        """Leases as a list has them, compared with what we knew: all as of its first page."""
-        if page.resource_version != self._listing_version:  # else of a list that has begun
-            self._listing_version = page.resource_version
-            self._listing_since = at - timedelta(seconds=page.age)
-            self._listing += 1
-            self._listed = 0
-        ledger, listing, at = self._ledger, self._listing, self._listing_since
-        new: list[Row] = []
-        for lease in page.leases:
-            row = self._rows.get(lease.key)
-            if row is None or row.tracked.lasting.lease.uid != lease.uid:
-                if row is not None:
-                    unseen = self._window.listing(at, row.newest)
-                    ledger.vanish_unseen(row, lease, unseen, step)
-                unseen = self._window.listing(at, None)
-                new.append(ledger.appear(lease, unseen, step, listing=listing))
-                continue
-            self._listed += row.listing != listing
-            row.listing = listing
-            if row.tracked.resource_version != lease.resource_version:
-                ledger.relist(row, lease, at, step)
-                row.version = version_after(lease.resource_version, row.version)
-        self._listed += len(new)
-        ledger.enter(new)
+            ledger.turn(row, at, by=at, step=step)
+        ledger.vanish(row, lease, seen, at, step)
+        return None
 
     def _update(self, step: Step, at: datetime) -> Update | None:
         if step.tells:

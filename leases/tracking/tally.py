@@ -33,11 +33,13 @@ class Tally:
         self.bookmarks = 0
         self.lists: Counter[str] = Counter()  # by why we listed
         self.breaks = 0
+        self.not_understood = 0
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
         self.elections: dict[ObjectName, Election] = {}
 
     def tell(self, update: Update) -> None:
         """Count what an update tells."""
+        self.not_understood += len(update.skipped)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
             if change.kind is Kind.ELECTION:

@@ -18,6 +18,15 @@ from leases.domain.phase import Phase, counted_holder, runs_out_at
 _replace = msgspec.structs.replace
 
 
+class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
+    """Why nobody knows how a Lease stands: its newest write could not be followed."""
+
+    since: datetime  # our clock at the first write that could not
+    at: datetime  # and at the newest
+    reason: str
+    before: Tracked | None  # as it was understood last; None: never
+
+
 class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a plain renewal leaves as it is, shared by all that is known from one to the next."""
 
@@ -33,6 +42,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
     named: bool = False  # it has named a holder at some time, so that no name means nobody
     overruled: bool = False  # an admin says what it is for: the rules are not asked
+    not_understood: NotUnderstood | None = None  # what else is here is as it was before
 
 
 class Tracked(msgspec.Struct, frozen=True, gc=False):
@@ -138,6 +148,15 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
 _LASTS = frozenset(Lasting.__struct_fields__)
 
 
+class Skipped(msgspec.Struct, frozen=True):
+    """A write, or a deadline, that could not be followed; everything else goes on."""
+
+    key: ObjectName | None  # None: not even its name could be read
+    reason: str
+    error: Exception | None = None  # ours; None: the bytes are no Lease
+    again: bool = False  # for the same reason as the one before
+
+
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     """What one step changed in one cluster, for every sink, on the event loop: never block."""
 
@@ -150,6 +169,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()  # rows that look different: phase, holder, kind, configuration
     renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved, as often as it did
     removed: tuple[ObjectName, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     connection: Connection | None = None  # set when it changed
     listed: bool = False  # the whole picture was replaced: readers refetch rather than follow
     partial: bool = False  # a part of it was; the rest comes soon, `listed` with the last

@@ -20,6 +20,7 @@ from leases.domain.lease import ObjectName
 from leases.tracking.lags import Lags
 from leases.tracking.patience import Patience
 from leases.tracking.progress import Progress
+from leases.tracking.skipped_log import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tally import Tally
 from leases.tracking.tracked import Sink, Update
@@ -61,6 +62,7 @@ class Tracker:
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags = Lags()
+        self._skipped = SkippedLog()
         self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
         self._flushing: asyncio.TimerHandle | None = None
         self._running: asyncio.Task[Any] | None = None
@@ -227,7 +229,7 @@ class Tracker:
         """Renewals alone wait for company; everything else is told at once."""
         if update is None:
             return
-        if update.changes or update.redraw or update.removed or update.listed:
+        if update.changes or update.redraw or update.removed or update.listed or update.skipped:
             self._tell(update)
             return
         self._renewed += update.renewed
@@ -238,6 +240,8 @@ class Tracker:
 
     def _tell(self, update: Update) -> None:
         self.tally.tell(update)
+        if update.skipped:
+            self._skipped.note(update)
         for sink in self._sinks:
             try:
                 sink(update)

@@ -44,8 +44,19 @@ class Window:
         self._blind = (self.behind or self.heard, at)
         self.heard, self.behind = at, as_of if as_of < at else None
 
-    def event(self, now: datetime, newest: datetime | None, *, inferred: bool) -> Sighting:
-        """How an event is seen; `newest`: what is known of its Lease already happened by then."""
+    def event(
+        self,
+        now: datetime,
+        newest: datetime | None,
+        *,
+        inferred: bool,
+        unseen_since: datetime | None = None,
+    ) -> Sighting:
+        """How an event is seen; `newest`: what is known of its Lease already happened by then;
+        `unseen_since`: not all that was written to it since then was understood.
+        """
+        if unseen_since is not None:
+            return Sighting(now=now, since=min(unseen_since, now), inferred=True)
         if self.behind is None and not inferred:
             return Sighting(now=now)
         return Sighting(now=now, since=_later(self.behind, newest, now), inferred=inferred)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, ObjectName
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +57,18 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
     initial_events_end: bool = False
 
 
+class Unreadable(msgspec.Struct, frozen=True, gc=False):
+    """A Lease that a watch or a list told, of which only this can be read.
+
+    `key` is None where not even its name can, `resource_version` empty where that cannot.
+    """
+
+    key: ObjectName | None
+    reason: str  # a sentence without anything of the content
+    uid: str = ""
+    resource_version: str = ""
+
+
 class ListPage(msgspec.Struct, frozen=True, gc=False):
     """One page of a list of which more is to come; Listed brings the last."""
 
@@ -64,6 +76,7 @@ class ListPage(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
     remaining: int | None = None  # how many Leases are still to come, where the server tells
     age: float = 0.0  # of the first page, seconds since it came: what was before it is told first
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
@@ -73,12 +86,13 @@ class Listed(msgspec.Struct, frozen=True, gc=False):
     resource_version: str
     reason: str = "start"  # why we listed: start, gone, restored
     age: float = 0.0  # as in ListPage, if it is the only page
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 class Replayed(msgspec.Struct, frozen=True, gc=False):
     """An event from before the list, told again after a restart; not seen when it happened."""
 
-    event: Applied | Deleted
+    event: Applied | Deleted | Unreadable
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
@@ -102,5 +116,5 @@ class Disconnected(msgspec.Struct, frozen=True, gc=False):
     refused: bool = False
 
 
-WatchEvent = Applied | Renewed | Deleted | Bookmark
+WatchEvent = Applied | Renewed | Deleted | Bookmark | Unreadable
 ReflectorEvent = WatchEvent | Arrived | ListPage | Listed | Replayed | Connected | Disconnected

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from leases.domain.lease import Lease, ObjectMeta
-from leases.wire.events import Applied, Bookmark, Deleted
+from leases.wire.events import Applied, Bookmark, Deleted, Unreadable
 from leases.wire.status import Status, Unreachable, error_of
+from leases.wire.unreadable import cut_list, unreadable_event, unreadable_lease
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -33,6 +34,7 @@ class LeasePage(msgspec.Struct, frozen=True):
 
     metadata: ListMeta
     items: tuple[Lease, ...] | None = None
+    unreadable: tuple[Unreadable, ...] = ()  # not of the wire: items that are no Leases
 
     @property
     def leases(self) -> tuple[Lease, ...]:
@@ -65,17 +67,24 @@ _decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
 _decode_page = msgspec.json.Decoder(LeasePage).decode
 _decode_lease = msgspec.json.Decoder(Lease).decode
 _T = TypeVar("_T")
+_FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read_event(line: bytes) -> Applied | Deleted | Bookmark:
+def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
     """What one line of a watch says.
 
     Raises the error an ERROR event stands for (Gone for 410), Unreachable for garbage.
     """
     try:
         event = _decode_event(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        event = _read(line, _decode_event, _Event)
+    except _FAILURES as error:
+        try:
+            event = _read(line, _decode_event, _Event)
+        except Unreachable:
+            found = unreadable_event(line, error)
+            if found is None:
+                raise
+            return found
     if isinstance(event, _Modified | _Added):
         return Applied(event.object)
     if isinstance(event, Deleted):
@@ -89,7 +98,32 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark:
 
 def read_page(body: bytes) -> LeasePage:
     """One page of a list. Raises Unreachable for bytes that are none."""
-    return _read(body, _decode_page, LeasePage)
+    try:
+        return _read(body, _decode_page, LeasePage)
+    except Unreachable:
+        with suppress(*_FAILURES):
+            found = _read_items(body)
+            if found is not None:
+                return found
+        raise
+
+
+def _read_items(body: bytes) -> LeasePage | None:
+    """A page of which some items cannot be read: all others, and the names of those."""
+    cut = cut_list(body)
+    if cut is None:
+        return None
+    page = _decode_page(cut[0])
+    leases: list[Lease] = []
+    unreadable: list[Unreadable] = []
+    for item in cut[1]:
+        try:
+            leases.append(_read(item, _decode_lease, Lease))
+        except Unreachable as error:
+            unreadable.append(unreadable_lease(item, error.__cause__ or error))
+    if not leases and not any(one.key for one in unreadable):
+        return None  # a list of something else
+    return LeasePage(page.metadata, tuple(leases), tuple(unreadable))
 
 
 def read_lease(body: bytes) -> Lease:
@@ -100,9 +134,9 @@ def read_lease(body: bytes) -> Lease:
 def _read(body: bytes, decode: Callable[[bytes], _T], shape: Any) -> _T:
     try:
         return decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _FAILURES as error:
         # One Lease with a time beyond datetime's years must not hide all others.
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(*_FAILURES):
             loose = msgspec.json.decode(body)
             _drop_unreadable_times(loose)
             readable: _T = msgspec.convert(loose, shape)

@@ -78,7 +78,6 @@ def test_an_error_event_of_another_kind_is_raised_with_its_status() -> None:
         b"{}",
         b'{"type":"ADDED"}',
         b'{"type":"MOVED","object":{}}',
-        b'{"type":"ADDED","object":{"metadata":{"name":5}}}',
         b'{"type":"ADDED","object":{"metadata":{}},"items":7}{',
         b"\xff\xfe",
         b'"\xff"',
