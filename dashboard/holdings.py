@@ -5,15 +5,14 @@ somebody asks, and then no more often than it may cost.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Generic, TypeVar
 
 import msgspec
 
 from dashboard.holder_filter import DOWN, HOST, KINDS, NAME, NOW, RANGES, TERMS, HolderFilter
+from dashboard.kept_value import KeptValue
 from leases.domain.holder import split_holder
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
@@ -22,12 +21,9 @@ from leases.history.holders import Ended, Past, ended_terms
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
-FRESH = 0.2  # seconds that an answer is kept at least
-COST = 10.0  # and so many times as long as it took: asking keeps a tenth of a core busy at most
 MOST_CHOICES = 32  # kinds, groups and ranges whose answers are kept
 MOST_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
-T = TypeVar("T")
 
 
 class Holder(msgspec.Struct, kw_only=True, gc=False):
@@ -74,26 +70,10 @@ class Found(msgspec.Struct, frozen=True):
     since: datetime
 
 
-class _Kept(Generic[T]):
-    """A value that is made again when it is too old, by one thread at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._until = float("-inf")
-        self._value: T | None = None
-
-    def get(self, make: Callable[[], T]) -> T:
-        with self._lock:
-            begun = time.monotonic()
-            if self._value is None or begun >= self._until:
-                self._value = make()
-                ended = time.monotonic()
-                self._until = ended + max(FRESH, COST * (ended - begun))
-            return self._value
-
-
 class _Grouped:
-    """The holders of some kinds, grouped in one way, over one range. Never changed once made."""
+    """The holders of some kinds, grouped in one way, over one range. Any thread may ask: what is
+    made when it is asked for first is put in place whole, and made twice at worst.
+    """
 
     def __init__(self, holders: dict[str, Holder], figures: Figures, since: datetime) -> None:
         self.by_name = holders
@@ -104,15 +84,17 @@ class _Grouped:
 
     def sorted(self, column: str) -> list[Holder]:
         """All of them in the order of a column."""
-        if column not in self._sorted:
-            self._sorted[column] = sorted(self.by_name.values(), key=_ORDERS[column])
-        return self._sorted[column]
+        known = self._sorted.get(column)
+        if known is None:
+            known = self._sorted[column] = sorted(self.by_name.values(), key=_ORDERS[column])
+        return known
 
     def contains(self, holder: Holder, text: str) -> bool:
         """Whether a small-lettered text is part of an identity or of a Lease's name it holds."""
-        if self._texts is None:
-            self._texts = {one.name: _text(one) for one in self.by_name.values()}
-        return text in self._texts[holder.name]
+        texts = self._texts
+        if texts is None:
+            texts = self._texts = {one.name: _text(one) for one in self.by_name.values()}
+        return text in texts[holder.name]
 
 
 class Holdings:
@@ -120,10 +102,11 @@ class Holdings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._now: _Kept[tuple[Tracked, ...]] = _Kept()
-        self._past = {name: _Kept[Past]() for name in RANGES}
-        self._hosts: _Kept[dict[str, list[Tracked]]] = _Kept()
-        self._groups: dict[tuple[object, ...], _Kept[_Grouped]] = {}
+        self._now: KeptValue[tuple[Tracked, ...]] = KeptValue()
+        self._past = {name: KeptValue[Past]() for name in RANGES}
+        self._hosts: KeptValue[dict[str, list[Tracked]]] = KeptValue()
+        self._groups: dict[tuple[object, ...], KeptValue[_Grouped]] = {}
+        self._choosing = threading.Lock()  # never held while anything else is waited for
 
     def find(self, wanted: HolderFilter, now: datetime) -> Found:
         """The page that is wanted (the last one, if there are fewer)."""
@@ -140,14 +123,15 @@ class Holdings:
         page = some[start : start + wanted.limit]
         return Found(page, number, len(some), grouped.figures, grouped.since)
 
-    def _chosen(self, wanted: HolderFilter) -> _Kept[_Grouped]:
+    def _chosen(self, wanted: HolderFilter) -> KeptValue[_Grouped]:
         choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
-        kept = self._groups.get(choice)
-        if kept is None:
-            if len(self._groups) >= MOST_CHOICES:
-                self._groups.clear()
-            kept = self._groups[choice] = _Kept()
-        return kept
+        with self._choosing:
+            kept = self._groups.get(choice)
+            if kept is None:
+                if len(self._groups) >= MOST_CHOICES:
+                    self._groups.clear()
+                kept = self._groups[choice] = KeptValue()
+            return kept
 
     def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
         past = self._past[wanted.range].get(

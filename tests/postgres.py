@@ -9,6 +9,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.processes import free_port
+from tests.processes import ROOT, free_port
 
 USER = "leaseboard"
 # Nothing here outlives the test: what makes a crash safe only makes it slow.
@@ -88,6 +89,23 @@ def postgres() -> Iterator[Postgres]:
     """One server for all tests that ask; each takes a `database()` of its own."""
     with running() as server:
         yield server
+
+
+def passes_on(server: Postgres, *arguments: str) -> None:
+    """Run pytest with these arguments once more, on a new database of this server."""
+    done = subprocess.run(
+        # The database is not dropped, for which every connection would have to be closed: it goes
+        # with its server.
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses=0",
+         "--reuse-db", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TEST_DATABASE_URL": server.database()},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _owner() -> dict[str, Any]:

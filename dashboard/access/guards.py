@@ -18,7 +18,7 @@ from django_htmx.middleware import HtmxDetails
 from dashboard import runtime
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.access.wall_links import PARAMETER, opens_wall
-from dashboard.turns import page_turn
+from dashboard.page_gate import page_gate
 from dashboard.watched import WatchedCluster
 
 P = ParamSpec("P")
@@ -91,7 +91,7 @@ def viewer_required(view: View[P]) -> Wrapped:
         if "\0" in request.path:  # PostgreSQL would refuse to look for it
             raise Http404("No Lease has a NUL in its name.")
         request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
-        with page_turn(runtime.get().clusters.values()):
+        with page_gate.drawing(runtime.get().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded
@@ -114,7 +114,7 @@ def wall_required(view: View[P]) -> Wrapped:
                 "This wall link has ended or was revoked. Ask an admin for a new one."
             )
         request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
-        with page_turn(runtime.get().clusters.values()):
+        with page_gate.drawing(runtime.get().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded

@@ -1,0 +1,155 @@
+"""One page is drawn at a time, and after the watches; what only waits holds up no other page.
+
+Threads share one interpreter with the loop that reads the watches. With many threads at work the
+loop would come too late, and an API server cuts a watch that is not read. So a page holds the gate
+while it computes, and lets it go while it waits for the database.
+
+Whoever holds the gate must wait for no other lock: its owner may be waiting for the gate. Wait
+inside `waiting()`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from django.db import connection
+
+LATE = 0.25  # seconds for which a watch may wait to be read before pages wait for it
+MAX_WAIT = 2.0  # seconds for all pages together: a watch that stays late must not hide everything
+LOOK = 0.02  # seconds between two looks at the watches
+FORGOTTEN = 1.0  # seconds without a look after which a late watch is waited for again
+MAX_PAUSE = 0.1  # seconds left to a late watch between two pages; at most what the last one took
+MAX_READS = 8  # queries of pages at a time; each wakes the interpreter for every row
+READ_WITHIN = 1.0  # seconds after which a query goes on though so many are under way
+
+
+class Followed(Protocol):
+    """The part of a watched cluster that tells whether its watch is late."""
+
+    @property
+    def untold(self) -> Callable[[], float]:
+        """For how many seconds something of the watch has waited to be read."""
+
+
+class PageGate:
+    """Any thread may use it; not the event loop, for it blocks."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._drawing = threading.Lock()
+        self._reads = threading.BoundedSemaphore(MAX_READS)
+        self._mine = threading.local()
+        self._began = 0.0
+        self._took = 0.0  # by whoever held the gate last
+        self._looking = threading.Lock()
+        self._late_since: float | None = None
+        self._looked_at = 0.0
+
+    @contextmanager
+    def drawing(self, clusters: Collection[Followed]) -> Iterator[None]:
+        """Hold the gate for the block, but for its queries to the database."""
+        connection.ensure_connection()  # may wait, so before the gate
+        self._mine.clusters = clusters
+        self._enter(clusters)
+        try:
+            with connection.execute_wrapper(self._execute):
+                yield
+        finally:
+            self._leave()
+            self._mine.clusters = None
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let other pages be drawn during the block; without the gate, this changes nothing."""
+        clusters = getattr(self._mine, "clusters", None)
+        if clusters is None:
+            yield
+            return
+        self._mine.clusters = None
+        self._leave()
+        try:
+            yield
+        finally:
+            self._enter(clusters)
+            self._mine.clusters = clusters
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self.waiting():
+            mine = self._reads.acquire(timeout=READ_WITHIN)
+            try:
+                yield
+            finally:
+                if mine:
+                    self._reads.release()
+
+    def _execute(
+        self,
+        execute: Callable[..., Any],
+        sql: str,
+        params: Any,
+        many: bool,
+        context: dict[str, Any],
+    ) -> Any:
+        with self._reading():
+            found = execute(sql, params, many, context)
+        # SQLite looks for most of the rows only while they are fetched.
+        cursor = context["cursor"]
+        cursor.fetchall = _inside(self._reading, cursor.fetchall)
+        return found
+
+    def _enter(self, clusters: Collection[Followed]) -> None:
+        while True:
+            while self._should_wait(clusters):
+                self._sleep(LOOK)
+            self._drawing.acquire()
+            if not self._should_wait(clusters):  # nothing turned late while others drew
+                break
+            self._drawing.release()
+        if _are_late(clusters):
+            self._sleep(min(self._took, MAX_PAUSE))
+        self._began = self._clock()
+
+    def _leave(self) -> None:
+        self._took = self._clock() - self._began
+        self._drawing.release()
+
+    def _should_wait(self, clusters: Collection[Followed]) -> bool:
+        """Whether a watch is late, and has not been waited for long enough."""
+        late = _are_late(clusters)
+        with self._looking:
+            now = self._clock()
+            forgotten = now - self._looked_at > FORGOTTEN
+            self._looked_at = now
+            if not late:
+                self._late_since = None
+                return False
+            if self._late_since is None or forgotten:
+                self._late_since = now
+            return now - self._late_since < MAX_WAIT
+
+
+def _are_late(clusters: Collection[Followed]) -> bool:
+    return any(one.untold() > LATE for one in clusters)
+
+
+def _inside(
+    around: Callable[[], AbstractContextManager[None]], call: Callable[[], Any]
+) -> Callable[[], Any]:
+    def inside() -> Any:
+        with around():
+            return call()
+
+    return inside
+
+
+page_gate = PageGate()  # of the process, for threads share one interpreter
