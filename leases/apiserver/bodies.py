@@ -16,6 +16,7 @@ from leases.apiserver.decoding import DecodeError, Decoder
 from leases.apiserver.errors import bad_request, go_quote, unsupported_body
 from leases.apiserver.gojson import JsonError, loads, type_word
 from leases.apiserver.kinds import SCHEME, is_registered
+from leases.apiserver.records import Version
 from leases.apiserver.request import Request
 from leases.apiserver.resources import Resource
 from leases.apiserver.yaml_input import YamlError, load_yaml
@@ -73,10 +74,17 @@ def summary(data: bytes) -> str:
 
 
 def read_object(
-    request: Request, data: bytes, media_type: str, resource: Resource, validation: str
+    request: Request,
+    data: bytes,
+    media_type: str,
+    resource: Resource,
+    validation: str,
+    *,
+    stored: Version | None = None,
 ) -> dict[str, Any]:
     """The canonical object in a body, without kind and apiVersion.
 
+    `stored` is what the body is about to replace: parts of it that come back need no decoding.
     Raises 400; warns on the request.
     """
     try:
@@ -87,30 +95,38 @@ def read_object(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
             f"{error} ({summary(data)})"
         ) from None
-    decoder = Decoder()
+    known = None if stored is None else stored.read()["metadata"].get("managedFields")
+    decoder = Decoder(known)
     try:
         _check_kind(kind, version, resource)
         obj = decoder.decode({} if parsed.value is None else parsed.value, resource.schema)
     except DecodeError as error:
         raise _unhandled(kind, version, resource, str(error)) from None
     if validation == "Strict" and (parsed.complaints or decoder.strict):
-        complaints = list(decoder.strict)
-        if parsed.complaints:
-            lines = "".join(f"\n  {line}" for line in parsed.complaints)
-            complaints.insert(0, f"yaml: unmarshal errors:{lines}")
-        message = f"strict decoding error: {', '.join(complaints)}"
+        message = _strict_message(parsed.complaints, decoder.strict)
         raise _unhandled(kind, version, resource, message)
     if version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match "
-            f"the expected API version ({resource.api_version})"
-        )
+        raise _foreign_version(version, resource)
     if validation == "Warn":
         for complaint in [*parsed.complaints, *decoder.strict]:
             request.warn(complaint)
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
     return obj
+
+
+def _foreign_version(version: str, resource: Resource) -> Exception:
+    return bad_request(
+        f"the API version in the data ({version}) does not match "
+        f"the expected API version ({resource.api_version})"
+    )
+
+
+def _strict_message(yaml_complaints: list[str], complaints: list[str]) -> str:
+    if yaml_complaints:
+        lines = "".join(f"\n  {line}" for line in yaml_complaints)
+        complaints = [f"yaml: unmarshal errors:{lines}", *complaints]
+    return f"strict decoding error: {', '.join(complaints)}"
 
 
 def no_object(value: Any) -> str:

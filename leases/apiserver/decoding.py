@@ -21,14 +21,36 @@ class DecodeError(ValueError):
     """The value does not fit the type; the message is Go's."""
 
 
-class Where:
-    """The struct field that an error is about, as encoding/json names it."""
+class Place:
+    """Where a value stands: in the struct `struct`, as the member or item `name` of `outer`.
 
-    __slots__ = ("field", "struct")
+    A body has many places and hardly any error, so a place becomes a text only when asked.
+    """
 
-    def __init__(self, struct: str, field: str) -> None:
+    __slots__ = ("name", "outer", "struct")
+
+    def __init__(self, struct: str, outer: Place | None = None, name: str | int = "") -> None:
         self.struct = struct
-        self.field = field
+        self.outer = outer
+        self.name = name
+
+    @property
+    def field(self) -> str:
+        """The names that lead here, without indexes: as encoding/json names a field."""
+        outer = self.outer.field if self.outer else ""
+        return outer if isinstance(self.name, int) else self._joined(outer, self.name)
+
+    @property
+    def path(self) -> str:
+        """The names and indexes that lead here: as strict decoding names a field."""
+        outer = self.outer.path if self.outer else ""
+        if isinstance(self.name, int):
+            return f"{outer}[{self.name}]"
+        return self._joined(outer, self.name)
+
+    @staticmethod
+    def _joined(outer: str, name: str) -> str:
+        return f"{outer}.{name}" if outer else name
 
     def wrong(self, word: str, kind: schema.Kind) -> str:
         return (
@@ -38,15 +60,19 @@ class Where:
 
 
 class Decoder:
-    """One body. `strict` collects what fieldValidation complains about, in order of appearance."""
+    """One body. `strict` collects what fieldValidation complains about, in order of appearance.
 
-    def __init__(self) -> None:
+    `known` are managedFields in canonical form: a client mostly sends back those that it read.
+    """
+
+    def __init__(self, known: list[dict[str, Any]] | None = None) -> None:
         self.strict: list[str] = []
+        self._known = known
         self._type_error: str | None = None
 
     def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
         """The object in canonical form. Raises DecodeError."""
-        found = self._struct(value, kind, None, "", Where(kind.short, ""))
+        found = self._struct(value, kind, None, Place(kind.short))
         if self._type_error is not None:
             raise DecodeError(self._type_error)
         return found
@@ -55,26 +81,30 @@ class Decoder:
         if len(self.strict) < MAX_STRICT_ERRORS and what not in self.strict:
             self.strict.append(what)
 
-    def _wrong(self, where: Where, word: str, kind: schema.Kind) -> None:
+    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
         if self._type_error is None:
-            self._type_error = where.wrong(word, kind)
+            self._type_error = place.wrong(word, kind)
 
     def _struct(
         self,
         value: Any,
         kind: schema.Structure,
         into: dict[str, Any] | None,
-        path: str,
-        where: Where,
+        place: Place,
     ) -> dict[str, Any]:
         raw: dict[str, Any] = {} if into is None else into
         if isinstance(value, dict):
             seen: set[str] = set()
             pairs = value.pairs if isinstance(value, Pairs) else value.items()
+            texts = kind.texts
             for name, item in pairs:
-                self._member(name, item, kind, raw, seen, path, where)
+                if name in texts and item and name not in seen and type(item) is str:
+                    seen.add(name)
+                    raw[name] = item
+                else:
+                    self._member(name, item, kind, raw, seen, place)
         elif value is not None:
-            self._wrong(where, type_word(value), kind)
+            self._wrong(place, type_word(value), kind)
         for name in kind.required:
             if name not in raw:
                 raw[name] = kind.fields[name].zero
@@ -87,106 +117,103 @@ class Decoder:
         kind: schema.Structure,
         raw: dict[str, Any],
         seen: set[str],
-        path: str,
-        where: Where,
+        outer: Place,
     ) -> None:
-        inner = f"{path}.{name}" if path else name
+        place = Place(kind.short, outer, name)
         field = kind.fields.get(name)
         if field is None:
-            self._note(f'unknown field "{inner}"')
+            self._note(f'unknown field "{place.path}"')
             return
         if name in seen:
-            self._note(f'duplicate field "{inner}"')
+            self._note(f'duplicate field "{place.path}"')
         seen.add(name)
-        place = Where(kind.short, f"{where.field}.{name}" if where.field else name)
         if item is None:
-            self._null(name, field, raw, inner, place)
+            self._null(name, field, raw, place)
             return
-        found = self._value(item, field.kind, raw.get(name), inner, place)
+        found = self._value(item, field.kind, raw.get(name), place)
         if found or field.pointer or (field.always and found is not None):
             raw[name] = found
         else:
             raw.pop(name, None)
 
-    def _null(
-        self, name: str, field: schema.Field, raw: dict[str, Any], inner: str, place: Where
-    ) -> None:
+    def _null(self, name: str, field: schema.Field, raw: dict[str, Any], place: Place) -> None:
         if isinstance(field.kind, schema.Structure) and not field.pointer:
-            raw.setdefault(name, self._struct(None, field.kind, None, inner, place))
+            raw.setdefault(name, self._struct(None, field.kind, None, place))
         elif field.pointer or isinstance(
             field.kind, schema.Mapping | schema.Listing | schema.Moment
         ):
             raw.pop(name, None)
 
-    def _value(self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where) -> Any:
+    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
         """The canonical value; None stands for a zero time."""
         if isinstance(kind, schema.Text):
-            return item if isinstance(item, str) else self._wrong(where, type_word(item), kind)
+            return item if isinstance(item, str) else self._wrong(place, type_word(item), kind)
         if isinstance(kind, schema.Moment):
-            return self._moment(item, kind, where)
+            return self._moment(item, kind, place)
         if isinstance(kind, schema.Integer):
-            return self._integer(item, kind, where)
+            return self._integer(item, kind, place)
         if isinstance(kind, schema.Structure):
-            return self._struct(item, kind, before, path, where)
+            return self._struct(item, kind, before, place)
         if isinstance(kind, schema.Mapping):
-            return self._mapping(item, kind, before, path, where)
+            return self._mapping(item, kind, before, place)
         if isinstance(kind, schema.Listing):
-            return self._listing(item, kind, path, where)
+            return self._listing(item, kind, place)
         if isinstance(kind, schema.Boolean):
-            return item if isinstance(item, bool) else self._wrong(where, type_word(item), kind)
+            return item if isinstance(item, bool) else self._wrong(place, type_word(item), kind)
         return item
 
-    def _integer(self, item: Any, kind: schema.Integer, where: Where) -> int | None:
+    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
         if isinstance(item, bool) or not isinstance(item, int | float):
-            self._wrong(where, type_word(item), kind)
+            self._wrong(place, type_word(item), kind)
         elif isinstance(item, Number) or not kind.low <= item <= kind.high:
-            self._wrong(where, f"number {number_text(item)}", kind)
+            self._wrong(place, f"number {number_text(item)}", kind)
         else:
             return int(item)
         return None
 
-    def _moment(self, item: Any, kind: schema.Moment, where: Where) -> str | None:
+    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
         if not isinstance(item, str):
-            raise DecodeError(where.wrong(type_word(item), kind))
+            raise DecodeError(place.wrong(type_word(item), kind))
         try:
             return normal_microtime(item) if kind.micro else normal_time(item)
         except ValueError as error:
             raise DecodeError(str(error)) from None
 
     def _mapping(
-        self, item: Any, kind: schema.Mapping, before: Any, path: str, where: Where
+        self, item: Any, kind: schema.Mapping, before: Any, place: Place
     ) -> dict[str, str] | None:
         if not isinstance(item, dict):
-            self._wrong(where, type_word(item), kind)
+            self._wrong(place, type_word(item), kind)
             return None
         found: dict[str, str] = dict(before or {})
         seen = set()
         for name, text in item.pairs if isinstance(item, Pairs) else item.items():
             if name in seen:
-                self._note(f'duplicate field "{path}.{name}"')
+                self._note(f'duplicate field "{place.path}.{name}"')
             seen.add(name)
             if isinstance(text, str):
                 found[name] = text
             elif text is None:
                 found[name] = ""
             else:
-                self._wrong(where, type_word(text), schema.TEXT)
+                self._wrong(place, type_word(text), schema.TEXT)
         return dict(sorted(found.items()))
 
-    def _listing(
-        self, item: Any, kind: schema.Listing, path: str, where: Where
-    ) -> list[Any] | None:
+    def _listing(self, item: Any, kind: schema.Listing, place: Place) -> list[Any] | None:
         if not isinstance(item, list):
-            self._wrong(where, type_word(item), kind)
+            self._wrong(place, type_word(item), kind)
             return None
+        if kind is schema.MANAGED_FIELDS and self._known == item:
+            return self._known
         found: list[Any] = []
         for index, element in enumerate(item):
+            inner = Place(place.struct, place, index)
             if isinstance(kind.item, schema.Structure):
-                found.append(self._struct(element, kind.item, None, f"{path}[{index}]", where))
+                found.append(self._struct(element, kind.item, None, inner))
             elif element is None:
                 found.append("")
             else:
-                found.append(self._value(element, kind.item, None, f"{path}[{index}]", where) or "")
+                found.append(self._value(element, kind.item, None, inner) or "")
         return found
 
 
@@ -200,15 +227,14 @@ class UnstructuredDecoder(Decoder):
         value: Any,
         kind: schema.Structure,
         into: dict[str, Any] | None,
-        path: str,
-        where: Where,
+        place: Place,
     ) -> dict[str, Any]:
         if value is not None and not isinstance(value, dict):
             raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
-        return super()._struct(value, kind, into, path, where)
+        return super()._struct(value, kind, into, place)
 
-    def _wrong(self, where: Where, word: str, kind: schema.Kind) -> None:
-        del where  # this decoder does not tell where
+    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
+        del place  # this decoder does not tell where
         if isinstance(kind, schema.Mapping | schema.Listing):
             shape = "map" if isinstance(kind, schema.Mapping) else "slice"
             reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
@@ -216,14 +242,14 @@ class UnstructuredDecoder(Decoder):
         reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
         raise DecodeError(f"unrecognized type: {reflected}")
 
-    def _value(self, item: Any, kind: schema.Kind, before: Any, path: str, where: Where) -> Any:
+    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
         if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
             raise DecodeError(f"cannot convert int64 to {kind.name}")
-        return super()._value(item, kind, before, path, where)
+        return super()._value(item, kind, before, place)
 
-    def _integer(self, item: Any, kind: schema.Integer, where: Where) -> int | None:
+    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
         if isinstance(item, bool) or not isinstance(item, int | float):
-            self._wrong(where, type_word(item), kind)
+            self._wrong(place, type_word(item), kind)
             return None
         if isinstance(item, float) and not item.is_integer():
             raise DecodeError(f"cannot convert float64 to {kind.name}")
@@ -231,12 +257,12 @@ class UnstructuredDecoder(Decoder):
         wrapped: int = (int(item) - kind.low) % span + kind.low
         return wrapped
 
-    def _moment(self, item: Any, kind: schema.Moment, where: Where) -> str | None:
+    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
         if not isinstance(item, str):
             raise DecodeError(
                 f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"
             )
-        return super()._moment(item, kind, where)
+        return super()._moment(item, kind, place)
 
 
 def _reflect_kind(value: Any) -> str:

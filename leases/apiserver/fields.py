@@ -66,8 +66,23 @@ _MISSING = object()
 def _compare(old: Any, new: Any, kind: schema.Kind, path: Path, found: Difference) -> None:
     if old is not _MISSING and new is not _MISSING and old == new:
         return
-    granular = is_granular(kind)
-    if granular and (_items(old) or _items(new)):
+    if isinstance(kind, schema.Structure) and not kind.atomic and _are_objects(old, new):
+        for name in {**old, **new}:
+            before, after = old.get(name, _MISSING), new.get(name, _MISSING)
+            if before != after:
+                field = kind.fields.get(name)
+                inner = field.kind if field else schema.TEXT
+                _compare(before, after, inner, (*path, f"f:{name}"), found)
+    else:
+        _compare_parts(old, new, kind, path, found)
+
+
+def _are_objects(old: Any, new: Any) -> bool:
+    return isinstance(old, dict) and isinstance(new, dict) and bool(old or new)
+
+
+def _compare_parts(old: Any, new: Any, kind: schema.Kind, path: Path, found: Difference) -> None:
+    if is_granular(kind) and (_items(old) or _items(new)):
         before, after = elements(old, kind), elements(new, kind)
         for element in before.keys() | after.keys():
             _compare(
@@ -77,16 +92,13 @@ def _compare(old: Any, new: Any, kind: schema.Kind, path: Path, found: Differenc
                 (*path, element),
                 found,
             )
-        if old is _MISSING:
-            found.added.add(path)
-        elif new is _MISSING:
-            found.removed.add(path)
-    elif old is _MISSING:
+    elif old is not _MISSING and new is not _MISSING:
+        found.modified.add(path)
+        return
+    if old is _MISSING:
         found.added.add(path)
     elif new is _MISSING:
         found.removed.add(path)
-    else:
-        found.modified.add(path)
 
 
 def _items(value: Any) -> bool:

@@ -148,9 +148,12 @@ class Handlers:
         data = await request.body()
         options = write_options(request, "UpdateOptions")
         media_type = media_type_of(request)
+        stored = self._store.get(resource.plural, place.namespace, place.name)
 
         def read() -> Object:
-            obj = read_object(request, data, media_type, resource, options.validation)
+            obj = read_object(
+                request, data, media_type, resource, options.validation, stored=stored
+            )
             place_in_namespace(obj, place.namespace)
             check_name(obj, place.name)
             merge_owners(obj, request.warn)

@@ -18,8 +18,7 @@ import uvicorn
 
 from leases.apiserver.certificate import make_certificate
 from leases.apiserver.kubeconfig import write_private
-from leases.apiserver.renewal_protocol import RenewalProtocol
-from leases.apiserver.renewing import Renewals
+from leases.apiserver.protocol import Protocol
 from leases.listener.limits import Limits
 from leases.listener.server import ListeningServer
 
@@ -68,10 +67,10 @@ def tls_context(directory: Path) -> ssl.SSLContext:
 class Server(ListeningServer):
     """The port of the Lease API; signals are the business of whoever runs us."""
 
-    def __init__(self, app: Any, renewals: Renewals, limits: Limits, tls: ssl.SSLContext) -> None:
+    def __init__(self, app: Any, limits: Limits, tls: ssl.SSLContext) -> None:
         config = uvicorn.Config(
             app,
-            http=RenewalProtocol,
+            http=Protocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -83,7 +82,6 @@ class Server(ListeningServer):
         )
         super().__init__(config, limits, name="The Lease API")
         self.ready = asyncio.Event()
-        self._renewals = renewals
         self._tls = tls
         self._welcoming: set[Newcomer] = set()
 
@@ -130,7 +128,7 @@ class Server(ListeningServer):
                 raise
 
     def protocol(self) -> asyncio.Protocol:
-        return RenewalProtocol(self._renewals, self.config, self.server_state, self.lifespan.state)
+        return Protocol(self.config, self.server_state, self.lifespan.state)
 
 
 class Newcomer:

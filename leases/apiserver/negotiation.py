@@ -5,7 +5,6 @@ Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching o
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import yaml
 
 from leases.apiserver.errors import MEDIA_TYPES, not_acceptable
 from leases.apiserver.gojson import dumps, dumps_pretty
-from leases.wire.status import ApiError, StatusDetails
+from leases.wire.status import StatusDetails
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -101,16 +100,6 @@ def negotiate(accept: str) -> Output:
     raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
 
 
-@lru_cache(maxsize=64)
-def is_plain(accept: str) -> bool:
-    """Whether an Accept header leads to JSON, neither converted nor made pretty."""
-    try:
-        check_produced(accept, streams=False)
-        return negotiate(accept) == _PLAIN
-    except ApiError:
-        return False
-
-
 def negotiate_or_json(accept: str) -> Output:
     """For errors: JSON when nothing fits."""
     for clause in parse_accept(accept):
@@ -144,10 +133,10 @@ def wants_pretty(query: str | None, agent: str, output: Output) -> bool:
         return True
     if query:
         return query in _TRUE
-    return is_browser(agent)
+    return _is_browser(agent)
 
 
-def is_browser(agent: str) -> bool:
+def _is_browser(agent: str) -> bool:
     """Whether a User-Agent gets pretty JSON without asking for it."""
     return agent.startswith(_BROWSERS)
 

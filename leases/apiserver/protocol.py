@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Iterable
 
 import httptools
 
@@ -48,11 +47,6 @@ class Joined(ClosingTransport):
             self._loop.call_soon(self.flush)
             return
         self._transport.write(data)
-
-    def writelines(self, pieces: Iterable[bytes]) -> None:
-        """Write a whole answer."""
-        self.flush()
-        self._transport.write(b"".join(pieces))
 
     def flush(self) -> None:
         """Write a head that nothing followed."""

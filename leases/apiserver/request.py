@@ -145,7 +145,7 @@ class Request:
 
     def headers(self, content_type: str) -> Headers:
         """The headers that every answer has."""
-        found = usual_headers(self.header(b"audit-id").encode("latin-1"), content_type)
+        found = _usual_headers(self.header(b"audit-id").encode("latin-1"), content_type)
         if self._hang_up:
             found.append((b"connection", b"close"))
         if self.warnings:
@@ -181,7 +181,7 @@ class Request:
         await self.answer(error.status.code, body, output.media_type, more)
 
 
-def usual_headers(audit: bytes, content_type: str) -> Headers:
+def _usual_headers(audit: bytes, content_type: str) -> Headers:
     """`audit` is the id that the client gave its request, if any."""
     return [
         (b"audit-id", audit or _new_id().encode()),

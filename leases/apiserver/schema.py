@@ -83,6 +83,7 @@ class Structure(Kind):
         self.fields = fields
         self.atomic = atomic
         self.required = tuple(key for key, field in fields.items() if field.always)
+        self.texts = frozenset(key for key, field in fields.items() if type(field.kind) is Text)
 
 
 TEXT = Text("string")
@@ -118,6 +119,7 @@ MANAGED_FIELDS_ENTRY = Structure(
         "subresource": Field(TEXT),
     },
 )
+MANAGED_FIELDS = Listing("[]v1.ManagedFieldsEntry", MANAGED_FIELDS_ENTRY)
 OBJECT_META = Structure(
     "ObjectMeta",
     {
@@ -135,7 +137,7 @@ OBJECT_META = Structure(
         "annotations": Field(LABELS),
         "ownerReferences": Field(Listing("[]v1.OwnerReference", OWNER_REFERENCE, key="uid")),
         "finalizers": Field(Listing("[]string", TEXT, key="")),
-        "managedFields": Field(Listing("[]v1.ManagedFieldsEntry", MANAGED_FIELDS_ENTRY)),
+        "managedFields": Field(MANAGED_FIELDS),
     },
 )
 LEASE_SPEC = Structure(

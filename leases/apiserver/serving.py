@@ -17,7 +17,6 @@ from leases.apiserver.lock import Lock
 from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
 from leases.apiserver.protocol import LIMITS
-from leases.apiserver.renewing import Renewals
 from leases.apiserver.resources import served
 from leases.apiserver.storage import Store
 from leases.apiserver.watchers import Hub
@@ -85,21 +84,21 @@ class LeaseApiServer:
             self._port = listener.getsockname()[1]
             now = datetime.now(UTC)
             certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
-            app, renewals = await self._build()
+            app = await self._build()
             self._write_kubeconfig(certificate)
         except BaseException:
             if listener is not None:
                 listener.close()
             await self._close()
             raise
-        self._server = Server(app, renewals, limits, tls_context(self._data))
+        self._server = Server(app, limits, tls_context(self._data))
         await self._serve(self._server, listener)
 
     async def _serve(self, server: Server, listener: socket.socket) -> None:
         self._serving = asyncio.create_task(server.serve([listener]), name="lease-api")
         await server.ready.wait()
 
-    async def _build(self) -> tuple[App, Renewals]:
+    async def _build(self) -> App:
         resources = served(self._gates)
         self._tokens = Tokens(self._data)
         self._store = store = Store(self._data)
@@ -112,7 +111,7 @@ class LeaseApiServer:
         namespaces.resume()
         writer = Writer(store, namespaces, self._gates)
         handlers = Handlers(store, Watches(store, hub), namespaces, writer, Patcher(writer))
-        return App(resources, self._tokens, handlers), Renewals(store, self._tokens)
+        return App(resources, self._tokens, handlers)
 
     def _write_kubeconfig(self, certificate: bytes) -> None:
         """With the token of the last run while that is good: who holds a copy can go on."""

@@ -178,7 +178,7 @@ class Store:
             else:
                 answer.set_exception(error)
 
-        self.begin(key, existing, plan.obj, done)
+        self._begin(key, existing, plan.obj, done)
         return await answer
 
     async def _turn(self, key: Key) -> None:
@@ -198,11 +198,7 @@ class Store:
         for key in [key for key in self._pending if key[1] == namespace]:
             await self._turn(key)
 
-    def settled(self, key: Key) -> Version | None:
-        """The object, when no write to it is under way."""
-        return None if key in self._pending else self._objects.get(key)
-
-    def begin(
+    def _begin(
         self, key: Key, existing: Version | None, obj: dict[str, Any] | None, done: Done
     ) -> None:
         """Begin to write an object (None: remove it) to which no write is under way.

@@ -1,4 +1,4 @@
-"""A plain renewal keeps its place on the connection, whatever comes before, with or after it."""
+"""Writes on one connection: in pieces, many at once, cut short, and while the server stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from leases.apiserver.renewing import Renewals
+from leases.apiserver.commits import Commits, Write
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.lowering import lower
@@ -26,17 +26,16 @@ LIMIT = 15
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[bool]:
-    """Whether each request that might be a plain renewal was one."""
-    seen: asyncio.Queue[bool] = asyncio.Queue()
-    begin = Renewals.begin
+def begun(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once a write is on its way to disk."""
+    seen = asyncio.Event()
+    add = Commits.add
 
-    def told(self: Renewals, *asked: Any) -> bool:
-        plain = begin(self, *asked)
-        seen.put_nowait(plain)
-        return plain
+    def noted(self: Commits, write: Write) -> None:
+        add(self, write)
+        seen.set()
 
-    monkeypatch.setattr(Renewals, "begin", told)
+    monkeypatch.setattr(Commits, "add", noted)
     return seen
 
 
@@ -88,18 +87,15 @@ def transitions(heard: Heard) -> int:
     return found
 
 
-async def test_it_may_come_in_pieces(
-    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
-) -> None:
+async def test_it_may_come_in_pieces(api: LeaseApiServer, held: dict[str, Any]) -> None:
     whole = renewal(held, 2)
     async with connect(api) as connection:
         await connection.send(*(whole[at : at + 7] for at in range(0, len(whole), 7)))
         assert transitions(await connection.hear()) == 2
-    assert begun.get_nowait()
 
 
 async def test_requests_sent_at_once_are_answered_in_their_order(
-    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
+    api: LeaseApiServer, held: dict[str, Any]
 ) -> None:
     other = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     async with connect(api) as connection:
@@ -111,7 +107,6 @@ async def test_requests_sent_at_once_are_answered_in_their_order(
         assert [transitions(one) for one in heard[:3]] == [2, 2, 2]
         await connection.send(renewal(json.loads(heard[0].body), 4) + READ)
         assert [transitions(await connection.hear()) for _ in range(2)] == [4, 4]
-    assert [begun.get_nowait(), begun.get_nowait(), begun.empty()] == [True] * 3
 
 
 async def test_of_two_at_the_same_time_one_conflicts(
@@ -123,15 +118,14 @@ async def test_of_two_at_the_same_time_one_conflicts(
     assert sorted(codes) == [200, 409]
 
 
-@pytest.mark.parametrize(("more", "plain"), [({}, True), ({"kind": "Least"}, False)])
+@pytest.mark.parametrize("more", [{}, {"kind": "Least"}])
 async def test_who_wants_to_be_hung_up_on_is(
-    more: dict[str, str], plain: bool, api: LeaseApiServer, held: dict[str, Any], begun: Any
+    more: dict[str, str], api: LeaseApiServer, held: dict[str, Any]
 ) -> None:
     async with connect(api) as connection:
         await connection.send(renewal(held | more, 2, CLOSE))
         assert "\r\nconnection: close" in (await connection.hear()).head
         assert await connection.is_closed()
-    assert begun.get_nowait() is plain
 
 
 async def test_a_clients_audit_id_comes_back(api: LeaseApiServer, held: dict[str, Any]) -> None:
@@ -153,18 +147,18 @@ async def test_a_body_that_does_not_end_is_504(api: LeaseApiServer, held: dict[s
 
 @asynccontextmanager
 async def begun_renewal(
-    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
+    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Event
 ) -> AsyncIterator[Connection]:
     """A client whose renewal is on its way to disk."""
     async with connect(api) as connection:
         await connection.send(renewal(held, 2))
         async with asyncio.timeout(LIMIT):
-            assert await begun.get()
+            await begun.wait()
         yield connection
 
 
 async def test_a_client_that_does_not_wait_has_renewed(
-    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
+    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Event
 ) -> None:
     async with begun_renewal(api, held, begun):
         pass
@@ -174,7 +168,7 @@ async def test_a_client_that_does_not_wait_has_renewed(
 
 
 async def test_a_server_that_stops_answers_first(
-    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Queue[bool]
+    api: LeaseApiServer, held: dict[str, Any], begun: asyncio.Event
 ) -> None:
     async with begun_renewal(api, held, begun) as connection:
         async with asyncio.timeout(LIMIT):
