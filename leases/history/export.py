@@ -1,10 +1,12 @@
-"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays
-constant."""
+"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays constant.
+
+NDJSON is exact. CSV is opened in spreadsheets, which run what looks like a formula, so its texts
+are made harmless. Source: https://owasp.org/www-community/attacks/CSV_Injection
+"""
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
@@ -22,6 +24,14 @@ FIELDS = (
     "gap_seconds", "fields",
 )  # fmt: skip
 CHUNK = 2000
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and full-width
+_NEEDS_QUOTES = re.compile("[\",;']")
+# Control characters as the symbols that stand for them; those that have none as a replacement.
+_SHOWN = (
+    {code: 0x2400 + code for code in range(0x20)}
+    | {0x7F: 0x2421}
+    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+)
 
 
 def format_moment(moment: datetime) -> str:
@@ -53,23 +63,24 @@ def ndjson(found: Iterable[Change]) -> Iterator[str]:
 
 def as_csv(found: Iterable[Change]) -> Iterator[str]:
     """A header and one line a change; null is empty, fields are separated by blanks."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(FIELDS)
+    yield ",".join(FIELDS) + "\r\n"
     for change in found:
         item = as_item(change) | {"fields": " ".join(change.fields)}
-        writer.writerow(
-            str(value).lower() if isinstance(value, bool) else value for value in item.values()
-        )
-        yield _drain(buffer)
-    yield _drain(buffer)
+        yield ",".join(map(_cell, item.values())) + "\r\n"
 
 
-def _drain(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
+def _cell(value: object) -> str:
+    """What a spreadsheet may read as it stands; one may take a semicolon for the end of a cell."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value).lower()
+    if not value.isprintable():
+        value = value.translate(_SHOWN)
+    if value.startswith(RUN_BY_SPREADSHEETS):
+        value = f"'{value}"
+    if not _NEEDS_QUOTES.search(value):
+        return value
+    quoted = value.replace('"', '""')
+    return f'"{quoted}"'
 
 
 def _at(change: Change) -> datetime:
