@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from dashboard.holder_parameter import is_held_by
 from dashboard.lease_filter import LeaseFilter
 from dashboard.parameters import BadFilter
 from leases.domain.as_of import Stood
-from leases.domain.holder import split_holder
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -94,7 +94,7 @@ def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
 
 def _matches(state: State, wanted: LeaseFilter) -> bool:
     holder = state.standing.holder or ""
-    if wanted.holder and wanted.holder not in (holder, split_holder(holder).host):
+    if wanted.holder and not is_held_by(wanted.holder)(holder):
         return False
     text = wanted.text.lower()
     return text in str(state.key) or text in holder.lower()

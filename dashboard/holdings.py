@@ -21,6 +21,7 @@ from leases.history.holders import Ended, Past, ended_terms
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
+MAX_KEPT = 512  # characters of an identity whose host is kept
 MOST_CHOICES = 32  # kinds, groups and ranges whose answers are kept
 MOST_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
@@ -167,9 +168,13 @@ class Holdings:
         return hosts
 
 
-@lru_cache(maxsize=1 << 16)
 def host_of(identity: str) -> str:
     """The host in a holder's identity, or all of it where it names none."""
+    return _host_of(identity) if len(identity) <= MAX_KEPT else _host_of.__wrapped__(identity)
+
+
+@lru_cache(maxsize=1 << 16)
+def _host_of(identity: str) -> str:
     return split_holder(identity).host or identity
 
 

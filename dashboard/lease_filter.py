@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 from django.http import QueryDict
 
+from dashboard.holder_parameter import is_held_by
 from dashboard.parameters import (
     LARGEST_PAGE,
     BadFilter,
@@ -18,7 +19,6 @@ from dashboard.parameters import (
     words,
 )
 from leases.apiserver.selectors import SelectorError, parse_labels
-from leases.domain.holder import split_holder
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
@@ -122,13 +122,8 @@ def _contains(text: str) -> Matcher:
 
 
 def _held_by(holder: str) -> Matcher:
-    def matches(lease: Tracked) -> bool:
-        identity = lease.holder
-        if identity is None or holder not in identity:
-            return False
-        return identity == holder or split_holder(identity).host == holder
-
-    return matches
+    named = is_held_by(holder)
+    return lambda lease: lease.holder is not None and named(lease.holder)
 
 
 def _selects(labels: str) -> Matcher:

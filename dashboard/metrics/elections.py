@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
+from dashboard.presenters.words import shortened
 from dashboard.watched import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
 
 PREFIX = "leaseboard_election_"
+MAX_HOLDER = 512  # characters of a label; an API server accepts a megabyte
 # Name, type and help of each family, in the order in which `_samples` gives their values.
 FAMILIES = (
     ("holder_info", "gauge", "Who holds the election; absent while nobody does."),
@@ -56,7 +58,10 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
     labels = f'cluster="{cluster.name}",namespace="{namespace}",name="{name}"'
     holder, runs_out_at = tracked.holder, tracked.runs_out_at
     if holder is not None:
-        yield 0, f'{PREFIX}holder_info{{{labels},holder="{_escaped(holder)}"}} 1'
+        yield (
+            0,
+            f'{PREFIX}holder_info{{{labels},holder="{_escaped(shortened(holder, MAX_HOLDER))}"}} 1',
+        )
         age = (now - tracked.observed_at).total_seconds()
         yield 1, f"{PREFIX}seconds_since_renewal{{{labels}}} {age:.3f}"
     if spec.lease_duration_seconds is not None:

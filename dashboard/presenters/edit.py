@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dashboard.presenters.holder import holder_view
+from dashboard.presenters.holder import holder_view, shown_holder
 from dashboard.presenters.words import seconds
 from dashboard.yaml_text import diff_lines, to_yaml, without_managed_fields
 from leases.domain.cadence import EMPTY
@@ -76,15 +76,17 @@ def collisions(
     current: Lease, *, holder: str | None, duration: str | None
 ) -> tuple[Collision, ...]:
     """Where what was typed differs from the Lease; None: the person did not touch that field."""
-    spec = current.spec
     found = []
     if holder is not None:
-        theirs = current.holder or "nobody"
-        found.append(Collision("holderIdentity", holder or "nobody", theirs))
+        found.append(("holderIdentity", holder or "nobody", current.holder or "nobody"))
     if duration is not None:
-        theirs = str(spec.lease_duration_seconds or "not set")
-        found.append(Collision("leaseDurationSeconds", duration or "not set", theirs))
-    return tuple(one for one in found if one.yours != one.theirs)
+        theirs = str(current.spec.lease_duration_seconds or "not set")
+        found.append(("leaseDurationSeconds", duration or "not set", theirs))
+    return tuple(
+        Collision(field, shown_holder(yours), shown_holder(theirs))
+        for field, yours, theirs in found
+        if yours != theirs
+    )
 
 
 def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:

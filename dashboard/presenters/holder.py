@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from dashboard.presenters.words import shortened
 from leases.domain.holder import split_holder
 
 HUES = 8
@@ -21,10 +22,16 @@ _POD = re.compile(rf"(.+)(-{_SAFE}{{5}})()")
 _NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
 SHORT = 30
 _END = 6  # letters kept of the end of a name without a tail, such as a UUID
+# Longer holders than any component writes are not taken apart, are shown cut, and are not kept in
+# memory: an API server accepts a megabyte.
+MAX_IDENTITY = 512
+MAX_SHOWN = 160
 
 
 class HolderView(msgspec.Struct, frozen=True):
-    """`identity` is the whole; `host`, `tail` and `id` are its parts in order; `hue` is 1 to 8."""
+    """`identity` is the whole, cut where it is longer than MAX_IDENTITY; `host`, `tail` and `id`
+    are its parts in order; `hue` is 1 to 8.
+    """
 
     identity: str
     host: str
@@ -44,11 +51,28 @@ class HolderView(msgspec.Struct, frozen=True):
         return f"{self.host[: SHORT - len(tail) - 1]}…{tail}"
 
 
-@lru_cache(8192)  # a timeline names the same few a thousand times
 def holder_view(identity: str | None) -> HolderView | None:
     """None for nobody."""
     if not identity:
         return None
+    return _in_parts(identity) if len(identity) <= MAX_IDENTITY else _cut(identity)
+
+
+def shown_holder(identity: str) -> str:
+    """The holder inside a text: no longer than MAX_IDENTITY, with each NUL to be seen."""
+    if len(identity) > MAX_IDENTITY:
+        identity = f"{shortened(identity, MAX_SHOWN)} ({len(identity):,} characters)"
+    return identity.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def _cut(identity: str) -> HolderView:
+    whole = shown_holder(identity)
+    return HolderView(whole, whole, "", "", _hue(identity))
+
+
+@lru_cache(8192)  # a timeline names the same few a thousand times
+def _in_parts(identity: str) -> HolderView:
+    identity = shown_holder(identity)
     parts = split_holder(identity)
     host = parts.host or identity
     rest = identity[len(host) :] if identity.startswith(host) else ""
@@ -59,5 +83,8 @@ def holder_view(identity: str | None) -> HolderView | None:
         host, tail, rest = found[1], found[2], (found[3] or "") + rest
     elif (dot := _NODE_DOMAIN.search(host)) and not rest:
         host, rest = host[: dot.start()], host[dot.start() :]
-    hue = zlib.crc32((parts.host or identity).encode()) % HUES + 1
-    return HolderView(identity, host, tail, rest, hue)
+    return HolderView(identity, host, tail, rest, _hue(parts.host or identity))
+
+
+def _hue(name: str) -> int:
+    return zlib.crc32(name.encode()) % HUES + 1

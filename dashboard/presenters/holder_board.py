@@ -22,6 +22,7 @@ from dashboard.holder_filter import (
     USUAL_RANGE,
     HolderFilter,
 )
+from dashboard.holder_parameter import part_of
 from dashboard.holdings import Figures, Found
 from dashboard.presenters.board import KIND_LABELS
 from dashboard.presenters.holder import holder_view
@@ -172,7 +173,7 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
             label="Largest holder",
             value=((view.short if view else "none", ""),),
             detail=f"{thousands(down)} of {counted(figures.held, 'held Lease')}{share}",
-            url=url(text=largest.name if largest else "", holds=""),
+            url=url(text=part_of(largest.name) if largest else "", holds=""),
         ),
         Kpi(
             label="Holders now",

@@ -13,8 +13,9 @@ from django.urls import reverse
 from dashboard.charts.possession import Spell, spells
 from dashboard.charts.scale import Scale
 from dashboard.holder_filter import IDENTITY
+from dashboard.holder_parameter import holder_parameter
 from dashboard.holdings import HELD, Holder, host_of
-from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.holder import HolderView, holder_view, shown_holder
 from dashboard.presenters.row import lease_url
 from dashboard.presenters.words import age, counted, span_of, when
 from leases.domain.lease import ObjectName
@@ -112,18 +113,19 @@ def _row(
     scale: Scale,
     now: datetime,
 ) -> HolderRow:
-    identities = [v for v in map(holder_view, list(holder.identities)[:IDENTITIES]) if v]
+    identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, group, now)
     drawn = spells(terms, scale)
     share = 100 * holder.takes_down / held if held else 0.0
     holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
-    query = urlencode({"holder": holder.name})
+    query = urlencode({"holder": holder_parameter(holder.name)})
+    key = shown_holder(holder.name)
     return HolderRow(
-        key=holder.name,
-        view=holder_view(holder.name) or HolderView(holder.name, holder.name, "", "", 1),
+        key=key,
+        view=holder_view(holder.name) or HolderView(key, key, "", "", 1),
         said=said,
         phase=phase,
-        identities=tuple(v for v in identities if v.identity != holder.name),
+        identities=tuple(filter(None, map(holder_view, identities))),
         identity_count=len(holder.identities),
         takes_down=holder.takes_down,
         share=f"{share:.0f} %" if share >= 1 else "under 1 %" if share else "",
@@ -153,7 +155,7 @@ def _said(holder: Holder, group: str, now: datetime) -> tuple[str, str]:
     if expired:
         return f"still named by {counted(len(expired), 'expired Lease')}", "expired"
     if group == IDENTITY and host_of(holder.name) != holder.name:
-        return f"on {host_of(holder.name)}", ""
+        return f"on {shown_holder(host_of(holder.name))}", ""
     return "", ""
 
 

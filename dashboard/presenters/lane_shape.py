@@ -39,7 +39,7 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     until: float
     hue: int
-    holder: str
+    holder: HolderView | None
     label: str
     title: str
     edge: bool
@@ -66,7 +66,7 @@ def shape_view(shape: Shape, now: datetime) -> ShapeView:
         since=shape.since.timestamp(),
         until=shape.until.timestamp(),
         hue=holder.hue if holder else 0,
-        holder=holder.identity if holder else "",
+        holder=holder,
         label=_label(shape, holder),
         title=_title(shape, holder, now),
         edge=shape.edge,

@@ -11,7 +11,7 @@ import msgspec
 from dashboard.charts.lane import MOST_SHAPES, Shape, marks, shapes
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import CHANGED, QUIET, TROUBLED
-from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.holder import HolderView, holder_view, shown_holder
 from dashboard.presenters.lane_shape import MarkView, ShapeView, mark_view, shape_view
 from dashboard.presenters.row import lease_url
 from dashboard.presenters.words import age, counted, listed, when
@@ -77,8 +77,9 @@ def shapes_of_each(lanes: int) -> int:
 
 def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
     """Everybody who holds something in these lanes, once."""
-    named = dict.fromkeys(shape.holder for view in views for shape in view.shapes if shape.holder)
-    return [view for view in map(holder_view, named) if view]
+    shapes = (shape for view in views for shape in view.shapes)
+    named = {shape.holder.identity: shape.holder for shape in shapes if shape.holder}
+    return list(named.values())
 
 
 def nobody_at(lanes: Lanes) -> int:
@@ -120,7 +121,7 @@ def as_of_view(standing: Standing, now: datetime, *, watched: bool = True) -> As
         held = standing.phase is Stood.HELD
         return AsOf(view if held else None, "not watched", last, "unsure")
     if standing.phase is Stood.HELD:
-        return AsOf(view, "", f"{standing.holder}{since}", "")
+        return AsOf(view, "", f"{_stood(standing)}{since}", "")
     if standing.phase in (Stood.EXPIRED, Stood.VACANT):
         return AsOf(None, "no holder", f"{_stood(standing)}{since}", "none")
     word = "no such Lease" if standing.phase is Stood.DELETED else "unknown"
@@ -129,8 +130,10 @@ def as_of_view(standing: Standing, now: datetime, *, watched: bool = True) -> As
 
 def _stood(standing: Standing) -> str:
     if standing.phase is Stood.EXPIRED and standing.holder:
-        return f"expired, still naming {standing.holder}"
-    return (standing.phase is Stood.HELD and standing.holder) or standing.phase.value
+        return f"expired, still naming {shown_holder(standing.holder)}"
+    if standing.phase is Stood.HELD and standing.holder:
+        return shown_holder(standing.holder)
+    return standing.phase.value
 
 
 def says(key: ObjectName, drawn: Sequence[Shape]) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from dashboard.charts.lane import Shape, shapes
 from dashboard.charts.scale import Scale
+from dashboard.presenters.holder import shown_holder
 from dashboard.presenters.lane_shape import among, how_ended
 from dashboard.presenters.row import lease_url
 from dashboard.presenters.timeline import as_of_view, shapes_of_each
@@ -65,7 +66,7 @@ def _words(shape: Shape, now: datetime) -> dict[str, str]:
     until = whole.until if whole else shape.until
     length = age(((until or now) - since).total_seconds())
     if shape.term is not None:
-        holder, note = shape.term.holder, how_ended(shape.term)
+        holder, note = shown_holder(shape.term.holder), how_ended(shape.term)
     elif shape.gap is not None:
         holder, note = "no holder", ""
     else:

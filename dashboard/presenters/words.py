@@ -86,6 +86,14 @@ def day(moment: datetime) -> str:
     return f"{moment.day} {moment:%b %Y}"
 
 
+def shortened(text: str, limit: int) -> str:
+    """Both ends of a text, with an ellipsis for what is left out between them."""
+    if len(text) <= limit:
+        return text
+    end = (limit - 1) // 2
+    return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
+
+
 def two_ends(name: str) -> tuple[str, str]:
     """A name in two: where only the first may be cut, the end still tells nodes of a pool apart."""
     cut = len(name) - _END if len(name) > 2 * _END else len(name)

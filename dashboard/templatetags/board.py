@@ -35,6 +35,12 @@ def thousands(number: int) -> str:
 
 
 @register.filter
+def shortened(text: object, limit: int) -> str:
+    """Both ends of what is too long for its place."""
+    return words.shortened(str(text), limit)
+
+
+@register.filter
 def epoch(moment: datetime) -> float:
     """Seconds since 1970, for the browser's clock."""
     return moment.timestamp()

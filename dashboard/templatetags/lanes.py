@@ -28,9 +28,10 @@ def lane_shapes(shapes: Iterable[ShapeView]) -> SafeString:
 
 def _drawn(shape: ShapeView) -> str:
     if shape.what == "term":
+        who = shape.holder.identity if shape.holder else ""
         return (
             f'<svg class="term h{shape.hue}" {_place(shape, 6, 22)}'
-            f' data-who="{escape(shape.holder)}"><title>{escape(shape.title)}</title>'
+            f' data-who="{escape(who)}"><title>{escape(shape.title)}</title>'
             '<rect class="fill" width="100%" height="100%" rx="2"/>'
             f"{_EDGE if shape.edge else ''}{_text(shape, '9')}</svg>"
         )

@@ -15,12 +15,14 @@ from django.views.decorators.http import require_safe
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
+from dashboard.holder_parameter import part_of
 from dashboard.holdings import host_of
 from dashboard.lease_past import read_past
 from dashboard.parameters import BadFilter, one_of
 from dashboard.presenters.change import ChangeLine, change_line
 from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
+from dashboard.presenters.holder import shown_holder
 from dashboard.presenters.lease import lease_view
 from dashboard.presenters.past import PastView, Range, past_view
 from dashboard.presenters.renewals import renewals_view
@@ -135,11 +137,11 @@ class LeasePage:
         if not beside or tracked.holder is None:
             return {}
         host = host_of(tracked.holder)
-        query = urlencode({"q": host})
+        query = urlencode({"q": part_of(host)})
         return {
             "beside": [row_view(self.cluster, one, self.as_of) for one in beside[:BESIDE]],
             "beside_more": max(0, len(beside) - BESIDE),
-            "host": host,
+            "host": shown_holder(host),
             "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.presenters.holder import HolderView
 from dashboard.presenters.lane_shape import ShapeView
 from dashboard.templatetags.lanes import lane_shapes
 
@@ -13,8 +14,9 @@ HOSTILE = '"><script>1</script>&'
 @pytest.mark.parametrize("what", ["term", "gap", "band"])
 def test_texts_of_a_shape_are_escaped(what: str) -> None:
     shape = ShapeView(
-        what=what, x=1.5, width=20.0, since=1.0, until=2.0, hue=3, holder=HOSTILE,
-        label=HOSTILE, title=HOSTILE, edge=True, narrow=False, bad=True, changes=7,
+        what=what, x=1.5, width=20.0, since=1.0, until=2.0, hue=3,
+        holder=HolderView(HOSTILE, HOSTILE, "", "", 3), label=HOSTILE, title=HOSTILE, edge=True,
+        narrow=False, bad=True, changes=7,
     )  # fmt: skip
     drawn = lane_shapes([shape])
     assert "<script>" not in drawn
