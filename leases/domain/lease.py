@@ -6,9 +6,18 @@ rule or a page reads is here; the decoder skips the rest (managedFields above al
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
+
+# The decoder refuses what no API server lets through: sums, indexes and columns rely on it.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+ResourceVersion = Annotated[str, msgspec.Meta(max_length=32)]
+MAX_INT32 = 2**31 - 1
+MAX_NAME, MAX_NAMESPACE, MAX_UID = 253, 63, 64
+MAX_VERSION_DIGITS = 19  # etcd counts in int64
 
 
 class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
@@ -31,12 +40,12 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """metav1.ObjectMeta, cut to what Leaseboard reads."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    name: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
+    namespace: Annotated[str, msgspec.Meta(max_length=MAX_NAMESPACE)] = ""
+    uid: Annotated[str, msgspec.Meta(max_length=MAX_UID)] = ""
+    resource_version: ResourceVersion = ""
+    creation_timestamp: Moment | None = None
+    deletion_timestamp: Moment | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
@@ -46,10 +55,10 @@ class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """coordination.k8s.io/v1 LeaseSpec: all seven fields, as written on the wire."""
 
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: datetime | None = None
-    renew_time: datetime | None = None
-    lease_transitions: int | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: Moment | None = None
+    renew_time: Moment | None = None
+    lease_transitions: Int32 | None = None
     strategy: str | None = None
     preferred_holder: str | None = None
 
@@ -80,7 +89,17 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
         """Who is named; an empty holderIdentity and none at all are one thing: nobody."""
         return self.spec.holder_identity or None
 
+    @property
+    def duration(self) -> timedelta | None:
+        seconds = self.spec.lease_duration_seconds
+        return None if seconds is None else timedelta(seconds=seconds)
+
 
 def number_of(version: str | None) -> int:
     """A resourceVersion as a number that grows with the cluster's writes; 0 when it is none."""
-    return int(version) if version and version.isdecimal() else 0
+    return int(version) if version and is_number(version) else 0
+
+
+def is_number(version: str) -> bool:
+    """Whether it is one that a resourceVersion can be; what is longer takes long to read."""
+    return version.isdecimal() and len(version) <= MAX_VERSION_DIGITS

@@ -5,11 +5,14 @@ Alpha in v1alpha2, beta in v1beta1, both off by default (feature gate Coordinate
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from leases.domain.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.client import LeaseClient, segment
+from leases.wire.decoding import Undecodable, decoder
 from leases.wire.status import NotFound, Status, Unreachable
 
 GROUP = "/apis/coordination.k8s.io"
@@ -21,7 +24,7 @@ class _Candidates(msgspec.Struct, frozen=True):
     items: tuple[Candidate, ...] | None = None
 
 
-_decode = msgspec.json.Decoder(_Candidates).decode
+_decode: Callable[[bytes], _Candidates] = decoder(_Candidates)
 
 
 async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float) -> (
@@ -45,6 +48,6 @@ async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float
 def _read(body: bytes) -> _Candidates:
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except Undecodable as error:
         sentence = f"The cluster sent something that is no list of LeaseCandidates ({error})."
         raise Unreachable(Status(message=sentence)) from error

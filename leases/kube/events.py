@@ -4,12 +4,14 @@ somebody becomes or stops being the holder. Source: k8s.io/api/core/v1/types.go 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
 
 from leases.domain.lease import ObjectName
 from leases.kube.client import LeaseClient, segment
+from leases.wire.decoding import Undecodable, decoder
 from leases.wire.status import Status, Unreachable
 
 MOST = 500  # read at once: the API lists them by name, not by time
@@ -59,7 +61,7 @@ class _Events(msgspec.Struct, frozen=True):
     items: tuple[KubeEvent, ...] | None = None
 
 
-_decode = msgspec.json.Decoder(_Events).decode
+_decode: Callable[[bytes], _Events] = decoder(_Events)
 
 
 async def events_of(
@@ -77,7 +79,7 @@ async def events_of(
     )
     try:
         found = _decode(body).items or ()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except Undecodable as error:
         sentence = f"The cluster sent something that is no list of Events ({error})."
         raise Unreachable(Status(message=sentence)) from error
     dated = [(event.at.timestamp() if event.at else 0.0, event) for event in found]

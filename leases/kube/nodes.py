@@ -5,13 +5,14 @@ A Node object is 10 to 30 kB, most of it names of images; its row and metadata a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from leases.domain.node import POOL_LABELS, ZONE_LABELS, Node, first_label
 from leases.kube.client import PAGE, LeaseClient
+from leases.wire.decoding import Undecodable, decoder
 from leases.wire.status import Gone, Status, Unreachable
 
 PATH = "/api/v1/nodes"
@@ -49,7 +50,7 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
     rows: tuple[_Row, ...] | None = None
 
 
-_decode = msgspec.json.Decoder(_Table).decode
+_decode: Callable[[bytes], _Table] = decoder(_Table)
 
 
 async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
@@ -90,6 +91,6 @@ def _node(row: _Row, columns: Sequence[str]) -> Node:
 def _read(body: bytes) -> _Table:
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except Undecodable as error:
         sentence = f"The cluster sent something that is no table of Nodes ({error})."
         raise Unreachable(Status(message=sentence)) from error

@@ -12,7 +12,7 @@ from functools import partial
 
 from leases.domain.change import vanished
 from leases.domain.kind import Verdict
-from leases.domain.lease import Lease, ObjectName
+from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.moment import plus
 from leases.domain.sighting import Sighting, believed, renewal_moved, written_at
 from leases.tracking.deadlines import Deadlines
@@ -76,13 +76,13 @@ class Ledger:
 
     def renew_as(self, row: Row, lease: Lease, mark: int, now: datetime) -> bool:
         """The plain renewal by a Lease as a watch tells it; False when it is more, or less."""
-        text, claimed = lease.metadata.resource_version, lease.spec.renew_time
-        if claimed is None or not text.isdecimal():
+        version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
+        if claimed is None or not version:
             return False
         if not (row.outlook.plain and only_renewed(row.tracked.lasting.lease, lease)):
             return False
         self.rows.mark(row, mark)
-        return self.renew(row, int(text), claimed, now)
+        return self.renew(row, version, claimed, now)
 
     def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
         """The same where nothing but renewTime differs: phase, kind and counts stay, and its alarm

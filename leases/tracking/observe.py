@@ -12,7 +12,7 @@ import msgspec
 from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.change import Change, ChangeType, appeared, compare, ran_out
 from leases.domain.kind import Kind, Verdict, classify
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, number_of
 from leases.domain.phase import (
     Phase,
     counted_holder,
@@ -139,13 +139,13 @@ def renewed(
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
     """The same as a list shows it, which tells nothing of the renewals before the last; or None."""
-    claimed, version = lease.spec.renew_time, lease.metadata.resource_version
+    claimed, version = lease.spec.renew_time, number_of(lease.metadata.resource_version)
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
         return None
-    if not version.isdecimal() or not only_renewed(known.lasting.lease, lease):
+    if not version or not only_renewed(known.lasting.lease, lease):
         return None
     at = renewed_at(known, lease, seen)
-    return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=int(version))
+    return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=version)
 
 
 def only_renewed(before: Lease, after: Lease) -> bool:

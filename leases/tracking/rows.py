@@ -11,7 +11,7 @@ from datetime import datetime
 
 from leases.domain.by_name import ByName
 from leases.domain.kind import Kind
-from leases.domain.lease import ObjectName
+from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.phase import Phase
 from leases.tracking.deadlines import Alarm
 from leases.tracking.outlook import UNKNOWN, Outlook
@@ -182,4 +182,4 @@ def _namespace(row: Row) -> str:
 
 def version_after(resource_version: str, last: int) -> int:
     """resourceVersions are decimal and grow over the whole server; any other one is new."""
-    return int(resource_version) if resource_version.isdecimal() else last + 1
+    return number_of(resource_version) if is_number(resource_version) else last + 1

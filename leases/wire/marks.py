@@ -12,6 +12,7 @@ from datetime import datetime
 
 import msgspec
 
+from leases.domain.lease import MAX_VERSION_DIGITS
 from leases.wire.events import Applied, Renewed, WatchEvent
 from leases.wire.watch import read_event
 
@@ -26,7 +27,7 @@ _SPEC = b'"spec":{'
 _TIME = b'"time":"'
 _TIME_SIZE = len("2026-11-20T12:04:23Z")
 _RENEWED = b'"renewTime":"'
-_RENEWED_SIZE = len("2026-11-20T12:04:23.000001Z")
+_RENEWED_SIZE = len("2026-11-20T12:04:23.000001")  # the Z behind it is a part of the mark
 _read_time = msgspec.json.Decoder(datetime).decode
 
 
@@ -66,7 +67,12 @@ def _layout(line: bytes) -> Layout | None:
     spec = line.rfind(_SPEC)
     written = line.find(_TIME, fields, spec) + len(_TIME)
     renewed = line.find(_RENEWED, spec) + len(_RENEWED)
-    if len(_VERSION) <= starts < ends < fields < written < spec < renewed:
+    in_order = len(_VERSION) <= starts < ends < fields < written < spec < renewed
+    if (
+        in_order
+        and ends - starts <= MAX_VERSION_DIGITS
+        and line[renewed + _RENEWED_SIZE :][:1] == b"Z"
+    ):
         return starts, ends, written, renewed
     return None
 
@@ -86,7 +92,7 @@ def _mark(line: bytes, layout: Layout) -> int:
 def _renewed(line: bytes, layout: Layout, mark: int) -> WatchEvent:
     starts, ends, _, renewed = layout
     try:
-        claimed = _read_time(line[renewed - 1 : renewed + _RENEWED_SIZE + 1])
+        claimed = _read_time(line[renewed - 1 : renewed + _RENEWED_SIZE + 2])
         return Renewed(mark, int(line[starts:ends]), claimed, line)
     except (ValueError, msgspec.DecodeError):
         return read_event(line)

@@ -2,12 +2,19 @@
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Reading follows Go's
 time.Parse for the two layouts, with its words for what is wrong, because clients see those words.
+
+Go's years go further than Python's. A client may write the years 0000 to 9999, each with an offset
+of up to a day, so that a server may tell any time from two days before the year 0 to two days into
+the year 10000. `nearest_moment` is the rule for what Python cannot hold of that: the first or the
+last moment of the calendar. The zero time, 0001-01-01T00:00:00Z, is written as null.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
+
+from leases.domain.moment import EARLIEST, LATEST, in_utc
 
 MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 SECOND_LAYOUT = "2006-01-02T15:04:05Z07:00"
@@ -15,16 +22,27 @@ _PLAIN_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _PLAIN_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ZERO = "0001-01-01T00:00:00"
+_BEYOND = re.compile(
+    r"(-\d{4,}|0000|[1-9]\d{4,8})-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
 
 
 def format_microtime(moment: datetime) -> str:
     """An aware moment as Kubernetes writes a MicroTime: `2026-11-20T12:04:23.000001Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def format_time(moment: datetime) -> str:
     """An aware moment as Kubernetes writes a Time, cut to seconds: `2026-11-20T12:04:23Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def nearest_moment(text: str) -> datetime | None:
+    """For a time beyond the years 1 to 9999 the moment nearest to it; None for any other text."""
+    beyond = _BEYOND.fullmatch(text)
+    if beyond is None:
+        return None
+    return EARLIEST if beyond[1].startswith(("-", "0")) else LATEST
 
 
 def normal_microtime(text: str) -> str | None:

@@ -5,9 +5,12 @@ Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import msgspec
+
+from leases.wire.decoding import Undecodable, decoder
 
 
 class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -121,7 +124,7 @@ def error_of(status: Status) -> ApiError:
     return kind(status)
 
 
-_decode = msgspec.json.Decoder(Status).decode
+_decode: Callable[[bytes], Status] = decoder(Status)
 
 
 def read_status(code: int, body: bytes, *, retry_after: int = 0) -> Status:
@@ -131,7 +134,7 @@ def read_status(code: int, body: bytes, *, retry_after: int = 0) -> Status:
     """
     try:
         status = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except Undecodable:
         text = body[:200].decode("utf-8", "replace").strip()
         status = Status(message=f"The API answered {code}: {text or 'no text'}")
     if not status.code:

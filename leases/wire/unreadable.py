@@ -11,10 +11,17 @@ from contextlib import suppress
 
 import msgspec
 
-from leases.domain.lease import Lease, ObjectMeta, ObjectName
+from leases.domain.lease import (
+    MAX_NAME,
+    MAX_NAMESPACE,
+    MAX_UID,
+    Lease,
+    ObjectMeta,
+    ObjectName,
+    is_number,
+)
 from leases.wire.events import Deleted, Unreadable
 
-MAX_VERSION_DIGITS = 20  # of a resourceVersion: etcd's revisions are 64 bits
 _EVENT = re.compile(rb'\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"\s*,\s*"object"')
 # As kube-apiserver orders the fields; names hold no character that JSON escapes.
 _METADATA = re.compile(
@@ -57,13 +64,29 @@ def unreadable_lease(text: bytes, error: BaseException) -> Unreadable:
     meta = {name: part.decode("utf-8", "replace") for name, part in parts.items()}
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         meta = _metadata_in(msgspec.json.decode(text)) or meta
-    version = meta.get("version", "")
-    named = meta.get("name") and meta.get("namespace")
+    name, namespace, uid, version = (
+        meta.get(part, "") for part in ("name", "namespace", "uid", "version")
+    )
+    fits = len(namespace) <= MAX_NAMESPACE and len(name) <= MAX_NAME
+    if not (fits and can_be_told(namespace, name, "")):
+        return Unreadable(None, reason, resource_version=version if is_number(version) else "")
     return Unreadable(
-        key=ObjectName(meta["namespace"], meta["name"]) if named else None,
+        key=ObjectName(namespace, name),
         reason=reason,
-        uid=meta.get("uid", ""),
-        resource_version=version if _is_version(version) else "",
+        uid=uid if can_be_told(namespace, name, uid) and len(uid) <= MAX_UID else "",
+        resource_version=version if is_number(version) else "",
+    )
+
+
+def can_be_told(namespace: str, name: str, others: str) -> bool:
+    """Whether a Lease of this name can have a URL, a line in the log and a row in a database."""
+    text = namespace + name + others
+    return (
+        bool(namespace and name)
+        and text.isascii()
+        and text.isprintable()
+        and "/" not in namespace
+        and "/" not in name
     )
 
 
@@ -76,10 +99,6 @@ def _is_json(text: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
-
-
-def _is_version(text: str) -> bool:
-    return text.isdecimal() and len(text) <= MAX_VERSION_DIGITS
 
 
 def _metadata_in(document: object) -> dict[str, str]:

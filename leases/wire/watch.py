@@ -6,39 +6,42 @@ Source: k8s.io/apimachinery/pkg/watch (event types), pkg/apis/meta/v1 ListMeta, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from datetime import UTC
+from typing import Any
 
 import msgspec
 
-from leases.domain.lease import Lease, ObjectMeta
+from leases.domain.lease import Lease, ObjectMeta, ResourceVersion
+from leases.domain.moment import in_utc
+from leases.wire.decoding import FAILURES, Undecodable, decoder
 from leases.wire.events import Applied, Bookmark, Deleted, Unreadable
 from leases.wire.status import Status, Unreachable, error_of
-from leases.wire.unreadable import cut_list, unreadable_event, unreadable_lease
+from leases.wire.unreadable import can_be_told, cut_list, unreadable_event, unreadable_lease
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_replace = msgspec.structs.replace
 
 
 class ListMeta(msgspec.Struct, frozen=True):
     """metav1.ListMeta; an empty `next_page` says that this page is the last."""
 
-    resource_version: str = msgspec.field(name="resourceVersion", default="")
+    resource_version: ResourceVersion = msgspec.field(name="resourceVersion", default="")
     next_page: str = msgspec.field(name="continue", default="")
     remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
 
 
 class LeasePage(msgspec.Struct, frozen=True):
-    """One page of a LeaseList."""
+    """One page of a LeaseList; `unreadable` are its items that break the rules of the API."""
 
     metadata: ListMeta
-    items: tuple[Lease, ...] | None = None
-    unreadable: tuple[Unreadable, ...] = ()  # not of the wire: items that are no Leases
+    leases: tuple[Lease, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
 
-    @property
-    def leases(self) -> tuple[Lease, ...]:
-        return self.items or ()
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[Lease, ...] | None = None
 
 
 class _Progress(msgspec.Struct, frozen=True, gc=False):
@@ -64,10 +67,9 @@ class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR
 _Event = _Modified | _Added | Deleted | _Bookmark | _Error
 # One typed decode per event: the decoder skips managedFields and makes no dict.
 _decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
-_decode_page = msgspec.json.Decoder(LeasePage).decode
-_decode_lease = msgspec.json.Decoder(Lease).decode
-_T = TypeVar("_T")
-_FAILURES = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_decode_event_slowly: Callable[[bytes], _Event] = decoder(_Event)
+_decode_list: Callable[[bytes], _List] = decoder(_List)
+_decode_lease: Callable[[bytes], Lease] = decoder(Lease)
 
 
 def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
@@ -77,18 +79,20 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
     """
     try:
         event = _decode_event(line)
-    except _FAILURES as error:
+    except FAILURES:
         try:
-            event = _read(line, _decode_event, _Event)
-        except Unreachable:
+            event = _decode_event_slowly(line)
+        except Undecodable as error:
             found = unreadable_event(line, error)
             if found is None:
-                raise
+                raise _garbage(line, error) from error
             return found
     if isinstance(event, _Modified | _Added):
-        return Applied(event.object)
+        lease = _checked(event.object)
+        return lease if isinstance(lease, Unreadable) else Applied(lease)
     if isinstance(event, Deleted):
-        return event
+        lease = _checked(event.lease)
+        return lease if isinstance(lease, Unreadable) else Deleted(lease)
     if isinstance(event, _Bookmark):
         metadata = event.object.metadata
         ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
@@ -99,13 +103,13 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
 def read_page(body: bytes) -> LeasePage:
     """One page of a list. Raises Unreachable for bytes that are none."""
     try:
-        return _read(body, _decode_page, LeasePage)
-    except Unreachable:
-        with suppress(*_FAILURES):
-            found = _read_items(body)
-            if found is not None:
-                return found
-        raise
+        page = _decode_list(body)
+        return _page(page.metadata, map(_checked, page.items or ()))
+    except Undecodable as error:
+        found = _read_items(body)
+        if found is None:
+            raise _garbage(body, error) from error
+        return found
 
 
 def _read_items(body: bytes) -> LeasePage | None:
@@ -113,54 +117,73 @@ def _read_items(body: bytes) -> LeasePage | None:
     cut = cut_list(body)
     if cut is None:
         return None
-    page = _decode_page(cut[0])
+    try:
+        metadata = _decode_list(cut[0]).metadata
+    except Undecodable:
+        return None
+    page = _page(metadata, map(_read_item, cut[1]))
+    if not page.leases and not any(one.key for one in page.unreadable):
+        return None  # a list of something else
+    return page
+
+
+def _read_item(body: bytes) -> Lease | Unreadable:
+    try:
+        return _checked(_decode_lease(body))
+    except Undecodable as error:
+        return unreadable_lease(body, error)
+
+
+def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeasePage:
     leases: list[Lease] = []
     unreadable: list[Unreadable] = []
-    for item in cut[1]:
-        try:
-            leases.append(_read(item, _decode_lease, Lease))
-        except Unreachable as error:
-            unreadable.append(unreadable_lease(item, error.__cause__ or error))
-    if not leases and not any(one.key for one in unreadable):
-        return None  # a list of something else
-    return LeasePage(page.metadata, tuple(leases), tuple(unreadable))
+    for item in items:
+        if isinstance(item, Unreadable):
+            unreadable.append(item)
+        else:
+            leases.append(item)
+    return LeasePage(metadata, tuple(leases), tuple(unreadable))
 
 
 def read_lease(body: bytes) -> Lease:
     """One Lease. Raises Unreachable for bytes that are none."""
-    return _read(body, _decode_lease, Lease)
-
-
-def _read(body: bytes, decode: Callable[[bytes], _T], shape: Any) -> _T:
     try:
-        return decode(body)
-    except _FAILURES as error:
-        # One Lease with a time beyond datetime's years must not hide all others.
-        with suppress(*_FAILURES):
-            loose = msgspec.json.decode(body)
-            _drop_unreadable_times(loose)
-            readable: _T = msgspec.convert(loose, shape)
-            return readable
-        seen = body[:80].decode("utf-8", "replace")
-        sentence = f"The cluster sent something that is no Lease API answer: {seen!r} ({error})."
-        raise Unreachable(Status(message=sentence)) from error
+        lease = _checked(_decode_lease(body))
+    except Undecodable as error:
+        raise _garbage(body, error) from error
+    if isinstance(lease, Unreadable):
+        raise Unreachable(Status(message=lease.reason))
+    return lease
 
 
-def _drop_unreadable_times(document: Any) -> None:
-    """The API keeps the years 0 and 10000, which Python has not: such a time counts as unset."""
-    for spec in _specs(document):
-        for name in ("acquireTime", "renewTime"):
-            try:
-                msgspec.convert(spec.get(name), datetime | None)
-            except msgspec.ValidationError:
-                spec[name] = None
+def lease_of(document: dict[str, Any]) -> Lease:
+    """The Lease in an object as JSON has it. Raises Unreachable if it is none."""
+    return read_lease(msgspec.json.encode(document))
 
 
-def _specs(document: Any) -> list[dict[str, Any]]:
-    """The specs in a Lease, in an event that holds one, or in a list."""
-    if not isinstance(document, dict):
-        return []
-    items = document.get("items")
-    places = [document, document.get("object"), *(items if isinstance(items, list) else ())]
-    specs = [place.get("spec") for place in places if isinstance(place, dict)]
-    return [spec for spec in specs if isinstance(spec, dict)]
+def _checked(lease: Lease) -> Lease | Unreadable:
+    """A Lease that can be told by its name, with its times in UTC."""
+    meta, spec = lease.metadata, lease.spec
+    if not can_be_told(meta.namespace, meta.name, meta.uid + meta.resource_version):
+        return Unreadable(None, "Its name, uid or resourceVersion cannot be one.")
+    acquired, renewed, created = spec.acquire_time, spec.renew_time, meta.creation_timestamp
+    if (
+        (renewed is None or renewed.tzinfo is UTC)
+        and (acquired is None or acquired.tzinfo is UTC)
+        and (created is None or created.tzinfo is UTC)
+    ):
+        return lease
+    return Lease(
+        _replace(meta, creation_timestamp=created and in_utc(created)),
+        _replace(
+            spec,
+            acquire_time=acquired and in_utc(acquired),
+            renew_time=renewed and in_utc(renewed),
+        ),
+    )
+
+
+def _garbage(body: bytes, error: Undecodable) -> Unreachable:
+    seen = body[:80].decode("utf-8", "replace")
+    sentence = f"The cluster sent something that is no Lease API answer: {seen!r} ({error})."
+    return Unreachable(Status(message=sentence))

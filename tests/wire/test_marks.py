@@ -151,5 +151,6 @@ def test_recorded_lines_are_read_as_the_decoder_reads_them(stream: str) -> None:
 
 
 def test_a_lease_that_never_renews_has_no_mark() -> None:
-    body = line({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {}})
+    meta = {"name": "a", "namespace": "b", "resourceVersion": "1"}
+    body = line({"metadata": meta, "spec": {}})
     assert Reader(()).read(body) == read_event(body)

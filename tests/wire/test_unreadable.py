@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.wire.events import Deleted, Unreadable
+from leases.wire.events import Applied, Bookmark, Deleted, Renewed, Unreadable
+from leases.wire.marks import Reader
 from leases.wire.status import Unreachable
 from leases.wire.unreadable import cut_list
 from leases.wire.watch import read_event, read_page
@@ -31,6 +33,25 @@ ODD = [
     odd(meta=',"labels":[]'),
     odd(meta=f',"managedFields":{DEEP}'),
     odd(spec=f',"more":{DEEP}'),
+    odd(spec=f',"leaseTransitions":{2**70}'),
+    odd(spec=f',"leaseDurationSeconds":{2**31}'),
+    odd(spec=f',"leaseDurationSeconds":-{2**31 + 1}'),
+    odd(spec=f',"leaseTransitions":{"9" * 5000}'),
+    odd(spec=',"leaseTransitions":1e400'),
+    odd(spec=',"leaseTransitions":NaN'),
+    odd(spec=',"more":-Infinity'),
+    odd(spec=',"renewTime":"yesterday"'),
+    odd(spec=',"renewTime":"2026-11-20T12:04:23.000001"'),  # without an offset
+    odd(spec=',"acquireTime":"2026-02-30T00:00:00.000000Z"'),
+    odd(spec=',"strategy":"\\ud800"'),  # half of a pair
+]
+NAMELESS = [
+    odd().replace('"name":"odd"', '"name":""'),
+    odd().replace('"name":"odd"', '"name":"a/b"'),
+    odd().replace('"name":"odd"', '"name":"a\\u0000b"'),
+    odd().replace('"name":"odd"', f'"name":"{"a" * 254}"'),
+    odd().replace('"namespace":"ns",', ""),
+    odd().replace('"ns"', f'"{"n" * 64}"'),
 ]
 
 
@@ -48,6 +69,46 @@ def test_of_a_deletion_the_name_is_enough() -> None:
     assert isinstance(event, Deleted)
     assert (event.lease.key, event.lease.uid) == (ObjectName("ns", "odd"), "u-1")
     assert event.resource_version == "17"
+
+
+@pytest.mark.parametrize("text", NAMELESS, ids=range(len(NAMELESS)))
+def test_what_no_page_and_no_database_can_name_is_nameless(text: str) -> None:
+    event = read_event(f'{{"type":"MODIFIED","object":{text}}}'.encode())
+    assert isinstance(event, Unreadable)
+    assert event.key is None
+    body = f'{{"metadata":{{"resourceVersion":"9"}},"items":[{text},{odd()}]}}'
+    page = read_page(body.encode())
+    assert [lease.metadata.name for lease in page.leases] == ["odd"]
+    assert [one.key for one in page.unreadable] == [None]
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "9" * 33, "1\\u0000"])
+def test_a_version_that_cannot_be_one_is_not_told(version: str) -> None:
+    text = odd().replace('"17"', f'"{version}"')
+    event = read_event(f'{{"type":"MODIFIED","object":{text}}}'.encode())
+    assert isinstance(event, Unreadable)
+    assert event.resource_version == ""
+    bookmark = f'{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"}}}}}}'
+    with contextlib.suppress(Unreachable):
+        assert isinstance(read_event(bookmark.encode()), Unreadable | Bookmark)
+
+
+def test_a_renewal_known_by_its_bytes_is_held_to_the_same_rules() -> None:
+    fields = ',"managedFields":[{"time":"2026-11-20T12:04:23Z"}]'
+    good = odd(meta=fields, spec=',"renewTime":"2026-11-20T12:04:23.000001Z"')
+    reader = Reader(known := set[int]())
+    first = reader.read(f'{{"type":"MODIFIED","object":{good}}}'.encode())
+    assert isinstance(first, Applied)
+    known.add(first.mark)
+    later = good.replace('"17"', '"18"')
+    assert isinstance(reader.read(f'{{"type":"MODIFIED","object":{later}}}'.encode()), Renewed)
+    for other in (
+        good.replace(":23.000001Z", ":23.0+01:00"),
+        good.replace(":23.000001Z", ":23.0000000"),
+        good.replace('"17"', f'"{"9" * 20}"'),
+    ):
+        read = reader.read(f'{{"type":"MODIFIED","object":{other}}}'.encode())
+        assert not isinstance(read, Renewed)
 
 
 def test_an_event_without_a_readable_name_is_still_one() -> None:

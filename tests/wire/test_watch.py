@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from leases.domain.moment import EARLIEST, LATEST
 from leases.wire.events import Applied, Bookmark, Deleted
 from leases.wire.status import ApiError, Gone, Unreachable
 from leases.wire.watch import read_event, read_lease, read_page
@@ -89,12 +90,24 @@ def test_garbage_is_no_answer_and_the_error_quotes_it(garbage: bytes) -> None:
     assert raised.value.status.code == 0
 
 
-@pytest.mark.parametrize("moment", ["0000-01-01T00:00:00.000000Z", "10000-01-01T00:59:59.999999Z"])
-def test_a_time_beyond_our_calendar_counts_as_unset_and_hides_nothing_else(moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "nearest"),
+    [
+        ("-0001-12-30T23:59:59.000000Z", EARLIEST),
+        ("0000-01-01T00:00:00.000000Z", EARLIEST),
+        ("0001-01-01T00:00:00.000000+02:00", EARLIEST),
+        ("9999-12-31T23:59:59.999999-02:00", LATEST),
+        ("10000-01-01T00:59:59.999999Z", LATEST),
+    ],
+)
+def test_a_time_beyond_our_calendar_counts_as_its_end_and_hides_nothing_else(
+    moment: str, nearest: datetime
+) -> None:
     odd = lease(holderIdentity="a", renewTime=moment, acquireTime="2026-11-20T12:04:23.000001Z")
     read = read_event(event("ADDED", odd))
     assert isinstance(read, Applied)
-    assert read.lease.spec.renew_time is None
+    assert read.lease.spec.renew_time == nearest
+    assert read.lease.spec.renew_time.tzinfo is UTC
     assert read.lease.spec.acquire_time is not None
     assert read_lease(json.dumps(odd).encode()) == read.lease
     page = {"metadata": {"resourceVersion": "9"}, "items": [lease(holderIdentity="b"), odd]}
