@@ -33,6 +33,7 @@ class Pages(ASGIHandler):
 # Django's apps must be ready before these.
 from dashboard.access.redaction import redact_loggers  # noqa: E402
 from dashboard.lifespan import lifespan  # noqa: E402
+from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
 from dashboard.live.routing import urlpatterns  # noqa: E402
 
 HASHED = r"^.+\.[0-9a-f]{12}\..+$"
@@ -40,12 +41,13 @@ HASHED = r"^.+\.[0-9a-f]{12}\..+$"
 
 def application_of(static_root: Any) -> ProtocolTypeRouter:
     """Everything behind one port."""
+    sockets: Any = AuthMiddlewareStack(URLRouter(urlpatterns))
     return ProtocolTypeRouter(
         {
             "http": ServeStaticASGI(
                 Pages(), root=static_root, prefix="static", immutable_file_test=HASHED
             ),
-            "websocket": AuthMiddlewareStack(URLRouter(urlpatterns)),
+            "websocket": own_sites_only(told_of_database(sockets)),
             "lifespan": lifespan,
         }
     )

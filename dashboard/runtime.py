@@ -17,6 +17,10 @@ from pathlib import Path
 import yaml
 from django.conf import settings
 
+from dashboard.access import right_changes
+from dashboard.access.link_use import LinkUse
+from dashboard.access.rights import WallRight
+from dashboard.access.rights_watch import RightsWatch
 from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.forgetting import Forgetting
@@ -71,6 +75,8 @@ class Runtime:
             channel.problem = partial(self.problem, name)
             channel.refused = partial(self.recorder.refused.lately, name)
         self.overrides = Overrides(self.recorder.in_thread)
+        self.rights = RightsWatch()
+        self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
 
@@ -136,6 +142,13 @@ class Runtime:
             self.overrides.run,
             effect="Kinds that admins set at another replica are not taken over.",
         )
+        right_changes.connect(self.rights.look_now)
+        start(
+            "rights",
+            self.rights.run,
+            effect="Open pages whose right has ended are not closed.",
+        )
+        start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start(
             "renewals",
             self._look,
@@ -151,6 +164,7 @@ class Runtime:
 
     async def stop(self) -> None:
         """Stop watching, write what is left, stop the embedded API."""
+        right_changes.disconnect()
         await self.supervisor.stop()
         if self._writing is not None:
             await self.recorder.close(self._writing)
@@ -168,7 +182,11 @@ class Runtime:
     def problem(self, cluster: str | None = None) -> str | None:
         """What a page has to warn of, in sentences: of one cluster's page, or of all."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
-        return " ".join(filter(None, (self.recorder.problem, *down))) or None
+        problems = (self.recorder.problem, self.rights.problem, *down)
+        return " ".join(filter(None, problems)) or None
+
+    def _open_links(self) -> set[int]:
+        return {right.link_id for right in self.rights.rights if isinstance(right, WallRight)}
 
     def activity(self, cluster: str) -> Activity:
         """How much happened in one cluster in the last day."""

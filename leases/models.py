@@ -234,12 +234,24 @@ class KindOverride(models.Model):
 
 
 class WallLink(models.Model):
-    """A named link that reads the wall without signing in, and nothing else."""
+    """A named link that reads the walls of its clusters without signing in, and nothing else."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
+    # Null: made by a version whose links were not random. Such a link opens nothing.
+    digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
+    clusters = models.JSONField(default=list)  # names of clusters
+    created_by = models.CharField(max_length=150, default="")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)  # to the minute
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], name="wall_link_once", condition=models.Q(revoked_at=None)
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -26,8 +26,13 @@ def press_button(opener: Opener, link: str) -> None:
     send_form(opener, link, form)
 
 
+def form_of(page: str) -> dict[str, str]:
+    """What the hidden fields of a page's forms hold."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]+)"', page))
+
+
 def send_form(opener: Opener, link: str, form: str) -> None:
-    fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]+)"', form))
+    fields = form_of(form)
     assert set(fields) == {"csrfmiddlewaretoken", "token"}, form
     action = re.search(r'<form[^>]* action="([^"]+)"', form)
     assert action is not None

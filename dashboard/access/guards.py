@@ -3,21 +3,19 @@ everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec
-from urllib.parse import parse_qs
+from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
-from django.utils import timezone
 from django_htmx.middleware import HtmxDetails
 
 from dashboard import runtime
 from dashboard.access.roles import EDIT, VIEW
-from dashboard.access.wall_links import PARAMETER, opens_wall
+from dashboard.access.wall_links import PARAMETER, open_link
 from dashboard.page_gate import page_gate
 from dashboard.watched import WatchedCluster
 
@@ -45,11 +43,21 @@ def may_edit(user: User) -> bool:
 
 
 def find_cluster(name: str) -> WatchedCluster:
-    """The cluster of this name, or 404 naming those that are watched."""
+    """The cluster of this name, or 404 naming those that are watched. For those who may read."""
     clusters = runtime.get().clusters
     if name not in clusters:
         raise Http404(f"No cluster is called {name!r} here. Watched: {', '.join(clusters)}.")
     return clusters[name]
+
+
+def open_wall(key: str, name: str) -> WatchedCluster:
+    """The cluster whose wall this key opens; else a sentence that names no other cluster."""
+    running = runtime.get()
+    link = open_link(key, cluster=name)
+    running.link_use.note(link.pk)
+    if name not in running.clusters:
+        raise Http404("Leaseboard does not watch this cluster any more. Ask an admin.")
+    return running.clusters[name]
 
 
 def check_view(request: HttpRequest) -> HttpResponseBase | None:
@@ -67,15 +75,6 @@ def check_edit(user: User) -> None:
     """PermissionDenied unless the user may edit Leases."""
     if not may_edit(user):
         raise PermissionDenied(f"{user} may not edit Leases. Ask an admin for the role admin.")
-
-
-def opens_socket(scope: Mapping[str, Any]) -> Literal["user", "wall"] | None:
-    """By what right a socket may be opened: as a user who may read, by a wall link, or not at
-    all."""
-    keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
-    if keys:
-        return "wall" if opens_wall(keys[0], now=timezone.now()) else None
-    return "user" if may_view(scope["user"]) else None
 
 
 def viewer_required(view: View[P]) -> Wrapped:
@@ -109,11 +108,9 @@ def wall_required(view: View[P]) -> Wrapped:
             refusal = check_view(request)
             if refusal is not None:
                 return refusal
-        elif not opens_wall(key, now=timezone.now()):
-            raise PermissionDenied(
-                "This wall link has ended or was revoked. Ask an admin for a new one."
-            )
-        request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+            request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+        else:
+            request.cluster = open_wall(key, cluster)  # type: ignore[attr-defined]
         with page_gate.drawing(runtime.get().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import forms
 
+from dashboard.access import wall_links
 from leases.models import WallLink
 
 
 class WallLinkForm(forms.Form):
-    """A name to know the screen by, and how long its link is to open the wall."""
+    """A name to know the screen by, the clusters that its link opens, and for how long."""
 
-    name = forms.CharField(label="Name", max_length=100, help_text="Where the screen hangs.")
-    days = forms.IntegerField(
-        label="Ends after days",
-        required=False,
-        min_value=1,
-        max_value=3650,
-        help_text="Empty: until it is revoked.",
+    name = forms.CharField(label="Name", max_length=100)
+    days = forms.IntegerField(required=False, min_value=1, max_value=3650)
+    clusters = forms.MultipleChoiceField(
+        error_messages={
+            "required": "Choose a cluster: a wall link opens those that it names alone.",
+            "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
+        }
     )
+
+    def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = list(clusters)
+        self.fields["clusters"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]
+        if len(known) == 1:
+            self.initial["clusters"] = known
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if WallLink.objects.filter(name=name).exists():
+        if WallLink.objects.filter(name=name, revoked_at=None).exists():
             raise forms.ValidationError("There is a link of this name already; choose another.")
         return name
 
-    def save(self, *, now: datetime) -> WallLink:
-        """Make the link. Call it on a valid form only."""
+    def save(self, *, created_by: str, now: datetime) -> tuple[WallLink, str]:
+        """Make the link. Returns it with its token. Call it on a valid form only."""
         days = self.cleaned_data["days"]
-        return WallLink.objects.create(
+        return wall_links.create(
             name=self.cleaned_data["name"],
-            created_at=now,
+            clusters=self.cleaned_data["clusters"],
+            created_by=created_by,
+            now=now,
             expires_at=now + timedelta(days=days) if days else None,
         )

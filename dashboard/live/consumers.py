@@ -8,13 +8,11 @@ import logging
 import msgspec
 from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
 from django.utils import timezone
 
 from dashboard import runtime
-from dashboard.access.guards import opens_socket
+from dashboard.access.rights import Refused, Right, WallRight, right_of_socket
 from dashboard.live.messages import BadMessage, Show, read_show
-from dashboard.live.origin import may_open
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
 from dashboard.node_book import Grouping
@@ -31,35 +29,51 @@ GATHER = 0.02  # seconds in which changes gather into one frame
 class ClusterConsumer(AsyncWebsocketConsumer):
     """Lets in whoever may read, and runs one task that sends."""
 
+    right: Right
+    ended = ""  # why the right by which it was open has ended
+
     async def connect(self) -> None:
         # Accepted first in every case, or the browser would see 1006 and not our code.
         await self.accept()
-        if not may_open(self.scope["headers"], trusted=settings.CSRF_TRUSTED_ORIGINS):
-            await self.close(code=REFUSED)
-            return
-        self.right = await sync_to_async(opens_socket)(self.scope)
-        if self.right is None:
-            await self.close(code=REFUSED)
-            return
         name = self.scope["url_route"]["kwargs"]["cluster"]
-        channel = runtime.get().publisher.channels.get(name)
+        try:
+            self.right = await sync_to_async(right_of_socket)(self.scope, name)
+        except Refused as error:
+            await self.close(code=REFUSED, reason=str(error))
+            return
+        running = runtime.get()
+        channel = running.publisher.channels.get(name)
         if channel is None:
             await self.close(code=UNKNOWN)
             return
+        if isinstance(self.right, WallRight):
+            running.link_use.note(self.right.link_id)
         self.join(channel)
         self.sender = asyncio.create_task(self._relay_or_close(channel))
+        self.grant = running.rights.add(self.right, self._end)
 
     async def disconnect(self, code: int) -> None:
         sender: asyncio.Task[None] | None = getattr(self, "sender", None)
         if sender is not None:
+            runtime.get().rights.remove(self.grant)
             self.leave()
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
+
+    def _end(self, reason: str) -> None:
+        """The right has ended: send nothing more, say why and close."""
+        self.ended = reason
+        self.leave()
+        self.sender.cancel()
 
     async def _relay_or_close(self, channel: Channel) -> None:
         """A socket that cannot be served is closed, so that the page notices and comes back."""
         try:
             await self.relay(channel)
+        except asyncio.CancelledError:
+            if not self.ended:
+                raise
+            await self.close(code=REFUSED, reason=self.ended)
         except OSError:  # the browser went away in the middle of a frame
             pass
         except Exception:
@@ -90,14 +104,14 @@ class PageConsumer(ClusterConsumer):
         self.channel.pages.discard(self.reader)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if not hasattr(self, "reader"):
+        if not hasattr(self, "reader") or self.ended:
             return
         try:
             show = read_show(text_data or "")
         except BadMessage as error:
             await self.close(code=BAD_MESSAGE, reason=str(error)[:120])
             return
-        if self.right == "wall":
+        if isinstance(self.right, WallRight):
             tiles = {part: names for part, names in show.show.items() if part in self.WALL_PARTS}
             # A wall shows states alone, no zone and no pool.
             field: Grouping | None = "none" if show.field else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from itertools import islice
@@ -9,13 +10,18 @@ from typing import Any
 
 import msgspec
 from asgiref.sync import sync_to_async
+from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
+from dashboard import runtime
 from dashboard.access.guards import ClusterRequest
+from dashboard.access.rights import UserRight, right_of_user
 from leases.wire.microtime import format_microtime
+
+logger = logging.getLogger(__name__)
 
 LINES_AT_ONCE = 500
 BAD_REQUEST = 400
@@ -66,17 +72,32 @@ def stream(
     if request.method == "HEAD":
         lines = iter(())
     by_asgi = isinstance(request, ASGIRequest)
-    parts: Iterator[str] | AsyncIterator[str] = _parts(lines) if by_asgi else lines
+    parts: Iterator[str] | AsyncIterator[str] = lines
+    if by_asgi:
+        parts = _parts(lines, right_of_user(request.user, request.session), filename)
     response = StreamingHttpResponse(parts, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
 
 
-async def _parts(lines: Iterator[str]) -> AsyncIterator[str]:
-    """The lines in parts, each made in the thread of the database."""
+async def _parts(lines: Iterator[str], right: UserRight, filename: str) -> AsyncIterator[str]:
+    """The lines in parts, each made in the thread of the database.
+
+    An answer of millions of lines lasts for minutes. It is cut when the right to read ends: the
+    connection breaks, so that nobody takes the part for the whole.
+    """
+    rights = runtime.get().rights
+    ended: list[str] = []
+    grant = rights.add(right, ended.append)
 
     def next_part() -> str:
         return "".join(islice(lines, LINES_AT_ONCE))
 
-    while part := await sync_to_async(next_part)():
-        yield part
+    try:
+        while part := await sync_to_async(next_part)():
+            if ended:
+                logger.warning("%s was cut while it was sent: %s", filename, ended[0])
+                raise RequestAborted(ended[0])
+            yield part
+    finally:
+        rights.remove(grant)

@@ -9,12 +9,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from dashboard import runtime
+from dashboard.access import wall_links as links
 from dashboard.access.guards import check_view
 from dashboard.access.roles import WALL_LINKS
-from dashboard.access.wall_links import url_of
 from dashboard.forms.wall_link import WallLinkForm
 from leases.models import WallLink
 
@@ -26,45 +27,48 @@ def _check(request: HttpRequest) -> HttpResponseBase | None:
     return refusal
 
 
+@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def wall_links(request: HttpRequest) -> HttpResponseBase:
-    """The links; POST makes one more."""
+    """The links. POST makes one more and shows its address, this once."""
     refusal = _check(request)
     if refusal is not None:
         return refusal
-    form = WallLinkForm(request.POST or None)
+    form = WallLinkForm(request.POST or None, clusters=runtime.get().clusters)
+    made: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
-        link = form.save(now=timezone.now())
-        messages.success(request, f"The wall link {link.name!r} is made.")
-        return redirect("wall_links")
-    context = {"links": _presented(request), "form": form}
+        link, token = form.save(created_by=request.user.get_username(), now=timezone.now())
+        urls = {
+            cluster: request.build_absolute_uri(links.path_of(token, cluster=cluster))
+            for cluster in link.clusters
+        }
+        made = {"made": link, "made_urls": urls}
+        form = WallLinkForm(clusters=runtime.get().clusters)
+    context = {"links": _presented(), "form": form, **made}
     return render(request, "wall_links/index.html", context, status=422 if form.errors else 200)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Make a link open nothing from now on."""
+    """Ask first; POST makes the link open nothing from now on."""
     refusal = _check(request)
     if refusal is not None:
         return refusal
     link = get_object_or_404(WallLink, pk=number)
-    WallLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=timezone.now())
+    if request.method != "POST":
+        return render(request, "wall_links/revoke.html", {"link": link})
+    links.revoke(link.pk, now=timezone.now())
+    runtime.get().rights.look_now()
     messages.success(request, f"The wall link {link.name!r} opens nothing any more.")
     return redirect("wall_links")
 
 
-def _presented(request: HttpRequest) -> list[dict[str, Any]]:
+def _presented() -> list[dict[str, Any]]:
     now = timezone.now()
-    first = next(iter(runtime.get().clusters))
     return [
         {
-            "pk": link.pk,
-            "name": link.name,
-            "created_at": link.created_at,
-            "expires_at": link.expires_at,
-            "revoked_at": link.revoked_at,
+            "link": link,
             "open": link.revoked_at is None and (link.expires_at is None or now < link.expires_at),
-            "url": request.build_absolute_uri(url_of(link, cluster=first)),
         }
-        for link in WallLink.objects.order_by("-created_at")
+        for link in WallLink.objects.order_by("-created_at", "-pk")
     ]

@@ -13,6 +13,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let heardAt = now();
   let socketState = "retry";
+  let why = ""; // what the server said when it closed the socket for good
   // The cluster's own connection: as the page was drawn, then as the last frame said.
   let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
@@ -21,7 +22,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (socketState === "live" && now() - heardAt > SILENCE) socketState = "retry";
     if (socketState !== "live" && (watch.state === "live" || WHY[socketState])) {
       const asOf = watch.state === "live" ? heardAt : watch.as_of;
-      tell({ state: STATES[socketState] ?? socketState, heardAt, asOf, detail: WHY[socketState] });
+      tell({ state: STATES[socketState] ?? socketState, heardAt, asOf, detail: why || WHY[socketState] });
       return;
     }
     tell({
@@ -69,8 +70,9 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     onOpen: show,
     onFrame: apply,
     onBytes: takePhases,
-    onState(state) {
+    onState(state, reason) {
       socketState = state;
+      why = reason ?? "";
       if (state !== "live") report();
     },
   });

@@ -59,6 +59,7 @@ async function fetchPage() {
 async function read(ids) {
   try {
     const response = await fetch(location.href, { headers: { Accept: "text/html", "X-Regions": ids.join(" ") } });
+    if (response.status === 403) waiting.clear(); // the socket says why; asking again changes nothing
     return response.ok || response.status === 404 ? await response.text() : null;
   } catch {
     return null; // the socket says that the server is away

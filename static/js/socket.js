@@ -6,7 +6,7 @@ const LONGEST = 5000;
 const REFUSED = 4403;
 const UNKNOWN = 4404;
 
-/** `onOpen(send)`, `onFrame(frame)`, `onBytes(buffer)`, `onState("live" | "retry" | "refused" | "unknown")`. */
+/** `onOpen(send)`, `onFrame(frame)`, `onBytes(buffer)`, `onState("live" | "retry" | "refused" | "unknown", reason)`. */
 export function connect(path, { onOpen, onFrame, onBytes, onState }) {
   const url = new URL(path, location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -34,16 +34,16 @@ export function connect(path, { onOpen, onFrame, onBytes, onState }) {
       if (data instanceof ArrayBuffer) onBytes?.(data);
       else onFrame(JSON.parse(data));
     };
-    mine.onclose = ({ code }) => {
-      if (mine === socket) closed(code);
+    mine.onclose = ({ code, reason }) => {
+      if (mine === socket) closed(code, reason);
     };
   }
 
-  function closed(code) {
+  function closed(code, reason = "") {
     socket = null;
     if (code === REFUSED || code === UNKNOWN) {
       over = true;
-      onState(code === REFUSED ? "refused" : "unknown");
+      onState(code === REFUSED ? "refused" : "unknown", reason);
       return;
     }
     onState("retry");

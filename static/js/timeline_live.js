@@ -25,6 +25,7 @@ export function followClock(drawn) {
 
 async function draw(drawn) {
   const board = document.getElementById("board");
+  if (document.documentElement.dataset.live === "refused") return; // the band says why
   if (document.hidden || !board || board.matches(":hover:active") || board.contains(document.activeElement)) return;
   last = performance.now();
   try {
@@ -33,6 +34,7 @@ async function draw(drawn) {
     const template = document.createElement("template");
     template.innerHTML = await response.text();
     const fresh = template.content.querySelector("#board");
+    if (!fresh) return; // signed out: this is the sign-in page
     board.replaceWith(fresh);
     htmx.process(fresh);
     drawn();

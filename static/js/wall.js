@@ -56,12 +56,16 @@ function nextLine() {
   showLine();
 }
 
-function tell({ state, heardAt, asOf, problem }) {
+function tell({ state, heardAt, asOf, detail, problem }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
   const from = Math.min(heardAt, asOf);
   const patient = retry && now() - from < 10;
-  body.dataset.live = live ? "live" : patient ? "retry" : "stale";
+  const over = state === "refused"; // the page does not come back by itself: it says why
+  body.dataset.live = live ? "live" : patient ? "retry" : over ? "refused" : "stale";
+  const why = document.querySelector("[data-why]");
+  why.hidden = !over;
+  why.textContent = over ? detail : "";
   body.dataset.asOf = from;
   freeze(live ? null : from);
   showProblem(problem);

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.wall_links import key_of
-from leases.models import Edit, WallLink
+from leases.models import Edit
 from tests.dashboard.conftest import a_lease, fill
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
 
 PAGES = ["/c/a/", "/c/a/leases/", "/c/a/history/", "/c/a/wall/", "/audit/"]
-
-
-@pytest.fixture
-def wall_link(db):
-    return WallLink.objects.create(name="lobby", created_at=timezone.now())
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -54,42 +46,6 @@ def test_an_operator_may_neither_edit_nor_manage_wall_links(operator, board):
     assert operator.get("/c/a/leases/kube-system/scheduler/edit/").status_code == 403
     assert operator.post("/c/a/leases/kube-system/scheduler/edit/", {}).status_code == 403
     assert operator.get("/wall-links/").status_code == 403
-
-
-def test_a_wall_link_reads_the_wall_and_nothing_else(wall_link):
-    key = key_of(wall_link)
-    stranger = Client()
-    assert stranger.get("/c/a/wall/", {"key": key}).status_code == 200
-    for path in PAGES:
-        if "wall" not in path:
-            assert stranger.get(path, {"key": key}).status_code == 302
-
-
-@pytest.mark.parametrize("key", ["", "1", "1:forged", "x:y:z", "\N{BULLET}"])
-def test_a_forged_wall_key_is_refused(wall_link, key):
-    assert Client().get("/c/a/wall/", {"key": key}).status_code == 403
-
-
-def test_a_wall_link_that_ended_or_was_revoked_opens_nothing(wall_link, admin):
-    key = key_of(wall_link)
-    WallLink.objects.filter(pk=wall_link.pk).update(expires_at=timezone.now() - timedelta(days=1))
-    assert Client().get("/c/a/wall/", {"key": key}).status_code == 403
-    WallLink.objects.filter(pk=wall_link.pk).update(expires_at=None)
-    assert Client().get("/c/a/wall/", {"key": key}).status_code == 200
-    admin.post(f"/wall-links/{wall_link.pk}/revoke/")
-    answer = Client().get("/c/a/wall/", {"key": key})
-    assert answer.status_code == 403
-    assert b"has ended or was revoked" in answer.content
-
-
-def test_an_admin_makes_a_wall_link_that_opens(admin):
-    assert admin.post("/wall-links/", {"name": "lobby", "days": "7"}).status_code == 302
-    link = WallLink.objects.get(name="lobby")
-    assert link.expires_at is not None
-    assert key_of(link) in admin.get("/wall-links/").content.decode()
-    again = admin.post("/wall-links/", {"name": "lobby"})
-    assert again.status_code == 422
-    assert b"There is a link of this name already" in again.content
 
 
 def test_the_audit_trail_tells_who_did_what_and_why(operator):

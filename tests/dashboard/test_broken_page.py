@@ -28,7 +28,7 @@ def test_a_database_that_refuses_is_named_on_a_page_of_its_own():
     admin.raise_request_exception = False
     admin.cookies["theme"] = "dark"
     with refusing():
-        answer = admin.post("/wall-links/", {"name": "lobby"})
+        answer = admin.post("/wall-links/", {"name": "lobby", "clusters": ["a"]})
         assert admin.get("/wall-links/").status_code == 200
     text = answer.content.decode()
     assert answer.status_code == 503

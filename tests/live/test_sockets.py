@@ -11,20 +11,20 @@ from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from dashboard.access.wall_links import key_of
+from dashboard.access import wall_links
+from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns
-from leases.models import WallLink
 from leases.wire.events import Applied
 from tests.dashboard.conftest import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.live.communicator import Socket
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROUTER = URLRouter(urlpatterns)
+ROUTER = own_sites_only(URLRouter(urlpatterns))
 
 
-def socket(path, user, *, origin: str | None = None):
-    headers = [(b"host", b"board.example.com")]
+def socket(path, user, *, origin: str | None = None, host: str = "testserver"):
+    headers = [(b"host", host.encode())]
     if origin:
         headers.append((b"origin", origin.encode()))
     return Socket(ROUTER, path, user, headers)
@@ -39,6 +39,12 @@ async def operator(transactional_db):
 def filled(board):  # noqa: F811
     fill(board.clusters["a"].store, a_lease())
     return board
+
+
+@sync_to_async
+def wall_key(*clusters: str) -> str:
+    made = wall_links.create(name="lobby", clusters=clusters, created_by="ada", now=timezone.now())
+    return made[1]
 
 
 async def closed_with(one) -> int:
@@ -68,7 +74,7 @@ async def test_a_program_hears_each_change_numbered(filled, operator):
 
 
 async def test_a_page_is_kept_in_step(filled, operator):
-    one = socket("/c/a/live/page/", operator, origin="http://board.example.com")
+    one = socket("/c/a/live/page/", operator, origin="http://testserver")
     await one.connect()
     await one.say(json.dumps({"show": {"row": [str(KEY)]}}))
     while "html" not in (frame := await one.hear()):
@@ -88,8 +94,8 @@ async def test_strangers_guests_and_other_sites_are_refused(filled, path, operat
 
 
 async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
-    link = await WallLink.objects.acreate(name="lobby", created_at=timezone.now())
-    one = socket(f"/c/a/live/page/?key={key_of(link)}", AnonymousUser())
+    key = await wall_key("a")
+    one = socket(f"/c/a/live/page/?key={key}", AnonymousUser())
     await one.connect()
     await one.say(json.dumps({"show": {"row": [str(KEY)], "tile": [str(KEY)]}}))
     while "html" not in (frame := await one.hear()):

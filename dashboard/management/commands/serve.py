@@ -21,7 +21,8 @@ from django.utils import timezone
 
 from dashboard import runtime
 from dashboard.access import sign_in_links
-from dashboard.access.wall_links import url_of
+from dashboard.access.printed_wall_link import printed_wall_link
+from dashboard.access.wall_links import path_of
 from dashboard.assets import collect
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
@@ -34,10 +35,8 @@ from leases.history.turns import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
 from leases.listener.open_files import allow_open_files
-from leases.models import WallLink
 
 ADMIN = "admin"
-FIRST_WALL = "wall"
 
 
 class Command(RefusingCommand):
@@ -100,7 +99,8 @@ class Command(RefusingCommand):
                 retention_rows=config.retention_rows,
             )
         )
-        self._greet(_origin(host, port), clusters[0].name, embedded, config.data)
+        names = [spec.name for spec in clusters]
+        self._greet(_origin(host, port), names, embedded, config.data)
         self._serve(pages)
 
     def _prepare(self, data: Path) -> None:
@@ -116,15 +116,13 @@ class Command(RefusingCommand):
             ) from error
         collect(settings.STATIC_ROOT)
 
-    def _greet(self, origin: str, cluster: str, embedded: bool, data: Path) -> None:
+    def _greet(self, origin: str, clusters: list[str], embedded: bool, data: Path) -> None:
         admin = _first_admin()
-        wall, _ = WallLink.objects.get_or_create(
-            name=FIRST_WALL, defaults={"created_at": timezone.now()}
-        )
+        shown, token = printed_wall_link(data, clusters, now=timezone.now())
         lines = [
-            f"Leaseboard   {origin}{reverse('overview', args=[cluster])}",
+            f"Leaseboard   {origin}{reverse('overview', args=[clusters[0]])}",
             f"Sign in      {origin}{_sign_in(admin)}",
-            f"Wall         {origin}{url_of(wall, cluster=cluster)}",
+            f"Wall         {origin}{path_of(token, cluster=shown)}",
         ]
         if embedded:
             kubeconfig = shown_path(data / "kubeconfig")

@@ -1,0 +1,60 @@
+"""When each wall link was last used, written once a minute: opening a wall must not wait for a
+write, and a screen that is open uses its link all the time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from django.db import Error
+
+from leases.models import WallLink
+
+logger = logging.getLogger(__name__)
+
+WRITE_SECONDS = 60.0
+
+
+class InThread(Protocol):
+    """Runs work on the database where the event loop does not wait for it."""
+
+    def __call__(self, work: Callable[[], int]) -> Awaitable[int]: ...
+
+
+class LinkUse:
+    """The links that were used since the last write."""
+
+    def __init__(self, in_thread: InThread, open_now: Callable[[], Collection[int]]) -> None:
+        self._in_thread = in_thread
+        self._open_now = open_now
+        self._used: set[int] = set()
+
+    def note(self, link_id: int) -> None:
+        """Somebody opened a wall by this link. Any thread may call this."""
+        self._used.add(link_id)
+
+    async def run(self) -> None:
+        """Write again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            await self.write()
+
+    async def write(self) -> None:
+        """What cannot be written now, as on a full disk, is written with the next."""
+        used, self._used = self._used, set()
+        used = used.union(self._open_now())
+        if not used:
+            return
+        try:
+            await self._in_thread(partial(_write, used, datetime.now(UTC)))
+        except Error as error:
+            self._used |= used
+            logger.info("When wall links were used cannot be written just now: %s", error)
+
+
+def _write(used: Collection[int], now: datetime) -> int:
+    return WallLink.objects.filter(pk__in=used).update(last_used_at=now)

@@ -1,0 +1,60 @@
+"""People with a session and wall links, made by another process than the server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.processes import manage
+
+# Makes what a JSON list asks for, and prints what a test must know of it.
+SCRIPT = """
+import json
+from importlib import import_module
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import Group, Permission, User
+from django.utils import timezone
+from dashboard.access import wall_links
+from dashboard.access.rights import BACKEND
+
+read = Permission.objects.get(codename="view_change")
+store = import_module(settings.SESSION_ENGINE).SessionStore
+told = {}
+for name, how in json.loads(%r).items():
+    if how["wall"]:
+        link, token = wall_links.create(
+            name=name, clusters=how["wall"], created_by="test", now=timezone.now())
+        told[name] = {"id": link.pk, "key": token}
+        continue
+    user = User.objects.create_user(name, password="secret-" + name)
+    if how["own"]:
+        user.user_permissions.add(read)
+    else:
+        group = Group.objects.create(name=name)
+        group.permissions.add(read)
+        user.groups.add(group)
+    session = store()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = BACKEND
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    told[name] = {"id": user.pk, "session": session.session_key}
+print("told " + json.dumps(told))
+"""
+
+READER: dict[str, Any] = {"wall": [], "own": False}
+BY_OWN_PERMISSION: dict[str, Any] = {"wall": [], "own": True}
+
+
+def wall(*clusters: str) -> dict[str, Any]:
+    return {"wall": clusters, "own": False}
+
+
+def make(data: Path, wanted: dict[str, dict[str, Any]], **extra: str) -> dict[str, dict[str, Any]]:
+    """By name: a user's id and session, or a wall link's id and key."""
+    done = manage(data, "shell", "-c", SCRIPT % json.dumps(wanted), **extra)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, dict[str, Any]] = json.loads(done.stdout.rpartition("told ")[2])
+    return told

@@ -1,0 +1,245 @@
+"""Every right that ends closes every open socket within seconds, and the socket says why.
+
+Each right is ended by another process, as a replica or a command would: this one learns of it by
+asking. The sockets are real ones of a running server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from dashboard.access import rights, rights_watch, wall_links
+from tests.access import people
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, serving
+
+LEASE = "default/story"
+FEED, PAGE = "changes", "page"
+Kind = tuple[str, dict[str, Any]]
+# Every kind of open socket: the feed, and the page's by each of its parts.
+OF_USERS: dict[str, Kind] = {
+    "feed": (FEED, {}),
+    "page with rows": (PAGE, {"show": {"row": [LEASE]}}),
+    "page of one Lease": (PAGE, {"show": {"lease": [LEASE]}}),
+    "page with tiles": (PAGE, {"show": {"tile": [LEASE]}}),
+    "page with changes as lines": (PAGE, {"feed": 1, "feed_as": "line"}),
+    "page with changes as rows": (PAGE, {"feed": 1, "feed_as": "row"}),
+    "page with the number of changes": (PAGE, {"feed": 1, "feed_as": "number"}),
+    "page with shared regions": (PAGE, {"groups": ["overview"]}),
+    "page with problems elsewhere": (PAGE, {"query": "?kind=election"}),
+    "page with all heartbeats": (PAGE, {"field": "none"}),
+    "page that shows nothing": (PAGE, {}),
+}
+OF_WALLS = {
+    "feed": (FEED, {}),
+    "wall with tiles": (PAGE, {"show": {"tile": [LEASE]}}),
+    "wall with changes": (PAGE, {"feed": 1}),
+    "wall with all heartbeats": (PAGE, {"field": "none"}),
+}
+
+# How another process ends a right: who had it, SQL, and what the page says.
+USERS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "signed out": (
+        people.READER,
+        "DELETE FROM django_session WHERE session_key = :session",
+        rights.SIGNED_OUT,
+    ),
+    "session over": (
+        people.READER,
+        "UPDATE django_session SET expire_date = '2026-01-01' WHERE session_key = :session",
+        rights.SESSION_OVER,
+    ),
+    "deactivated": (
+        people.READER,
+        "UPDATE auth_user SET is_active = 0 WHERE id = :id",
+        rights.DEACTIVATED,
+    ),
+    "password changed": (
+        people.READER,
+        "UPDATE auth_user SET password = 'other' WHERE id = :id",
+        rights.PASSWORD_CHANGED,
+    ),
+    "group taken away": (
+        people.READER,
+        "DELETE FROM auth_user_groups WHERE user_id = :id",
+        rights.MAY_NOT_READ,
+    ),
+    "permission of the group taken away": (
+        people.READER,
+        """DELETE FROM auth_group_permissions WHERE group_id IN
+        (SELECT group_id FROM auth_user_groups WHERE user_id = :id)""",
+        rights.MAY_NOT_READ,
+    ),
+    "own permission taken away": (
+        people.BY_OWN_PERMISSION,
+        "DELETE FROM auth_user_user_permissions WHERE user_id = :id",
+        rights.MAY_NOT_READ,
+    ),
+    "deleted": (
+        people.BY_OWN_PERMISSION,
+        """DELETE FROM auth_user_user_permissions WHERE user_id = :id;
+        DELETE FROM auth_user WHERE id = :id""",
+        rights.DELETED,
+    ),
+}
+WALLS = {
+    "revoked": (
+        "UPDATE leases_walllink SET revoked_at = '2026-11-20 03:12:40' WHERE id = :id",
+        "This wall link was revoked on 2026-11-20 at 03:12 UTC. Ask an admin for a new one.",
+    ),
+    "ended": (
+        "UPDATE leases_walllink SET expires_at = '2026-11-20 03:12:40' WHERE id = :id",
+        "This wall link ended on 2026-11-20 at 03:12 UTC. Ask an admin for a new one.",
+    ),
+    "deleted": ("DELETE FROM leases_walllink WHERE id = :id", wall_links.UNKNOWN),
+    "for another cluster": (
+        "UPDATE leases_walllink SET clusters = '[\"other\"]' WHERE id = :id",
+        wall_links.OTHER_CLUSTER,
+    ),
+}
+
+
+class House:
+    """A server, people who may look, and a database that others write too."""
+
+    def __init__(self, server: Server, told: dict[str, dict[str, Any]]) -> None:
+        self.server = server
+        self.told = told
+
+    def end(self, sql: str, who: dict[str, Any]) -> None:
+        with closing(sqlite3.connect(self.server.data / "leaseboard.sqlite3")) as database:
+            for statement in sql.split(";"):
+                database.execute(statement, who)
+            database.commit()
+
+    async def open(self, kind: Kind, who: dict[str, Any]) -> ClientConnection:
+        """A socket of this kind that has sent something."""
+        path, show = kind
+        query = f"?key={who['key']}" if "key" in who else ""
+        cookie = {"Cookie": f"sessionid={who['session']}"} if "session" in who else {}
+        url = f"{self.server.url}/c/embedded/live/{path}/{query}".replace("http", "ws", 1)
+        socket = await connect(url, additional_headers=cookie, compression=None)
+        if path == PAGE:
+            await socket.send(json.dumps(show))
+        await socket.recv()
+        return socket
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder: Path = tmp_path_factory.mktemp("ended-rights")
+    wanted = {f"user {name}": how for name, (how, _, _) in USERS.items()}
+    wanted |= {f"wall {name}": people.wall("embedded") for name in WALLS}
+    wanted |= {"still there": people.READER, "still there on a wall": people.wall("embedded")}
+    with serving(folder / "data", "--no-demo") as server:
+        server.wait_synced()
+        LeaseApi(server.kubeconfig).create("story", holder="one")
+        yield House(server, people.make(server.data, wanted))
+
+
+def said_by(error: ConnectionClosed) -> tuple[int, str]:
+    assert error.rcvd is not None, "the connection broke"
+    return error.rcvd.code, error.rcvd.reason
+
+
+async def closing_of(socket: ClientConnection) -> tuple[int, str]:
+    """With what code and words the server closes the socket."""
+    try:
+        async with asyncio.timeout(30):
+            while True:
+                await socket.recv()
+    except ConnectionClosed as error:
+        return said_by(error)
+
+
+async def close_all(house: House, kinds: dict[str, Kind], who: dict[str, Any], sql: str) -> Any:
+    """Open a socket of every kind, end the right, and hear how each is closed. Those of others
+    stay."""
+    others = [
+        (FEED, house.told["still there"]),
+        (PAGE, house.told["still there"]),
+        (PAGE, house.told["still there on a wall"]),
+    ]
+    async with AsyncExitStack() as stack:
+        sockets = {name: await house.open(kind, who) for name, kind in kinds.items()}
+        kept = [await house.open((path, {}), other) for path, other in others]
+        for socket in (*sockets.values(), *kept):
+            await stack.enter_async_context(socket)
+        house.end(sql, who)
+        closed = await asyncio.gather(*map(closing_of, sockets.values()))
+        assert [socket.state.name for socket in kept] == ["OPEN"] * len(kept)
+        again = await asyncio.gather(*(refusal(house, kind, who) for kind in kinds.values()))
+        assert {code for code, _ in again} == {4403}, "nor is any opened again"
+        return dict(zip(sockets, closed, strict=True))
+
+
+async def refusal(house: House, kind: Kind, who: dict[str, Any]) -> tuple[int, str]:
+    try:
+        socket = await house.open(kind, who)
+    except ConnectionClosed as error:
+        return said_by(error)
+    await socket.close()
+    return 0, "opened"
+
+
+@pytest.mark.parametrize("ended", USERS)
+async def test_the_right_of_a_user_ends_on_every_socket(house, ended):
+    _, sql, reason = USERS[ended]
+    closed = await close_all(house, OF_USERS, house.told[f"user {ended}"], sql)
+    assert closed == dict.fromkeys(OF_USERS, (4403, reason))
+
+
+@pytest.mark.parametrize("ended", WALLS)
+async def test_the_right_of_a_wall_link_ends_on_every_socket(house, ended):
+    sql, reason = WALLS[ended]
+    closed = await close_all(house, OF_WALLS, house.told[f"wall {ended}"], sql)
+    assert closed == dict.fromkeys(OF_WALLS, (4403, reason))
+
+
+async def test_a_wall_link_opens_no_socket_of_another_cluster(house):
+    who = house.told["still there on a wall"]
+    url = f"{house.server.url}/c/%s/live/changes/?key={who['key']}".replace("http", "ws", 1)
+    for cluster in ("nowhere", "other"):
+        async with connect(url % cluster, compression=None) as socket:
+            assert await closing_of(socket) == (4403, wall_links.OTHER_CLUSTER)
+
+
+async def test_a_stranger_learns_of_no_cluster_by_a_socket(house):
+    for cluster in ("embedded", "nowhere"):
+        url = f"{house.server.url}/c/{cluster}/live/changes/".replace("http", "ws", 1)
+        async with connect(url, compression=None) as socket:
+            assert await closing_of(socket) == (4403, rights.NOT_SIGNED_IN)
+
+
+async def test_nothing_of_it_is_an_error_in_the_log(house):
+    assert "Traceback" not in house.server.text
+
+
+def test_rights_are_looked_at_often_enough():
+    assert rights_watch.CHECK_SECONDS + rights_watch.MIN_SPACING < 3, "5 s are promised"
+
+
+def test_every_reason_fits_into_a_close_frame():
+    said = [value for name, value in vars(rights).items() if name.isupper()]
+    said += [wall_links.UNKNOWN, wall_links.OTHER_CLUSTER, wall_links.OUTDATED]
+    said += [reason for _, reason in WALLS.values()]
+    assert max(len(one.encode()) for one in said if isinstance(one, str)) <= 123
+
+
+def test_an_ended_wall_answers_with_the_same_words(house):
+    who = house.told["wall revoked"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{house.server.url}/c/embedded/wall/?key={who['key']}", timeout=10)
+    assert refused.value.code == 403
+    refused.value.close()

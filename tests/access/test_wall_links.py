@@ -1,0 +1,215 @@
+"""A wall link is a random secret: it opens the walls of its clusters and nothing else."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.utils import timezone
+
+from dashboard import runtime
+from dashboard.access import wall_links
+from dashboard.access.link_use import LinkUse
+from leases.models import WallLink
+from tests.processes import get, serving
+
+pytestmark = pytest.mark.django_db
+
+# What differs between any two answers.
+MOMENT = re.compile(r'nonce="[^"]+"|content="\d+\.\d+"|As of [\d:]+')
+OTHER_PAGES = ["/", "/c/a/", "/c/a/leases/", "/c/a/history/?format=json", "/audit/", "/wall-links/"]
+
+
+def link(name: str = "lobby", *clusters: str, **more: object) -> tuple[WallLink, str]:
+    return wall_links.create(
+        name=name, clusters=clusters or ("a",), created_by="ada", now=timezone.now(), **more
+    )
+
+
+def told(answer: tuple[int, str]) -> tuple[int, str]:
+    return answer[0], MOMENT.sub("", answer[1])
+
+
+def opened(token: str, cluster: str = "a") -> tuple[int, str]:
+    answer = Client().get(f"/c/{cluster}/wall/", {"key": token})
+    return answer.status_code, answer.content.decode()
+
+
+def test_a_link_reads_the_walls_of_its_clusters_and_nothing_else(board):
+    _, token = link("lobby", "a")
+    assert opened(token)[0] == 200
+    assert opened(token, "b")[0] == 403
+    assert wall_links.OTHER_CLUSTER in opened(token, "b")[1]
+    assert told(opened(token, "nowhere")) == told(opened(token, "b"))
+    for path in OTHER_PAGES:
+        assert Client().get(path, {"key": token}).status_code == 302
+    assert opened(link("both", "a", "b")[1], "b")[0] == 200
+
+
+def test_what_a_closed_wall_shows_names_no_cluster_of_ours(board):
+    _, token = link("lobby", "b")
+    for answer in (opened(token, "a")[1], opened("nonsense", "a")[1]):
+        assert "Watched:" not in answer
+        assert not re.search(r"/c/[ab]/(?!wall/)", answer)
+
+
+@pytest.mark.parametrize("key", ["", "1", "x", "a\0b", "\N{BULLET}"])
+def test_a_key_that_nobody_made_opens_nothing(board, key):
+    link()
+    status, text = opened(key)
+    assert status == 403
+    assert wall_links.UNKNOWN in text
+
+
+def test_a_link_of_an_earlier_version_says_that_it_ended(board):
+    WallLink.objects.create(name="old", created_at=timezone.now(), clusters=["a"])
+    status, text = opened("1:c2lnbmF0dXJl")
+    assert status == 403
+    assert wall_links.OUTDATED in text
+
+
+def test_a_revoked_link_stays_closed_in_a_database_made_anew(board):
+    one, token = link()
+    WallLink.objects.all().delete()
+    with connection.cursor() as cursor:  # as if the table began again with number 1
+        if connection.vendor == "sqlite":
+            cursor.execute("DELETE FROM sqlite_sequence WHERE name = 'leases_walllink'")
+    other, _ = link()
+    assert opened(token)[0] == 403
+    assert connection.vendor != "sqlite" or other.pk <= one.pk
+
+
+def test_a_link_that_ended_or_was_revoked_says_since_when(board):
+    one, token = link(expires_at=datetime(2026, 11, 20, 3, 4, tzinfo=UTC))
+    assert "This wall link ended on 2026-11-20 at 03:04 UTC. Ask an admin" in opened(token)[1]
+    wall_links.revoke(one.pk, now=timezone.now() - timedelta(seconds=1))
+    wall_links.revoke(one.pk, now=timezone.now() + timedelta(days=1))  # the first time counts
+    assert re.search(r"This wall link was revoked (on \S+ )?at \d\d:\d\d UTC\.", opened(token)[1])
+
+
+def test_the_database_holds_no_key(board):
+    one, token = link()
+    assert token not in f"{vars(one)}"
+    assert re.fullmatch("[0-9a-f]{64}", one.digest)
+
+
+def test_an_admin_makes_a_link_sees_its_address_once_and_it_opens(board, admin):
+    answer = admin.post("/wall-links/", {"name": "lobby", "days": "7", "clusters": ["a", "b"]})
+    assert answer.status_code == 200
+    assert answer["Cache-Control"].find("no-store") >= 0
+    urls = re.findall(r'value="(http://testserver[^"]+)"', answer.content.decode())
+    assert [url.split("?")[0] for url in urls] == [
+        "http://testserver/c/a/wall/", "http://testserver/c/b/wall/",
+    ]  # fmt: skip
+    assert [Client().get(url).status_code for url in urls] == [200, 200]
+    later = admin.get("/wall-links/").content.decode()
+    assert urls[0].partition("key=")[2] not in later
+    for told in ("lobby", "a, b", "ada", "never"):
+        assert told in later
+    one = WallLink.objects.get(name="lobby")
+    assert one.expires_at > timezone.now() + timedelta(days=6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "taken", "clusters": ["a"]}, "There is a link of this name already"),
+        ({"name": "x"}, "Choose a cluster: a wall link opens those that it names alone."),
+        ({"name": "x", "clusters": ["zz"]}, "zz is no cluster here."),
+        ({"name": "x", "clusters": ["a"], "days": "0"}, "greater than or equal to 1"),
+    ],
+)
+def test_a_form_that_cannot_be_used_says_why(board, admin, fields, said):
+    link("taken")
+    answer = admin.post("/wall-links/", fields)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert WallLink.objects.count() == 1
+
+
+def test_revoking_asks_first(board, admin):
+    one, token = link()
+    page = admin.get("/wall-links/").content.decode()
+    path = f"/wall-links/{one.pk}/revoke/"
+    assert f'href="{path}"' in page
+    assert f'action="{path}"' not in page, "no button of the list revokes"
+    asked = admin.get(path)
+    assert "goes dark within 5 seconds" in asked.content.decode()
+    assert opened(token)[0] == 200, "asking revokes nothing"
+    assert admin.post(path).status_code == 302
+    assert opened(token)[0] == 403
+    assert link("lobby")[0].pk != one.pk, "its name is free again"
+
+
+def test_two_open_links_of_one_name_are_refused_by_the_database(board):
+    link()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        link()
+
+
+async def directly(work):
+    return work()
+
+
+async def test_when_a_link_was_used_is_written_once_a_while(board, django_db_blocker):
+    open_now: set[int] = set()
+    use = LinkUse(directly, lambda: open_now)
+    asked: list[int] = []
+    use._in_thread = lambda work: noted(asked, work)
+    use.note(1)
+    use.note(1)
+    use.note(2)
+    await use.write()
+    await use.write()
+    assert len(asked) == 1, "nothing new, nothing written"
+    open_now.add(3)
+    await use.write()
+    assert len(asked) == 2, "a screen that is open uses its link"
+
+
+async def noted(asked, work):
+    asked.append(1)
+    return 0
+
+
+def test_opening_a_wall_notes_its_use(board):
+    one, token = link()
+    opened(token)
+    opened("nonsense")
+    assert runtime.get().link_use._used == {one.pk}
+
+
+def test_an_upgrade_ends_the_links_of_before():
+    old = WallLink.objects.create(name="old", created_at=timezone.now())
+    module = import_module("leases.migrations.0008_wall_link_secret")
+    module.end_old_links(apps, SimpleNamespace(connection=connection))
+    old.refresh_from_db()
+    assert old.revoked_at is not None
+
+
+def test_the_printed_link_works_and_is_the_same_after_a_restart(tmp_path):
+    data = tmp_path / "data"
+    with serving(data, "--no-demo") as server:
+        first = server.printed("Wall")
+        assert get(first)[0] == 200
+        token = first.partition("key=")[2]
+        assert (data / "wall_link").stat().st_mode & 0o077 == 0
+        assert token.encode() not in (data / "leaseboard.sqlite3").read_bytes()
+    with serving(data, "--no-demo") as server:
+        assert server.printed("Wall").partition("key=")[2] == token
+        assert get(server.printed("Wall"))[0] == 200
+    with serving(data, "--no-demo", "--cluster", "other=embedded") as server:
+        assert server.printed("Wall").partition("key=")[2] != token, "it opens its clusters alone"
+        assert get(server.printed("Wall"))[0] == 200
+    for path in data.glob("leaseboard.sqlite3*"):
+        path.unlink()
+    with serving(data, "--no-demo") as server:
+        again = server.printed("Wall")
+        assert get(again)[0] == 200
+        assert get(f"{server.url}/c/embedded/wall/?key={token}")[0] == 403
