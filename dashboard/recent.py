@@ -12,7 +12,7 @@ from leases.history import queries
 
 def feed_reached(cluster: str) -> int:
     """The number that the feed of a cluster has reached."""
-    return runtime.get().publisher.recent(cluster)[0]
+    return runtime.get().publisher.channels[cluster].seq
 
 
 _WRITTEN_WITHIN = timedelta(seconds=3)
@@ -29,9 +29,9 @@ def settled_seq(cluster: str, now: datetime) -> int:
     """The number up to which what the feed told can be read in history: what is younger may not be
     written yet.
     """
-    channel = runtime.get().publisher.channels[cluster]
-    young = [seq for seq, change in channel.recent if change.observed_at > now - _WRITTEN_WITHIN]
-    return min(young) - 1 if young else channel.seq
+    reached, told = runtime.get().publisher.channels[cluster].newest()
+    young = [seq for seq, change in told if change.observed_at > now - _WRITTEN_WITHIN]
+    return min(young) - 1 if young else reached
 
 
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:

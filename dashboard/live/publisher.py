@@ -92,14 +92,22 @@ class Channel:
     def _tell(self, update: Update) -> None:
         """One frame; for more changes than a frame should hold, a gap that makes readers fetch."""
         told = update.changes if len(update.changes) <= MOST_TOLD else ()
-        self.seq += 1 if told else 2
-        self.recent.extend((self.seq, change) for change in told if not _first_sight(change))
+        seq = self.seq + (1 if told else 2)
+        self.recent.extend((seq, change) for change in told if not _first_sight(change))
+        self.seq = seq  # last, so that `newest` gives no number without its changes
         if self.feeds:
             frame = changes_message(
                 seq=self.seq, now=update.now, changes=told, counts=flatten(self.store.counts())
             )
             for feed in self.feeds:
                 feed.put(frame)
+
+    def newest(self) -> tuple[int, list[tuple[int, Change]]]:
+        """The number that the feed has reached, and the newest changes up to it with theirs, oldest
+        first. For any thread: to copy a deque runs no Python code, so nobody changes it meanwhile.
+        """
+        seq = self.seq
+        return seq, [told for told in list(self.recent) if told[0] <= seq]
 
     def counts(self) -> Counts:
         """The counts of the pages, made once however many they are."""
@@ -164,5 +172,5 @@ class Publisher:
 
     def recent(self, cluster: str) -> tuple[int, list[Change]]:
         """The newest changes, newest first, and the number of the last: what a page begins with."""
-        channel = self.channels[cluster]
-        return channel.seq, [change for _, change in reversed(channel.recent)]
+        seq, told = self.channels[cluster].newest()
+        return seq, [change for _, change in reversed(told)]

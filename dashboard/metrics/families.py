@@ -119,9 +119,9 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         "leaseboard_relists", "Complete lists read, by why.", labels=["cluster", "reason"]
     )
     for cluster in clusters:
-        for (kind, change), number in sorted(cluster.tally.changes.items()):
+        for (kind, change), number in sorted(dict(cluster.tally.changes).items()):
             changes.add_metric([cluster.name, kind.value, change.value], number)
-        for reason, number in sorted(cluster.tally.lists.items()):
+        for reason, number in sorted(dict(cluster.tally.lists).items()):
             relists.add_metric([cluster.name, reason], number)
     yield changes
     yield relists

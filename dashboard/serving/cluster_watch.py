@@ -68,6 +68,7 @@ class ClusterWatch:
                 cluster=cluster.name,
                 state=store.understood,
                 encode=msgspec.json.encode,
+                names=lambda: [tracked.key for tracked in store.snapshot()],
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: tracker.watched_until,
                 listing=lambda: tracker.listing,

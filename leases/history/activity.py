@@ -33,26 +33,32 @@ _LARGEST = 2**32 - 1
 
 
 class _Hours(msgspec.Struct, gc=False):
-    """Numbers per hour; `newest` is the last one's hour since 1970."""
+    """Numbers per hour, and the last one's hour since 1970: replaced together, for any thread may
+    read them.
+    """
 
-    newest: int
-    numbers: array[Any]
+    kept: tuple[int, array[Any]]
 
     @classmethod
     def none(cls, hour: int, code: str) -> _Hours:
-        return cls(hour, array(code, [0] * HOURS))
+        return cls((hour, array(code, [0] * HOURS)))
+
+    @property
+    def newest(self) -> int:
+        return self.kept[0]
 
     def add(self, hour: int, by: float) -> None:
-        if hour > self.newest:
-            self.numbers = self.until(hour)
-            self.newest = hour
-        place = HOURS - 1 - (self.newest - hour)
+        if hour > self.kept[0]:
+            self.kept = (hour, self.until(hour))
+        newest, numbers = self.kept
+        place = HOURS - 1 - (newest - hour)
         if place >= 0:
-            self.numbers[place] = min(self.numbers[place] + by, _LARGEST)
+            numbers[place] = min(numbers[place] + by, _LARGEST)
 
     def until(self, hour: int) -> array[Any]:
-        passed = min(max(0, hour - self.newest), HOURS)
-        return self.numbers[passed:] + array(self.numbers.typecode, [0] * passed)
+        newest, numbers = self.kept
+        passed = min(max(0, hour - newest), HOURS)
+        return numbers[passed:] + array(numbers.typecode, [0] * passed)
 
 
 class Activity:
@@ -112,7 +118,7 @@ class Activity:
     def totals(self, now: datetime) -> dict[ObjectName, int]:
         """Changes in these hours of each Lease that had any."""
         hour = _hour(now)
-        sums = {key: sum(hours.until(hour)) for key, hours in list(self._leases.items())}
+        sums = {key: sum(hours.until(hour)) for key, hours in self._leases.copy().items()}
         return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:

@@ -44,6 +44,7 @@ class Batch(msgspec.Struct, frozen=True):
     process: str
     spans: tuple[Watched, ...]
     went_back: bool  # the cluster was restored: its versions count on from an old one
+    present: frozenset[ObjectName] | None = None  # set: the states of all other Leases may go
 
 
 def write_what_fits(batch: Batch) -> list[Refusal]:
@@ -127,6 +128,8 @@ def _write_states(batch: Batch, write: Write) -> None:
         )
 
     write(What.STATE, batch.states, save)
+    if batch.present is not None:
+        checkpoint.forget_all_but(batch.cluster, batch.present)
     if batch.complete and batch.resource_version is not None:
         write(What.PROGRESS, (batch.resource_version,), save_progress)
 

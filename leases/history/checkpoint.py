@@ -5,7 +5,7 @@ A record is opaque here: whoever tracks the Leases encodes and decodes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 
 import msgspec
@@ -62,6 +62,15 @@ def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> No
         else:
             kept.append((cluster, key.namespace, key.name, record))
     insert(_INSERT, kept, _REPLACE)
+    if gone:
+        with connection.cursor() as cursor:
+            cursor.executemany(_DELETE, gone)
+
+
+def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
+    """Forget the states of Leases that are not present. Runs inside the caller's transaction."""
+    names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
+    gone = [(cluster, *name) for name in names if ObjectName(*name) not in present]
     if gone:
         with connection.cursor() as cursor:
             cursor.executemany(_DELETE, gone)

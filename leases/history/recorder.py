@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -53,6 +53,7 @@ class Source(msgspec.Struct, frozen=True):
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
     renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()  # the next so many to remember
     encode: Callable[[Any], bytes] = bytes  # a state, in the thread that writes
+    names: Callable[[], Iterable[ObjectName]] = tuple  # of all Leases that there are
 
 
 class Recorder:
@@ -78,7 +79,7 @@ class Recorder:
     def add(self, source: Source) -> None:
         """Watch over one more cluster's changes."""
         self._sources[source.cluster] = source
-        self._waiting[source.cluster] = Waiting()
+        self._waiting[source.cluster] = Waiting(self._shortage.most)
         self._reached[source.cluster] = source.resource_version()
 
     def record(
@@ -91,7 +92,10 @@ class Recorder:
         """Queue changes, and the names of Leases whose state is to be remembered."""
         if changes and not self._has_room(cluster, len(changes)):
             changes = ()
-        self._waiting[cluster].add(changes, changed)
+        waiting = self._waiting[cluster]
+        waiting.add(changes, changed)
+        if waiting.has_too_many_names:
+            self._let_names_go(waiting, self._sources[cluster])
         if changes or changed:
             self._wake.set()
 
@@ -103,7 +107,7 @@ class Recorder:
     @property
     def waiting(self) -> int:
         """Changes not yet written."""
-        return self._writing + sum(map(len, self._waiting.values()))
+        return self._writing + sum(len(one) for one in tuple(self._waiting.values()))
 
     @property
     def problem(self) -> str | None:
@@ -166,7 +170,11 @@ class Recorder:
         went_back = number_of(version) < number_of(self._reached[cluster])
         until = source.now()
         spans: tuple[Watched, ...] = ()
+        present: frozenset[ObjectName] | None = None
         if complete:
+            if self._waiting[cluster].let_names_go:
+                self._waiting[cluster].let_names_go = False
+                present = frozenset(source.names())
             self._reached[cluster] = version
             if self._closing.is_set():
                 self.watches.stop(cluster, until)
@@ -182,7 +190,14 @@ class Recorder:
             process=self.watches.process,
             spans=spans,
             went_back=went_back,
+            present=present,
         )
+
+    def _let_names_go(self, waiting: Waiting, source: Source) -> None:
+        waiting.let_go(lambda key: source.state(key) is not None)
+        if not self._shortage.let_names_go:
+            self._shortage.let_names_go = True
+            logger.warning("%s: the names of deleted Leases are let go", source.cluster)
 
     def _renewed(self, source: Source) -> Sequence[ObjectName]:
         """A list corrects what only was renewed: a restart needs it for what was learned alone."""
@@ -212,6 +227,7 @@ class Recorder:
         """The database takes changes again."""
         shortage = self._shortage
         shortage.error = None
+        shortage.let_names_go = False
         if shortage.lost and not shortage.is_near(self.waiting):
             for cluster, number in shortage.lost.items():
                 self.watches.resume(cluster, self._sources[cluster].now())

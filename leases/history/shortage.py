@@ -15,6 +15,7 @@ class Shortage:
         self.most = most
         self.error: str | None = None
         self.lost: dict[str, int] = {}  # changes, by the clusters whose changes find no room now
+        self.let_names_go = False  # of deleted Leases, since the database failed
         self._warned = False
 
     def is_near(self, waiting: int) -> bool:
@@ -32,9 +33,14 @@ class Shortage:
         if self.error is None:
             return None
         said = f"History cannot be written: {self.error}. {waiting:,} changes wait in memory"
-        lost = sum(self.lost.values())
+        lost = sum(self.lost.copy().values())  # the loop may add a cluster
         if lost:
             said += f", as many as may; {lost:,} later ones are lost"
         elif self.is_near(waiting):
             said += f"; from {self.most:,} on they are lost"
+        if self.let_names_go:
+            said += (
+                ". So many Leases came and went that the names of deleted ones are not kept: their "
+                "stored states are looked for and deleted once it is back; nothing is lost by it"
+            )
         return f"{said}. {_WAY_OUT}"

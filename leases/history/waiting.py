@@ -7,25 +7,32 @@ make a restart skip them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from leases.domain.by_name import ByName
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
+from leases.history.shortage import MOST_WAITING
 
 CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
 STATES_PER_WRITE = 500
 
 
 class Waiting:
-    """Changes in their order, and the names of Leases whose state is to be remembered."""
+    """Changes in their order, and the names of Leases whose state is to be remembered.
 
-    def __init__(self) -> None:
+    Of the names there are no more than `most_names`, or twice as many as the cluster has Leases:
+    those of Leases that are gone can be let go.
+    """
+
+    def __init__(self, most_names: int = MOST_WAITING) -> None:
         self._changes: deque[Change] = deque()
         # Twice the changes that wait, and one if a state goes with the last of them.
         self._per_lease: ByName[int] = ByName()
         self._changed: dict[ObjectName, None] = {}  # without a change that waits
+        self._most_names = self._limit = most_names
+        self.let_names_go = False  # so the states of which Leases are to be forgotten is not known
 
     def __len__(self) -> int:
         """Changes not yet taken."""
@@ -44,6 +51,18 @@ class Waiting:
                 self._changed[key] = None
             else:
                 self._per_lease[key] = waits | 1
+
+    @property
+    def has_too_many_names(self) -> bool:
+        return len(self._changed) > self._limit
+
+    def let_go(self, exists: Callable[[ObjectName], bool]) -> None:
+        """Keep the names of Leases that exist alone. Names come and go without end while the
+        database takes nothing.
+        """
+        self._changed = {key: None for key in self._changed if exists(key)}
+        self._limit = max(self._most_names, 2 * len(self._changed))
+        self.let_names_go = True
 
     def take(
         self, renewed: Iterable[ObjectName] = ()

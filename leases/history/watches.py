@@ -4,6 +4,7 @@ in which nobody looked is never taken for one in which nothing happened.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -17,6 +18,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.watching import Ended, Unwatched, Watched, unwatched
 from leases.history.text import from_stored, to_stored
 
+MAX_CLOSED = 10_000  # spans of one cluster that wait; the oldest go, and count as unwatched
 LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut
 
 _UPSERT = (
@@ -32,7 +34,7 @@ class WatchLog:
     def __init__(self) -> None:
         self.process = uuid4().hex
         self._open: dict[str, Watched] = {}
-        self._closed: dict[str, list[Watched]] = {}
+        self._closed: dict[str, deque[Watched]] = {}
         self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
 
     def tell(self, cluster: str, now: Connection) -> None:
@@ -62,7 +64,7 @@ class WatchLog:
 
     def take(self, cluster: str, until: datetime) -> tuple[Watched, ...]:
         """What is to be written: spans that ended since, and the open one as of `until`."""
-        spans = self._closed.pop(cluster, [])
+        spans = list(self._closed.pop(cluster, ()))
         if cluster in self._open:
             spans.append(_until(self._open[cluster], until))
         return tuple(spans)
@@ -71,7 +73,8 @@ class WatchLog:
         span = self._open.pop(cluster, None)
         if span is not None:
             closed = msgspec.structs.replace(_until(span, at), ended=ended, detail=detail)
-            self._closed.setdefault(cluster, []).append(closed)
+            waiting = self._closed.setdefault(cluster, deque(maxlen=MAX_CLOSED))
+            waiting.append(closed)
 
 
 def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:

@@ -10,6 +10,7 @@ import math
 from array import array
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from threading import Lock
 
 import msgspec
 
@@ -32,16 +33,18 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class RenewalLog:
-    """The intervals of the Leases it is shown. One writer; any thread may read."""
+    """The intervals of the Leases it is shown. One writer; any thread may ask with `of`."""
 
     def __init__(self) -> None:
         self._rings: dict[ObjectName, _Ring] = {}
-        self._asked: dict[ObjectName, None] = {}
+        self._asked: dict[ObjectName, None] = {}  # any thread adds to it
+        self._asking = Lock()
 
     @property
     def asked(self) -> list[ObjectName]:
         """The Leases somebody asked for lately: they are worth being shown."""
-        return list(self._asked)
+        with self._asking:
+            return list(self._asked)
 
     def look(self, leases: Iterable[Tracked]) -> None:
         """Take in what was renewed since the last look; of more Leases than `MOST` the first."""
@@ -67,10 +70,11 @@ class RenewalLog:
         Of one that was not followed, what it remembers itself; it is asked for from now on.
         """
         key = tracked.key
-        self._asked.pop(key, None)
-        self._asked[key] = None
-        if len(self._asked) > MOST_ASKED:
-            self._asked.pop(next(iter(self._asked)), None)
+        with self._asking:
+            self._asked.pop(key, None)
+            self._asked[key] = None
+            if len(self._asked) > MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
         ring = self._rings.get(key)
         if ring is None:
             ring = _Ring()
@@ -118,8 +122,9 @@ class _Ring:
             self._longest[slot % SLOTS] = _NONE
 
     def intervals(self) -> tuple[Interval, ...]:
-        oldest = max(0, self.newest - SLOTS + 1)
-        slots = ((slot, self._longest[slot % SLOTS]) for slot in range(oldest, self.newest + 1))
+        newest, longest = self.newest, self._longest[:]  # the loop writes on
+        oldest = max(0, newest - SLOTS + 1)
+        slots = ((slot, longest[slot % SLOTS]) for slot in range(oldest, newest + 1))
         epoch = datetime.fromtimestamp(0, UTC)
         return tuple(
             Interval(epoch + timedelta(seconds=slot * SLOT), seconds)

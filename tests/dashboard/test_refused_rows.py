@@ -17,7 +17,7 @@ from dashboard.serving.cluster_watch import ClusterWatch
 from leases.history.batch import write_what_fits
 from leases.history.recorder import Recorder
 from leases.models import RefusedRow
-from tests.dashboard.conftest import a_lease, browser_of, fill, member
+from tests.dashboard.conftest import KEY, a_lease, browser_of, fill, member
 from tests.dashboard.test_metrics import samples
 from tests.history.factory import a_change
 from tests.history.test_refusals import BEYOND, a_batch
@@ -52,6 +52,19 @@ def test_a_day_later_it_needs_no_attention(board: Runtime, refused):
 
 
 async def test_a_restart_still_tells_it(board: Runtime, refused):
+    await prepared(board)
+    assert len(board.publisher.channels["a"].refused(utc_now())) == 2
+    await end(board)
+
+
+async def test_the_recorder_knows_which_leases_there_are(board: Runtime):
+    await prepared(board)
+    fill(board.clusters["a"].store, a_lease())
+    assert list(board.recorder._sources["a"].names()) == [KEY]
+    await end(board)
+
+
+async def prepared(board: Runtime) -> None:
     watch = ClusterWatch(
         board.clusters["a"],
         recorder=board.recorder,
@@ -60,7 +73,9 @@ async def test_a_restart_still_tells_it(board: Runtime, refused):
         kubeconfig=(),
     )
     await watch.prepare()
-    assert len(board.publisher.channels["a"].refused(utc_now())) == 2
+
+
+async def end(board: Runtime) -> None:
     board._writing = asyncio.create_task(board.recorder.run())
     await board.stop()
 

@@ -136,3 +136,37 @@ async def test_stopping_meanwhile_writes_nothing_that_would_hide_what_is_lost(mo
         await one.close(task)  # which waits for no further try
     assert await kept() == []
     assert await sync_to_async(models.WatchRecord.objects.count)() == 0
+
+
+async def test_names_that_churn_meanwhile_are_let_go_and_no_state_outlives_its_lease(monkeypatch):
+    monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.05,))
+    lives = {ObjectName("n", name): name.encode() for name in ("stays", "goes")}
+    one = Recorder(most_waiting=10)
+    one.add(Source("a", lives.get, lambda: "7", lambda: T0, names=lambda: list(lives)))
+    task = asyncio.create_task(one.run())
+    one.record(cluster="a", changed=tuple(lives))
+    await records(b"stays", b"goes")
+    await fail(one)
+    del lives[ObjectName("n", "goes")]
+    one.record(cluster="a", changed=(ObjectName("n", "goes"),))
+    for number in range(1000):
+        one.record(cluster="a", changed=(ObjectName("n", f"churns-{number}"),))
+    assert len(one._waiting["a"]._changed) <= 11
+    assert "the names of deleted ones are not kept" in one.problem
+    assert "nothing is lost by it" in one.problem
+    await mend(one)
+    one.record(cluster="a", changed=(ObjectName("n", "stays"),))
+    await records(b"stays")
+    await one.close(task)
+
+
+async def records(*expected: bytes) -> None:
+    """Wait until these are the states that are stored."""
+    async with asyncio.timeout(10):
+        while await stored() != sorted(expected):
+            await asyncio.sleep(0.01)
+
+
+@sync_to_async
+def stored() -> list[bytes]:
+    return sorted(map(bytes, models.LeaseRecord.objects.values_list("tracked", flat=True)))

@@ -60,3 +60,25 @@ def test_a_renewed_lease_with_a_change_that_waits_is_left_for_later() -> None:
     assert names(queue.take(renewed)[1]) == ["d"]
     assert names(queue.take()[1]) == ["c"]
     assert len(queue) == 0
+
+
+def test_names_that_come_and_go_take_no_more_room_than_they_may() -> None:
+    queue = Waiting(most_names=5)
+    there = {of(name)[1] for name in "abc"}
+    for number in range(1000):
+        queue.add((), [of(f"gone-{number}")[1], *there])
+        if queue.has_too_many_names:
+            queue.let_go(there.__contains__)
+        assert len(queue._changed) <= 6
+    assert queue.let_names_go
+    assert {name[0] for name in names(queue.take()[1])} <= {"a", "b", "c", "g"}
+
+
+def test_names_of_leases_that_are_there_are_never_let_go() -> None:
+    queue = Waiting(most_names=2)
+    for name in "abcdefgh":
+        queue.add((), [of(name)[1]])
+        if queue.has_too_many_names:
+            queue.let_go(lambda _: True)
+    taken = [*queue.take()[1], *queue.take()[1], *queue.take()[1]]
+    assert names(taken) == list("abcdefgh")

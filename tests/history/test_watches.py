@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from leases.domain.watching import Ended
+from leases.history import watches
 from leases.history.recorder import Recorder, Source
 from leases.history.watches import unwatched_times
 from tests.history.factory import T0, a_change
@@ -116,3 +117,13 @@ async def test_what_is_to_come_is_not_unwatched():
     await run.write(30)
     await run.kill()
     assert await times(1000, now=31) == []
+
+
+def test_a_watch_that_breaks_without_end_takes_no_memory_without_end(monkeypatch):
+    monkeypatch.setattr(watches, "MAX_CLOSED", 3)
+    log = watches.WatchLog()
+    for second in range(0, 100, 2):
+        log.tell("a", live(second))
+        log.tell("a", stale(second + 1, "broke"))
+    kept = log.take("a", at(100))
+    assert [span.since for span in kept] == [at(94), at(96), at(98)]

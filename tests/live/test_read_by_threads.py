@@ -1,0 +1,134 @@
+"""Pages are made in threads: what they read of the loop's own collections is whole."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+
+from dashboard import runtime
+from dashboard.holder_filter import HolderFilter
+from dashboard.holdings import MOST_CHOICES, Holdings
+from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.recent import settled_seq
+from leases.domain.lease import ObjectName
+from leases.tracking.renewals import MOST_ASKED, RenewalLog
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+from tests.dashboard.leases import tracked
+from tests.history.factory import T0, a_change
+
+ROUNDS = 4000
+READERS = 3
+
+
+@contextmanager
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as the interpreter lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def beside(write: Callable[[int], object], read: Callable[[], object]) -> None:
+    """Read in threads while this one, as the loop, writes; raises what a reader raised."""
+    over, errors = threading.Event(), []
+
+    def reader() -> None:
+        try:
+            while not over.is_set():
+                read()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=reader) for _ in range(READERS)]
+    with hasty():
+        for thread in threads:
+            thread.start()
+        for number in range(ROUNDS):
+            write(number)
+            if errors:
+                break
+        over.set()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture
+def publisher(monkeypatch):
+    one = Publisher({"a": Store("a")})
+    one.fill("a", [a_change(-n) for n in range(KEPT_CHANGES)])
+
+    class Running:
+        publisher = one
+
+    monkeypatch.setattr(runtime, "_running", Running)
+    return one
+
+
+def tell(publisher: Publisher) -> Callable[[int], None]:
+    """Publish changes whose transitions count from 0 on."""
+    first = publisher.channels["a"].seq
+
+    def write(number: int) -> None:
+        change = a_change(transitions=number)
+        publisher.publish(Update(cluster="a", now=T0, seq=number, changes=(change,)))
+        assert publisher.channels["a"].seq == first + number + 1
+
+    return write
+
+
+def test_the_newest_changes_are_read_while_others_come(publisher):
+    first = publisher.channels["a"].seq
+
+    def read() -> None:
+        seq, told = publisher.recent("a")
+        if seq > first:
+            assert told[0].transitions == seq - first - 1, "the number has no change, or too many"
+        assert len(told) <= KEPT_CHANGES
+
+    beside(tell(publisher), read)
+
+
+def test_what_is_settled_is_asked_while_changes_come(publisher):
+    beside(tell(publisher), lambda: settled_seq("a", T0))
+
+
+def test_many_pages_ask_for_renewals_at_once():
+    log, numbers = RenewalLog(), count()
+    many = [tracked(key=ObjectName("n", str(number))) for number in range(2 * MOST_ASKED)]
+
+    def read() -> None:
+        log.of(many[next(numbers) % len(many)])
+
+    beside(lambda _: read(), read)
+    assert len(log.asked) <= MOST_ASKED
+
+
+def test_pages_that_choose_the_same_share_one_answer():
+    """By a lock of its own: it has to hold without the gate of the pages."""
+    holdings = Holdings(Store("a"))
+    for number in range(300):
+        wanted = HolderFilter(range=f"{number % (2 * MOST_CHOICES)}h")
+        start, found = threading.Barrier(READERS), []
+
+        def choose(wanted=wanted, start=start, found=found) -> None:
+            start.wait()
+            found.append(holdings._chosen(wanted))
+
+        threads = [threading.Thread(target=choose) for _ in range(READERS)]
+        with hasty():
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert len(set(map(id, found))) == 1
