@@ -29,6 +29,7 @@ from dashboard.live.publisher import Publisher
 from dashboard.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.overrides import Overrides
 from dashboard.serving.cluster_watch import ClusterWatch
+from dashboard.serving.failures import keep_lease_api, lease_api_failed, tell_failures
 from dashboard.serving.supervisor import Supervisor
 from dashboard.watched import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
@@ -73,6 +74,7 @@ class Runtime:
         self.supervisor = Supervisor()
         for name, channel in self.publisher.channels.items():
             channel.problem = partial(self.problem, name)
+            tell_failures(self.supervisor, name, channel)
             channel.refused = partial(self.recorder.refused.lately, name)
         self.overrides = Overrides(self.recorder.in_thread)
         self.rights = RightsWatch()
@@ -91,6 +93,8 @@ class Runtime:
                 host=self.options.host,
                 port=self.options.api_port,
                 feature_gates=self.options.feature_gates,
+                keep=keep_lease_api(self.supervisor),
+                failed=lease_api_failed(self.supervisor),
             )
             await self.api.start()
         for cluster in self.clusters.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -16,8 +15,6 @@ from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
 from dashboard.node_book import Grouping
-
-logger = logging.getLogger(__name__)
 
 REFUSED = 4403  # the page must not try again
 UNKNOWN = 4404
@@ -76,8 +73,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             await self.close(code=REFUSED, reason=self.ended)
         except OSError:  # the browser went away in the middle of a frame
             pass
-        except Exception:
-            logger.exception("A socket of %s failed", channel.store.cluster)
+        except Exception as error:
+            channel.failed("socket", error)
             await self.close(code=FAILED)
 
     def join(self, channel: Channel) -> None:

@@ -8,22 +8,21 @@ leaves its slot empty, and after some of both everything is ordered anew under t
 from __future__ import annotations
 
 import asyncio
-import logging
 import struct
+import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import groupby, islice
 
 import msgspec
 
+from dashboard.live.failing import Failed, log_failure
 from dashboard.node_book import Grouping, NodeBook
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
-
-logger = logging.getLogger(__name__)
 
 # As static/js/field.js reads them.
 PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
@@ -33,6 +32,7 @@ WHOLE, CHANGES = 0, 1
 OUT_OF_ORDER = 0.02  # share of slots that came or went since the order was made
 AT_LEAST = 50
 LATER = "Came later"
+RETRY_SECONDS = 2.0  # after an order that could not be made
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -47,8 +47,10 @@ class Layout(msgspec.Struct, frozen=True):
 class Field:
     """One cluster's picture in one grouping. One writer, on the event loop."""
 
-    def __init__(self, store: Store, nodes: NodeBook, by: Grouping) -> None:
-        self._store, self._nodes, self._by = store, nodes, by
+    def __init__(
+        self, store: Store, nodes: NodeBook, by: Grouping, failed: Failed = log_failure
+    ) -> None:
+        self._store, self._nodes, self._by, self._failed = store, nodes, by, failed
         self.layout: Layout | None = None
         self._phases = bytearray()
         self._log: deque[int] = deque()
@@ -56,6 +58,7 @@ class Field:
         self._unordered = 0
         self._waiting: set[ObjectName] | None = None  # what moved while the order is being made
         self._made_of = nodes.version
+        self._not_before = 0.0  # on the clock of the process: after a failure, for a while
         self.making: asyncio.Task[None] | None = None
 
     @property
@@ -67,7 +70,9 @@ class Field:
         """Make the order where there is none, too much came or went, or the groups are others."""
         regrouped = self._by != "none" and self._made_of != self._nodes.version
         many = self._unordered > max(AT_LEAST, OUT_OF_ORDER * len(self._phases))
-        if self.making is None and (self.layout is None or many or regrouped):
+        if self.making is not None or time.monotonic() < self._not_before:
+            return
+        if self.layout is None or many or regrouped:
             self._made_of = self._nodes.version
             self._waiting = set()
             self.making = asyncio.create_task(self._make())
@@ -152,8 +157,11 @@ class Field:
             self._unordered = 0
             waiting, self._waiting = self._waiting, None
             self._move(waiting or set())
-        except Exception:
-            logger.exception("The heartbeats of %s were not ordered", self._store.cluster)
+        except Exception as error:
+            self._not_before = time.monotonic() + RETRY_SECONDS
+            self._waiting = None
+            self._made_of = -1
+            self._failed("picture", error)
         finally:
             self.making = None
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+from dashboard.live.failing import Failed, log_failure
 from dashboard.live.field import Field
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
@@ -61,7 +62,8 @@ class Channel:
         self.activity = Activity()
         self.nodes = NodeBook()
         self.ages = HeartbeatAges()
-        self.shared = SharedRegions()
+        self.failed: Failed = log_failure
+        self.shared = SharedRegions(self._tell_failure)
         self.fields: dict[Grouping, Field] = {}
         self._counted: tuple[int, Counts] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
@@ -76,6 +78,9 @@ class Channel:
         self.events_per_second = 0.0
         self.problem: Callable[[], str | None] = lambda: None  # what history has, in a sentence
         self.refused: Callable[[datetime], Sequence[Refusal]] = lambda _: ()  # what it lacks lately
+
+    def _tell_failure(self, part: str, error: Exception) -> None:
+        self.failed(part, error)
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
@@ -146,7 +151,7 @@ class Channel:
         for by in set(self.fields) - wanted:
             del self.fields[by]
         for by in wanted:
-            self.fields.setdefault(by, Field(self.store, self.nodes, by)).tick()
+            self.fields.setdefault(by, Field(self.store, self.nodes, by, self._tell_failure)).tick()
 
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: where the numbers stand."""

@@ -5,7 +5,6 @@ moved, however many pages show them, and in a thread, so that nobody waits.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -13,11 +12,10 @@ from datetime import datetime
 import msgspec
 from django.template.loader import render_to_string
 
+from dashboard.live.failing import Failed, log_failure
 from dashboard.node_book import Grouping
 from dashboard.presenters.nodes import group_lines, nodes_view
 from dashboard.presenters.overview import Watched, overview
-
-logger = logging.getLogger(__name__)
 
 SPACING = 2.0  # seconds between two drawings of one group
 
@@ -104,7 +102,8 @@ class Drawn(msgspec.Struct, frozen=True):
 class SharedRegions:
     """The regions of one cluster that some open page shows."""
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Failed = log_failure) -> None:
+        self._failed = failed
         self.drawn: dict[str, dict[str, Drawn]] = {}
         self._drawn_at: dict[str, float] = {}
         self._moved: set[str] = set()
@@ -142,8 +141,8 @@ class SharedRegions:
             self.drawings += 1
             fresh = {key: Drawn(self.drawings, stamp, html) for key, (stamp, html) in found.items()}
             self.drawn[name] = known | fresh
-        except Exception:
-            logger.exception("The regions %s of %s were not drawn", name, watched.store.cluster)
+        except Exception as error:
+            self._failed("regions", error)
         finally:
             self._drawn_at[name] = time.monotonic()
             del self._drawing[name]

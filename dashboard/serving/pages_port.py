@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uvicorn
 
+from dashboard import runtime
 from leases.listener.limits import KIB, MIB, Limits
 from leases.listener.protocol import LimitedProtocol
 from leases.listener.server import ListeningServer
@@ -46,4 +47,11 @@ def pages_server(app: str, *, files: int) -> ListeningServer:
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
-    return ListeningServer(config, LIMITS.within(files), name="The pages' port")
+    return ListeningServer(
+        config, LIMITS.within(files), name="The pages' port", failed=_accepting_failed
+    )
+
+
+def _accepting_failed(task: str, error: Exception) -> None:
+    running = runtime.get()
+    running.supervisor.failed(task, error, effect="New connections to the pages may be refused.")

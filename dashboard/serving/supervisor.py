@@ -16,7 +16,8 @@ the `cluster` if the task serves one. `Supervisor.stop` cancels the task; that i
 errors (no database, no cluster) are the business of the task: it catches them and waits.
 
 What runs for a moment only, as the drawing of a region, calls `failed` in its `except Exception`:
-it counts as down for ten seconds, or until it calls `recovered`.
+it counts as down for ten seconds, or until it calls `recovered`. What serves one reader alone, as
+the socket of an open page, calls `noted`: it is logged and counted, and no page warns.
 """
 
 from __future__ import annotations
@@ -129,6 +130,11 @@ class Supervisor:
         self._down[place] = _Down(problem, self._monotonic())
         self.restarts[place] += 1
         return problem
+
+    def noted(self, task: str, error: Exception, *, cluster: str = "") -> None:
+        """Log and count a failure that concerns nobody but the one whom the task served."""
+        logger.error("A task %s of cluster %s failed", task, cluster, exc_info=error)
+        self.restarts[task, cluster] += 1
 
     def recovered(self, task: str, *, cluster: str = "") -> None:
         """The task works again."""

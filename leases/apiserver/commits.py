@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from leases.apiserver.failing import Failed
 from leases.apiserver.journal import Journal, Row
 from leases.apiserver.records import Event, Version
 from leases.wire.status import ApiError
@@ -43,9 +44,10 @@ Settle = Callable[[list[Write], Exception | None], None]
 class Commits:
     """Hands batches to the journal, one at a time."""
 
-    def __init__(self, journal: Journal, settle: Settle) -> None:
+    def __init__(self, journal: Journal, settle: Settle, failed: Failed) -> None:
         self._journal = journal
         self._settle = settle
+        self._failed = failed
         self._gathered: list[Write] = []
         self._due: asyncio.Handle | None = None
         self._committing = False
@@ -77,7 +79,11 @@ class Commits:
         def done(error: Exception | None) -> None:
             loop.call_soon_threadsafe(self._committed, batch, error)
 
-        self._journal.submit([write.row for write in batch], done)
+        try:
+            self._journal.submit([write.row for write in batch], done)
+        except Exception as error:
+            self._failed("commit", error)
+            self._committed(batch, error)
 
     def _committed(self, batch: list[Write], error: Exception | None) -> None:
         # Those who were served now and those who came meanwhile: so many write at a time.
@@ -85,7 +91,10 @@ class Commits:
         self._committing = False
         if self._gathered:
             self._schedule()
-        self._settle(batch, error)
+        try:
+            self._settle(batch, error)
+        except Exception as failure:
+            self._failed("commit", failure)
 
     def flush(self) -> None:
         """Hand over what is gathered without waiting for more."""

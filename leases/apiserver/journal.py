@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import sqlite3
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+
+logger = logging.getLogger(__name__)
 
 FILE_NAME = "lease_api.sqlite3"
 _SCHEMA = """
@@ -98,7 +101,10 @@ class Journal:
                 self._write(rows)
             except Exception as failed:
                 error = failed  # told to who waits; the next batch may fare better
-            done(error)
+            try:
+                done(error)
+            except Exception:
+                logger.exception("the end of a write was not told")
         if self._database is not None:
             self._database.close()
 

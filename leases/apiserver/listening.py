@@ -17,6 +17,7 @@ from typing import Any, cast
 import uvicorn
 
 from leases.apiserver.certificate import make_certificate
+from leases.apiserver.failing import Failed
 from leases.apiserver.kubeconfig import write_private
 from leases.apiserver.protocol import Protocol
 from leases.listener.limits import Limits
@@ -67,7 +68,7 @@ def tls_context(directory: Path) -> ssl.SSLContext:
 class Server(ListeningServer):
     """The port of the Lease API; signals are the business of whoever runs us."""
 
-    def __init__(self, app: Any, limits: Limits, tls: ssl.SSLContext) -> None:
+    def __init__(self, app: Any, limits: Limits, tls: ssl.SSLContext, failed: Failed) -> None:
         config = uvicorn.Config(
             app,
             http=Protocol,
@@ -80,7 +81,7 @@ class Server(ListeningServer):
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=SHUTDOWN,
         )
-        super().__init__(config, limits, name="The Lease API")
+        super().__init__(config, limits, name="The Lease API", failed=failed)
         self.ready = asyncio.Event()
         self._tls = tls
         self._welcoming: set[Newcomer] = set()

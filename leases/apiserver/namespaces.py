@@ -14,6 +14,7 @@ from typing import Any
 
 from leases.apiserver.deleting import delete
 from leases.apiserver.errors import about, failure, forbidden, not_found, qualified
+from leases.apiserver.failing import Failed, log_failure
 from leases.apiserver.options import DeleteOptions
 from leases.apiserver.records import Version, now_text, ordered_metadata
 from leases.apiserver.resources import NAMESPACES, Resource
@@ -42,8 +43,11 @@ def completed(obj: Object) -> Object:
 class Namespaces:
     """The life of the namespaces in one store; `resources` are those that live in them."""
 
-    def __init__(self, store: Store, resources: tuple[Resource, ...]) -> None:
+    def __init__(
+        self, store: Store, resources: tuple[Resource, ...], failed: Failed = log_failure
+    ) -> None:
         self._store = store
+        self._failed = failed
         self.resources = tuple(each for each in resources if each.namespaced)
         self._sweeps: set[asyncio.Task[None]] = set()
 
@@ -108,8 +112,18 @@ class Namespaces:
         task.add_done_callback(self._sweeps.discard)
 
     async def _sweep(self, name: str) -> None:
-        """Delete what a deleted namespace holds; what has finalizers is only marked."""
-        await asyncio.sleep(SWEEP_AFTER)
+        """Delete what a deleted namespace holds, and try until that is done."""
+        while True:
+            await asyncio.sleep(SWEEP_AFTER)
+            try:
+                await self._empty(name)
+            except Exception as error:
+                self._failed("sweep", error)
+            else:
+                return
+
+    async def _empty(self, name: str) -> None:
+        """Delete what a namespace holds; what has finalizers is only marked."""
         await self._store.settle(name)  # a large object may still be on its way
         for resource in self.resources:
             for version in self._store.versions(resource.plural, f"{name}/"):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from leases.apiserver.app import App
 from leases.apiserver.auth import Tokens
+from leases.apiserver.failing import Failed, Keep, log_failure, run_once
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.listening import Server, certificate_for, tls_context
@@ -34,7 +37,7 @@ class LeaseApiServer:
     """One embedded Lease API over the data directory `data`.
 
     `port` 0 takes a free one. Runs in the event loop that calls `start`; HTTP and HTTPS on one
-    port.
+    port. `keep` runs its task, `failed` is told what went wrong and was caught.
     """
 
     def __init__(
@@ -44,18 +47,24 @@ class LeaseApiServer:
         host: str = "127.0.0.1",
         port: int = 0,
         feature_gates: frozenset[str] = frozenset(),
+        keep: Keep = run_once,
+        failed: Failed = log_failure,
     ) -> None:
         self._data = data
         self._host = host
         self._port = port
         self._gates = feature_gates
+        self._keep = keep
+        self._failed = failed
         self._lock = Lock(data)
         self._store: Store | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
         self._namespaces: Namespaces | None = None
         self._server: Server | None = None
-        self._serving: asyncio.Task[None] | None = None
+        self._listener: socket.socket | None = None
+        self._ending = False
+        self.serving: asyncio.Task[None] | None = None  # ends with `stop`
 
     @property
     def url(self) -> str:
@@ -91,21 +100,36 @@ class LeaseApiServer:
                 listener.close()
             await self._close()
             raise
-        self._server = Server(app, limits, tls_context(self._data))
-        await self._serve(self._server, listener)
-
-    async def _serve(self, server: Server, listener: socket.socket) -> None:
-        self._serving = asyncio.create_task(server.serve([listener]), name="lease-api")
+        make = partial(Server, app, limits, tls_context(self._data), self._failed)
+        self._server, self._listener = server, _ = make(), listener
+        self.serving = self._keep("lease-api", partial(self._serve, make), may_end=self._may_end)
         await server.ready.wait()
+
+    async def _serve(self, make: Callable[[], Server]) -> None:
+        """Take connections until `stop`; after a death, on the same port anew."""
+        if self._server is None or self._listener is None:
+            self._server, self._listener = make(), listen(self._host, self._port)
+        server, listener = self._server, self._listener
+        try:
+            await server.serve([listener])
+        finally:
+            self._listener = None
+            if not server.should_exit:
+                server.force_exit = True
+                await server.shutdown([listener])
+            listener.close()
+
+    def _may_end(self) -> bool:
+        return self._ending
 
     async def _build(self) -> App:
         resources = served(self._gates)
         self._tokens = Tokens(self._data)
-        self._store = store = Store(self._data)
+        self._store = store = Store(self._data, self._failed)
         await store.open()
-        self._hub = hub = Hub(lambda: store.revision)
+        self._hub = hub = Hub(lambda: store.revision, self._failed)
         store.publish = hub.publish
-        self._namespaces = namespaces = Namespaces(store, resources)
+        self._namespaces = namespaces = Namespaces(store, resources, self._failed)
         await namespaces.ensure_system()
         store.forget_past()
         namespaces.resume()
@@ -130,13 +154,14 @@ class LeaseApiServer:
 
     async def stop(self) -> None:
         """End the watches, then the connections, then the store; within two seconds."""
+        self._ending = True
         if self._hub is not None:
             self._hub.close()
             self._hub = None
-        if self._server is not None and self._serving is not None:
+        if self._server is not None and self.serving is not None:
             self._server.should_exit = True
-            await self._serving
-            self._server = self._serving = None
+            await self.serving
+            self._server = self.serving = None
         await self._close()
 
     async def _close(self) -> None:

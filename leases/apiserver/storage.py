@@ -19,6 +19,7 @@ from typing import Any
 from leases.apiserver.aside import aside
 from leases.apiserver.commits import Commits, Done, Key, Write
 from leases.apiserver.errors import internal
+from leases.apiserver.failing import Failed
 from leases.apiserver.journal import FILE_NAME, Journal, Row
 from leases.apiserver.records import Event, Version, version_of, with_revision
 from leases.wire.status import ApiError
@@ -51,9 +52,9 @@ def _unheard(events: list[Event]) -> None:
 class Store:
     """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, failed: Failed) -> None:
         self._journal = Journal(directory / FILE_NAME)
-        self._commits = Commits(self._journal, self._settle)
+        self._commits = Commits(self._journal, self._settle, failed)
         self._objects: dict[Key, Version] = {}
         self._order: dict[str, list[str]] = {}
         self._window: deque[Event] = deque()

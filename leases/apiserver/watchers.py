@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from leases.apiserver.failing import Failed, log_failure
 from leases.apiserver.gojson import dumps
 from leases.apiserver.options import Selector
 from leases.apiserver.records import Event, Version, version_of
@@ -169,8 +170,9 @@ class Watcher:
 class Hub:
     """All watchers of a server."""
 
-    def __init__(self, revision: Callable[[], int]) -> None:
+    def __init__(self, revision: Callable[[], int], failed: Failed = log_failure) -> None:
         self._revision = revision
+        self._failed = failed
         self._watchers: dict[tuple[str, str], set[Watcher]] = {}
         self._ticking: asyncio.TimerHandle | None = None
         self.closed = False
@@ -189,7 +191,20 @@ class Hub:
                 del self._watchers[key]
 
     def publish(self, events: list[Event]) -> None:
-        """Tell all watchers what has happened, in its order."""
+        """Tell all watchers what has happened, in its order. If that fails they are cut: each
+        comes again, and is told then.
+        """
+        try:
+            self._publish(events)
+        except Exception as error:
+            self._failed("publish", error)
+            for watcher in self._all():
+                watcher.cut()
+
+    def _all(self) -> list[Watcher]:
+        return [watcher for group in self._watchers.values() for watcher in group]
+
+    def _publish(self, events: list[Event]) -> None:
         if not self._watchers:
             return
         scopes: dict[tuple[str, str], list[Event]] = {}
@@ -207,11 +222,14 @@ class Hub:
         self._ticking = None
         loop = asyncio.get_running_loop()
         now, revision = loop.time(), self._revision()
-        for group in list(self._watchers.values()):
-            for watcher in group:
+        for watcher in self._all():
+            try:
                 watcher.mark(revision, now)
                 if now >= watcher.deadline:
                     watcher.end()
+            except Exception as error:
+                self._failed("bookmarks", error)
+                watcher.cut()
         if self._watchers and not self.closed:
             self._ticking = loop.call_later(0.5, self._tick)
 
@@ -221,9 +239,8 @@ class Hub:
         if self._ticking is not None:
             self._ticking.cancel()
             self._ticking = None
-        for group in list(self._watchers.values()):
-            for watcher in group:
-                watcher.end()
+        for watcher in self._all():
+            watcher.end()
 
 
 def _tell(watchers: set[Watcher], events: list[Event]) -> None:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from django.db import DatabaseError
 
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName, number_of
@@ -72,6 +73,7 @@ class Recorder:
         self.watches = WatchLog()
         self._shortage = Shortage(most_waiting)
         self._writing = 0  # changes in the transaction that is tried
+        self._unwritten: Batch | None = None  # taken from the queue and not written yet
         self.refused = Refused()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
@@ -125,11 +127,13 @@ class Recorder:
                 began = time.monotonic()
             self._wake.clear()
             await self.flush()
-        if not self._writing:
+        if self._unwritten is None:
             await self.flush()
 
     async def flush(self) -> None:
         """Write all that is queued, trying again until the database takes it."""
+        if self._unwritten is not None and not await self._write_surely(self._unwritten):
+            return
         for source in self._sources.values():
             complete = source.listing() and not self._closing.is_set()
             while not complete:
@@ -162,13 +166,22 @@ class Recorder:
 
     def _take(self, source: Source) -> Batch | None:
         """The next of what is queued for a cluster, with the states of this very instant."""
-        version = source.resource_version()
-        cluster = source.cluster
-        changes, keys, complete = self._waiting[cluster].take(self._renewed(source))
+        waiting = self._waiting[source.cluster]
+        changes, keys, complete = waiting.take(self._renewed(source))
+        try:
+            return self._batch(source, changes, keys, complete=complete)
+        except BaseException:
+            waiting.put_back(changes, keys)
+            raise
+
+    def _batch(
+        self, source: Source, changes: list[Change], keys: list[ObjectName], *, complete: bool
+    ) -> Batch | None:
+        version, until, cluster = source.resource_version(), source.now(), source.cluster
         if version is None and not changes and not keys:
             return None
+        states = tuple((key, source.state(key)) for key in keys)
         went_back = number_of(version) < number_of(self._reached[cluster])
-        until = source.now()
         spans: tuple[Watched, ...] = ()
         present: frozenset[ObjectName] | None = None
         if complete:
@@ -182,7 +195,7 @@ class Recorder:
         return Batch(
             cluster=cluster,
             changes=tuple(changes),
-            states=tuple((key, source.state(key)) for key in keys),
+            states=states,
             encode=source.encode,
             resource_version=version,
             complete=complete,
@@ -237,7 +250,7 @@ class Recorder:
     async def _write_surely(self, batch: Batch) -> bool:
         """Try until it is written; closing, once. Nothing may be written after what was not."""
         attempt = 0
-        self._writing = len(batch.changes)
+        self._unwritten, self._writing = batch, len(batch.changes)
         while True:
             began = time.monotonic()
             try:
@@ -249,10 +262,13 @@ class Recorder:
                     logger.exception("%d changes could not be written", self.waiting)
                     return False
                 self._shortage.error = str(error) or repr(error)
-                logger.warning("%s Trying again in %.1f s.", self.problem, delay)
+                unexpected = None if isinstance(error, DatabaseError) else error
+                logger.warning(
+                    "%s Trying again in %.1f s.", self.problem, delay, exc_info=unexpected
+                )
                 await _is_set(self._closing, within=delay)
             else:
-                self._writing = 0
+                self._unwritten, self._writing = None, 0
                 self._end_shortage()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began

@@ -84,3 +84,16 @@ class Waiting:
             states[key] = self._changed.pop(key)
         states.update((key, None) for key in renewed if self._per_lease.get(key) is None)
         return changes, list(states), not (self._changes or self._changed)
+
+    def put_back(self, changes: list[Change], states: list[ObjectName]) -> None:
+        """Undo a `take` after which nothing was added."""
+        self._changes.extendleft(reversed(changes))
+        for change in changes:
+            key = ObjectName(change.namespace, change.name)
+            self._per_lease[key] = (self._per_lease.get(key) or 0) + 2
+        for key in states:
+            waits = self._per_lease.get(key)
+            if waits is None:
+                self._changed[key] = None
+            else:
+                self._per_lease[key] = waits | 1

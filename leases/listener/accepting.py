@@ -25,6 +25,15 @@ _FULL = (
 _FULL_TEXT = b"Too many connections are open. Try again in a few seconds.\n"
 
 
+# Told the name of the task that failed, and why. Called on the event loop.
+Failed = Callable[[str, Exception], None]
+
+
+def log_failure(task: str, error: Exception) -> None:
+    """For a port that nobody supervises."""
+    logger.error("The task %s failed on an unexpected error and goes on", task, exc_info=error)
+
+
 class Acceptor:
     """Hands each connection of one listening socket to `welcome`."""
 
@@ -35,27 +44,40 @@ class Acceptor:
         welcome: Callable[[socket.socket], Awaitable[None]],
         *,
         clock: Callable[[], float] = time.monotonic,
+        failed: Failed = log_failure,
     ) -> None:
         self._name = name
         self._connections = connections
         self._welcome = welcome
         self._clock = clock
+        self._failed = failed
         self._logged_at = float("-inf")
 
     async def run(self, listener: socket.socket) -> None:
         """Until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(listener)
-            except OSError as error:
-                await self._wait(error)
-                continue
-            if not self._connections.has_room():
-                self._log("has too many open connections and refuses new ones")
-                _refuse(connection)
-                continue
-            await self._welcome(connection)
+                await self._accept(listener)
+            except Exception as error:
+                self._failed("accept", error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """Take the next connection."""
+        try:
+            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+        except OSError as error:
+            await self._wait(error)
+            return
+        try:
+            if self._connections.has_room():
+                await self._welcome(connection)
+                return
+        except BaseException:
+            connection.close()
+            raise
+        self._log("has too many open connections and refuses new ones")
+        _refuse(connection)
 
     async def _wait(self, error: OSError) -> None:
         """Give up the oldest idle connection for the new one, and try again a little later."""

@@ -8,7 +8,7 @@ import socket
 import uvicorn
 from uvicorn.server import ServerState
 
-from leases.listener.accepting import Acceptor
+from leases.listener.accepting import Acceptor, Failed, log_failure
 from leases.listener.connections import Connections
 from leases.listener.limits import Limits
 
@@ -45,10 +45,12 @@ class ListeningServer(uvicorn.Server):
 
     server_state: ListeningState
 
-    def __init__(self, config: uvicorn.Config, limits: Limits, *, name: str) -> None:
+    def __init__(
+        self, config: uvicorn.Config, limits: Limits, *, name: str, failed: Failed = log_failure
+    ) -> None:
         super().__init__(config)
         self.server_state = ListeningState(limits)
-        self._acceptor = Acceptor(name, self.server_state.book, self.welcome)
+        self._acceptor = Acceptor(name, self.server_state.book, self.welcome, failed=failed)
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -72,7 +72,13 @@ class Command(RefusingCommand):
         kubeconfig = _shown(server.kubeconfig)
         self.stdout.write(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
         self.stdout.flush()
-        await stopping.wait()
+        assert server.serving is not None  # noqa: S101 - for the type checker: it has started
+        stop = asyncio.create_task(stopping.wait())
+        await asyncio.wait({stop, server.serving}, return_when=asyncio.FIRST_COMPLETED)
+        if not stop.done():
+            stop.cancel()
+            failure = server.serving.exception()
+            raise CommandError("The Lease API stopped on an unexpected error.") from failure
         await server.stop()
 
 

@@ -1,0 +1,106 @@
+"""Nothing runs in the background unseen: every place that starts a task or a timer is listed here.
+
+Who adds one lets the supervisor start it (see `dashboard.serving.supervisor`), or says here who
+sees that it fails.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STARTING = {
+    "create_task", "ensure_future", "TaskGroup", "Thread", "Timer", "call_later", "call_at",
+    "call_soon", "call_soon_threadsafe", "run_coroutine_threadsafe", "add_reader", "add_writer",
+}  # fmt: skip
+
+SEEN_BY = {
+    # The tasks themselves.
+    ("dashboard/serving/supervisor.py", "start"): "the supervisor",
+    ("leases/apiserver/failing.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
+    # It catches everything, and tells whoever supervises.
+    ("dashboard/live/consumers.py", "connect"): "_relay_or_close closes the socket, and counts",
+    ("dashboard/live/field.py", "tick"): "_make tells, and is tried again",
+    ("dashboard/live/shared.py", "tick"): "_draw tells, and is tried again",
+    ("leases/apiserver/namespaces.py", "_sweep_later"): "_sweep tells, and tries again",
+    ("leases/listener/server.py", "startup"): "Acceptor.run tells, and goes on",
+    ("leases/apiserver/watchers.py", "add"): "_tick tells, and cuts the one watch",
+    ("leases/apiserver/watchers.py", "_tick"): "_tick tells, and cuts the one watch",
+    ("leases/apiserver/commits.py", "_schedule"): "_submit tells, and the writes fail",
+    ("leases/apiserver/commits.py", "done"): "_committed tells",
+    ("leases/apiserver/journal.py", "open"): "_run hands every failure to who waits",
+    ("leases/tracking/tracker.py", "_deliver"): "_on_timer fails the watch",
+    ("leases/tracking/tracker.py", "_wait_for_deadline"): "_on_timer fails the watch",
+    ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
+    # Whoever started it awaits it.
+    ("leases/kube/client.py", "list"): "list awaits the page",
+    ("leases/kube/ahead.py", "__init__"): "follow awaits the reading",
+    ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
+    ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
+    # One client's connection: asyncio logs what fails, and the client comes again.
+    ("leases/apiserver/watching.py", "_stream"): "ends with the request; see _left",
+    ("leases/apiserver/listening.py", "welcome"): "not yet handed over to a protocol",
+    ("leases/apiserver/listening.py", "_first_byte"): "sets an event",
+    ("leases/apiserver/protocol.py", "write"): "flushes",
+    ("leases/listener/protocol.py", "connection_made"): "cuts it",
+    ("leases/listener/protocol.py", "_check_limits"): "cuts it",
+    ("leases/listener/protocol.py", "hang_up"): "cuts it",
+    ("leases/listener/stall.py", "begin"): "cuts it",
+    ("leases/listener/transport.py", "close"): "cuts it",
+}
+
+
+# Places that start more than one.
+TIMES = {
+    ("leases/apiserver/commits.py", "_schedule"): 2,
+    ("leases/demo/run.py", "run_demo"): 3,
+}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def starts(node: ast.AST, function: str = "") -> Iterator[str]:
+    """The function around each call that starts a task or a timer."""
+    for child in ast.iter_child_nodes(node):
+        inner = child.name if isinstance(child, FUNCTIONS) else function
+        if isinstance(child, ast.Call) and _called(child) in STARTING:
+            yield function
+        yield from starts(child, inner)
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
+@cache
+def found() -> Counter[tuple[str, str]]:
+    modules = [path for room in ("leases", "dashboard") for path in (ROOT / room).rglob("*.py")]
+    return Counter(
+        (str(path.relative_to(ROOT)), function)
+        for path in modules
+        for function in starts(ast.parse(path.read_text()))
+    )
+
+
+def test_every_task_and_timer_is_supervised_or_seen() -> None:
+    unseen = {
+        place: times
+        for place, times in found().items()
+        if place not in SEEN_BY or times > TIMES.get(place, 1)
+    }
+    assert not unseen, "start it with the supervisor, or say in SEEN_BY who sees that it fails"
+
+
+def test_nothing_is_listed_that_is_gone() -> None:
+    assert sorted(SEEN_BY.keys() - found()) == []
+
+
+def test_a_new_task_is_found() -> None:
+    text = "class A:\n    async def begin(self):\n        asyncio.create_task(self.work())\n"
+    assert list(starts(ast.parse(text))) == ["begin"]
