@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 from django.db import connection
+
+T = TypeVar("T")
 
 LATE = 0.25  # seconds for which a watch may wait to be read before pages wait for it
 MAX_WAIT = 2.0  # seconds for all pages together: a watch that stays late must not hide everything
@@ -53,6 +55,7 @@ class PageGate:
         self._looking = threading.Lock()
         self._late_since: float | None = None
         self._looked_at = 0.0
+        self._punctual_at = float("-inf")  # when no watch was late
 
     @contextmanager
     def drawing(self, clusters: Collection[Followed]) -> Iterator[None]:
@@ -82,16 +85,6 @@ class PageGate:
             self._enter(clusters)
             self._mine.clusters = clusters
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self.waiting():
-            mine = self._reads.acquire(timeout=READ_WITHIN)
-            try:
-                yield
-            finally:
-                if mine:
-                    self._reads.release()
-
     def _execute(
         self,
         execute: Callable[..., Any],
@@ -100,12 +93,29 @@ class PageGate:
         many: bool,
         context: dict[str, Any],
     ) -> Any:
-        with self._reading():
-            found = execute(sql, params, many, context)
-        # SQLite looks for most of the rows only while they are fetched.
-        cursor = context["cursor"]
-        cursor.fetchall = _inside(self._reading, cursor.fetchall)
+        found = self._read(lambda: execute(sql, params, many, context))
+        if connection.vendor == "sqlite":  # looks for most of the rows only while they are fetched
+            cursor = context["cursor"]
+            fetch = cursor.fetchall
+            cursor.fetchall = lambda: self._read(fetch)
         return found
+
+    def _read(self, read: Callable[[], T]) -> T:
+        """As in `waiting`, with few such reads at a time. A page may have a thousand."""
+        mine = self._mine
+        clusters = getattr(mine, "clusters", None)
+        if clusters is None:
+            return read()
+        mine.clusters = None
+        self._leave()
+        counted = self._reads.acquire(timeout=READ_WITHIN)
+        try:
+            return read()
+        finally:
+            if counted:
+                self._reads.release()
+            self._enter(clusters)
+            mine.clusters = clusters
 
     def _enter(self, clusters: Collection[Followed]) -> None:
         while True:
@@ -115,7 +125,7 @@ class PageGate:
             if not self._should_wait(clusters):  # nothing turned late while others drew
                 break
             self._drawing.release()
-        if _are_late(clusters):
+        if self._late_since is not None:
             self._sleep(min(self._took, MAX_PAUSE))
         self._began = self._clock()
 
@@ -125,31 +135,19 @@ class PageGate:
 
     def _should_wait(self, clusters: Collection[Followed]) -> bool:
         """Whether a watch is late, and has not been waited for long enough."""
-        late = _are_late(clusters)
+        now = self._clock()
+        if now - self._punctual_at < LOOK:
+            return False
+        late = any(one.untold() > LATE for one in clusters)
         with self._looking:
-            now = self._clock()
             forgotten = now - self._looked_at > FORGOTTEN
             self._looked_at = now
             if not late:
-                self._late_since = None
+                self._late_since, self._punctual_at = None, now
                 return False
             if self._late_since is None or forgotten:
                 self._late_since = now
             return now - self._late_since < MAX_WAIT
-
-
-def _are_late(clusters: Collection[Followed]) -> bool:
-    return any(one.untold() > LATE for one in clusters)
-
-
-def _inside(
-    around: Callable[[], AbstractContextManager[None]], call: Callable[[], Any]
-) -> Callable[[], Any]:
-    def inside() -> Any:
-        with around():
-            return call()
-
-    return inside
 
 
 page_gate = PageGate()  # of the process, for threads share one interpreter

@@ -119,6 +119,7 @@ def test_a_watch_that_is_late_again_is_waited_for_again(gate, clock):
         clock.now += 20.0
     with gate.drawing((clock,)):
         pass
+    clock.now += 2 * LOOK
     again, clock.late_until = clock.now, clock.now + 1.0
     with gate.drawing((clock,)):
         assert clock.now >= again + 1.0
@@ -199,7 +200,8 @@ def test_a_page_is_drawn_inside_the_gate(path, board, operator, monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/c/a/", "/c/a/wall/"])
-def test_a_page_looks_whether_any_watch_is_late(path, board, operator):
+def test_a_page_looks_whether_any_watch_is_late(path, board, operator, monkeypatch):
+    monkeypatch.setattr(page_gate, "_punctual_at", float("-inf"))
     looks = []
     board.clusters["b"].untold = lambda: looks.append(path) or 0.0
     assert operator.get(path).status_code == 200
