@@ -1,5 +1,5 @@
-"""Django's admin shows the audit trail and what history could not store, both read-only; users and
-groups it brings itself.
+"""Django's admin shows the audit trail and what history could not store, both read-only; people and
+groups are `dashboard.access.people_admin`'s.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from dashboard.access import people_admin
 from leases.models import Edit, RefusedRow
 
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
 else:
     Base = admin.ModelAdmin  # not subscriptable at run time
+
+
+people_admin.register()
 
 
 class ReadOnly(Base):

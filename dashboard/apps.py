@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
+from django.contrib.admin.apps import AdminConfig
 from django.db.models.signals import post_migrate
+
+
+class BoardAdminConfig(AdminConfig):
+    """Takes the place of `django.contrib.admin` in INSTALLED_APPS, for a site of our own."""
+
+    default_site = "dashboard.access.admin_site.BoardAdminSite"
 
 
 class DashboardConfig(AppConfig):

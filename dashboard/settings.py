@@ -23,7 +23,7 @@ ALLOWED_HOSTS = list(LEASEBOARD.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(LEASEBOARD.trusted_origins)
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "dashboard.apps.BoardAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -33,7 +33,7 @@ INSTALLED_APPS = [
     "csp",
     "django_htmx",
     "leases",
-    "dashboard",
+    "dashboard.apps.DashboardConfig",
 ]
 
 MIDDLEWARE = [

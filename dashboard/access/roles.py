@@ -15,6 +15,7 @@ VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
 WALL_LINKS = "leases.change_walllink"
 OVERRULE = "leases.change_kindoverride"
+PEOPLE = "auth.view_user"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
