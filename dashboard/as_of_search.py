@@ -8,7 +8,7 @@ worst first. Of more, one page at a time is looked at, in the order of names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     total: int  # that match; not `whole`: that may have been there
     whole: bool  # all were looked at
+    absent: int = 0  # Leases of today that match and did not exist then; if `whole`
     phases: dict[Stood, int]  # how many stood how, before the filter by phase; if `whole`
 
 
@@ -47,6 +48,7 @@ def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
         return _one_page(store, wanted, names, at)
     states = [state for state in states_at(store.cluster, names, at) if _matches(state, wanted)]
     phases = Counter(state.standing.phase for state in states)
+    absent = _absent(store, wanted, {state.key for state in states}, at)
     if wanted.phases:
         states = [state for state in states if state.standing.phase.value in wanted.phases]
     states.sort(key=_ORDERS.get(wanted.column, _by_name), reverse=wanted.descending)
@@ -58,6 +60,21 @@ def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
         total=len(states),
         whole=True,
         phases=phases,
+        absent=absent,
+    )
+
+
+def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at: datetime) -> int:
+    """How many Leases of today, wanted by name and kind, were created after that instant."""
+    if wanted.holder:
+        return 0  # whom they would have named is not known
+    text = wanted.text.lower()
+    return sum(
+        lease.key not in there
+        and text in str(lease.key)
+        and wanted.namespace in ("", lease.key.namespace)
+        and (lease.lasting.lease.metadata.creation_timestamp or at) > at
+        for lease in store.select(wanted.kinds or tuple(Kind), tuple(Phase))
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -18,7 +18,7 @@ from leases.history.lanes import Tally
 from leases.tracking.store import Store
 
 USUAL_KINDS = (Kind.ELECTION,)
-TROUBLED, CHANGED, QUIET = "trouble", "changed", "quiet"
+TROUBLED, NOBODY, CHANGED, QUIET, ABSENT = "trouble", "nobody", "changed", "quiet", "absent"
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -48,9 +48,10 @@ def choose(
     *,
     active: Mapping[ObjectName, Tally],
     gone: Collection[ObjectName] = (),
+    nobody: Sequence[ObjectName] = (),
 ) -> Chosen:
     """The lanes of one page. `active` came to a holder in the stretch; `gone` are Leases that were
-    deleted since it began.
+    deleted since it began; `nobody` held these at a playhead in the past, the longest first.
     """
     kinds, text = kinds_of(wanted), wanted.text.casefold()
 
@@ -65,7 +66,11 @@ def choose(
     if wanted.sort == BY_NAME:
         places: Iterator[Place] = (Place(key, key.namespace) for key in every)
     else:
-        places = _worst_first(store, kinds, every, busy, wants, live=shown.live)
+        if shown.follows:
+            first = [Place(key, TROUBLED) for key in _troubled_now(store, kinds, wants)]
+        else:
+            first = [Place(key, NOBODY) for key in nobody if wants(key)]
+        places = _worst_first(every, first, busy, _not_yet(store, shown))
     if text:
         found = list(places)
         total, places = len(found), iter(found)
@@ -87,28 +92,51 @@ def _by_name(
     return heapq.merge(filter(wants, there) if wants else there, sorted(lost))
 
 
-def _worst_first(
-    store: Store,
-    kinds: Collection[Kind],
-    every: Iterable[ObjectName],
-    busy: Mapping[ObjectName, Tally],
-    wants: Callable[[ObjectName], bool],
-    *,
-    live: bool,
-) -> Iterator[Place]:
-    """Without a holder now, if now is shown; then those that were without one longest; then by
-    number of changes; then by name.
-    """
-    bad = [t for t in store.select(kinds, TROUBLE) if troubled(t) and wants(t.key)] if live else []
+def _troubled_now(
+    store: Store, kinds: Collection[Kind], wants: Callable[[ObjectName], bool]
+) -> list[ObjectName]:
+    bad = [t for t in store.select(kinds, TROUBLE) if troubled(t) and wants(t.key)]
     bad.sort(key=lambda tracked: (SEVERITY[tracked.phase], tracked.phase_since, tracked.key))
-    first = [tracked.key for tracked in bad]
-    seen = set(first)
+    return [tracked.key for tracked in bad]
+
+
+def _not_yet(store: Store, shown: Window) -> Callable[[ObjectName], bool]:
+    """Whether a Lease was created only after a stretch that is over."""
+
+    def came_later(key: ObjectName) -> bool:
+        tracked = None if shown.live else store.get(key)
+        created = tracked.lasting.lease.metadata.creation_timestamp if tracked else None
+        return created is not None and created > shown.until
+
+    return came_later
+
+
+def _worst_first(
+    every: Iterable[ObjectName],
+    first: Sequence[Place],
+    busy: Mapping[ObjectName, Tally],
+    came_later: Callable[[ObjectName], bool],
+) -> Iterator[Place]:
+    """Without a holder at the playhead; then those that were without one longest; then by number of
+    changes; then by name; what did not exist yet comes last.
+    """
+    seen = {place.key for place in first}
     ranked = sorted(
         (-tally.leaderless, -tally.handovers, key) for key, tally in busy.items() if key not in seen
     )
     seen.update(busy)
-    return chain(
-        (Place(key, TROUBLED) for key in first),
-        (Place(key, CHANGED) for _, _, key in ranked),
-        (Place(key, QUIET) for key in every if key not in seen),
-    )
+    absent: list[ObjectName] = []
+
+    def quiet() -> Iterator[Place]:
+        for key in every:
+            if key in seen:
+                continue
+            if came_later(key):
+                absent.append(key)
+            else:
+                yield Place(key, QUIET)
+
+    def later() -> Iterator[Place]:
+        yield from (Place(key, ABSENT) for key in absent)
+
+    return chain(first, (Place(key, CHANGED) for _, _, key in ranked), quiet(), later())

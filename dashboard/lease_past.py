@@ -30,7 +30,9 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     figures: Statistics | None
 
 
-def read_past(cluster: str, key: ObjectName, *, since: datetime, until: datetime) -> LeasePast:
+def read_past(
+    cluster: str, key: ObjectName, *, since: datetime, until: datetime, now: datetime
+) -> LeasePast:
     """Bounded, however busy the Lease was."""
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
@@ -43,6 +45,6 @@ def read_past(cluster: str, key: ObjectName, *, since: datetime, until: datetime
         busy=tuple(Busy(band.since, band.until, band.changes) for band in bands),
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
-        blind=tuple(unwatched_times(cluster, since=since, until=until, now=until)),
+        blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
         figures=None if bands else statistics([life], since=since, until=until),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from dashboard.parameters import BadFilter, quoted
 
+CLOCKS_DIFFER = timedelta(seconds=5)
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
@@ -30,6 +31,15 @@ def read_moment(text: str, name: str) -> datetime | None:
             f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
         )
     return moment
+
+
+def passed(at: datetime, now: datetime) -> datetime:
+    """An instant to look at. One that lies ahead by no more than clocks differ is now. Raises
+    BadFilter for any other: nothing has happened then yet.
+    """
+    if at > now + CLOCKS_DIFFER:
+        raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
+    return min(at, now)
 
 
 def write_moment(moment: datetime | None) -> str:

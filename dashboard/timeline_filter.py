@@ -9,7 +9,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.lease_filter import PAGE_SIZE
-from dashboard.moment_text import read_moment
+from dashboard.moment_text import passed, read_moment
 from dashboard.parameters import BadFilter, number, one_of, page_number, quoted, text, words
 from leases.domain.kind import Kind
 
@@ -94,9 +94,9 @@ def read_timeline_filter(
 
 def window(wanted: TimelineFilter, now: datetime) -> Window:
     """The stretch as of now. A playhead outside of it moves it there: a link needs no more than
-    `at`. Raises BadFilter for a stretch that is still to come.
+    `at`. Raises BadFilter for a stretch or a playhead that is still to come.
     """
-    at = None if wanted.at is None else min(wanted.at, now)
+    at = None if wanted.at is None else passed(wanted.at, now)
     if wanted.since is not None and wanted.until is not None:
         if wanted.since >= now:
             raise BadFilter("from lies in the future: nothing has happened then yet.")

@@ -4,7 +4,7 @@ the playhead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,16 +14,20 @@ from dashboard.kept_answers import KeptAnswers
 from dashboard.lane_order import Chosen, Place, choose, kinds_of
 from dashboard.timeline_filter import TimelineFilter, Window
 from leases.actions import audit
-from leases.domain.as_of import Standing, as_of
+from leases.domain.as_of import Standing, Stood, as_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.domain.terms import Life
 from leases.domain.watching import Unwatched
 from leases.history import lanes as told
-from leases.history.states import State, gone_since, states_at
+from leases.history.states import State, born_later, gone_since, states_at
 from leases.history.watches import unwatched_times
 from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
 
+NOT_YET = Standing(exists=False, phase=Stood.DELETED)
+MOST_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
 _tallies: KeptAnswers[dict[ObjectName, told.Tally]] = KeptAnswers(least=1.0, share=20.0, most=64)
 
 
@@ -34,7 +38,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     life: Life
     busy: tuple[Busy, ...]
     changes: int
-    phase: str
+    phase: str  # how it stands now
     kind: Kind | None
     standing: Standing
     watched: bool
@@ -64,13 +68,16 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetim
         (cluster, kinds, stretch), lambda: told.tallies(cluster, kinds, since=since, until=until)
     )
     gone = gone_since(cluster, since, kinds)
-    chosen = choose(store, wanted, shown, active=active, gone=gone)
+    blind = unwatched_times(cluster, since=since, until=until, now=now)
+    watched = not any(_covers(span, shown) for span in blind)
+    nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
+    chosen = choose(store, wanted, shown, active=active, gone=gone, nobody=nobody)
     keys = [place.key for place in chosen.page]
     lives = {lane.key: lane for lane in told.lanes(cluster, keys, since=since, until=until)}
     states = {state.key: state for state in states_at(cluster, keys, shown.at)}
     edits = audit.done_between(cluster, since, until)
-    blind = unwatched_times(cluster, since=since, until=until, now=now)
-    watched = not any(_covers(span, shown) for span in blind)
+    untold = [key for key in keys if key not in states and store.get(key) is None]
+    later = born_later(cluster, untold, shown.at)
     page = [
         _lane(
             store,
@@ -78,12 +85,35 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetim
             lives.get(place.key) or told.Lane(key=place.key, life=Life(), changes=0),
             states.get(place.key),
             shown.at,
+            later=place.key in later,
             watched=watched,
             edits=edits.get(place.key, ()),
         )
         for place in chosen.page
     ]
     return Lanes(page, chosen, blind, watched)
+
+
+def created_after(tracked: Tracked | None, at: datetime) -> bool:
+    """Whether a Lease that is there now did not exist at that instant."""
+    created = tracked.lease.metadata.creation_timestamp if tracked else None
+    return created is not None and created > at
+
+
+def _nobody_at(
+    store: Store, kinds: Sequence[Kind], gone: Collection[ObjectName], at: datetime
+) -> list[ObjectName]:
+    """The elections that nobody held at an instant, and what had expired: the longest first."""
+    living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
+    keys = sorted({*living, *gone})
+    if len(keys) > MOST_JUDGED:
+        return []
+    bad = []
+    for state in states_at(store.cluster, keys, at):
+        free = state.standing.phase is Stood.VACANT and state.kind is Kind.ELECTION
+        if free or state.standing.phase is Stood.EXPIRED:
+            bad.append((state.standing.since or at, state.key))
+    return [key for _, key in sorted(bad)]
 
 
 def _covers(span: Unwatched, shown: Window) -> bool:
@@ -98,10 +128,14 @@ def _lane(
     state: State | None,
     at: datetime,
     *,
+    later: bool,
     watched: bool,
     edits: Sequence[datetime],
 ) -> Lane:
     tracked = store.get(place.key)
+    standing = state.standing if state else as_of(lane.life, at)
+    if standing.phase is Stood.UNKNOWN and (later or created_after(tracked, at)):
+        standing = NOT_YET
     return Lane(
         place=place,
         life=lane.life,
@@ -109,7 +143,7 @@ def _lane(
         changes=lane.changes,
         phase=tracked.phase.value if tracked else "deleted",
         kind=tracked.kind if tracked else state.kind if state else None,
-        standing=state.standing if state else as_of(lane.life, at),
+        standing=standing,
         watched=watched,
         edits=edits,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from dashboard.presenters.instant import stood
 from dashboard.timeline_filter import Window
 from dashboard.timeline_lanes import Lane
 from leases.domain.change import Change
@@ -27,7 +28,7 @@ def lane_item(
         "name": lane.key.name,
         "kind": lane.kind.value if lane.kind else None,
         "at": format_microtime(shown.at),
-        "phase": standing.phase.value,
+        "phase": stood(standing),
         "holder": standing.holder,
         "since": _moment(standing.since),
         "watched": lane.watched,

@@ -46,6 +46,7 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     narrow: bool
     bad: bool
     changes: int
+    vacant: float = 0.0  # of a gap: when no holder was named any more; 0: one still was
 
 
 class MarkView(msgspec.Struct, frozen=True):
@@ -56,8 +57,8 @@ class MarkView(msgspec.Struct, frozen=True):
     title: str
 
 
-def shape_view(shape: Shape, now: datetime) -> ShapeView:
-    """One shape with its words."""
+def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> ShapeView:
+    """One shape with its words. `end` is up to when anything is known; None: it is now."""
     holder = holder_view(shape.term.holder) if shape.term else None
     return ShapeView(
         what="term" if shape.term else "gap" if shape.gap else "band",
@@ -68,11 +69,12 @@ def shape_view(shape: Shape, now: datetime) -> ShapeView:
         hue=holder.hue if holder else 0,
         holder=holder,
         label=_label(shape, holder),
-        title=_title(shape, holder, now),
+        title=_title(shape, holder, now, end),
         edge=shape.edge,
         narrow=shape.narrow,
         bad=bool(shape.gap) or shape.gap_seconds >= LONG_GAP,
         changes=shape.changes,
+        vacant=shape.gap.vacant_since.timestamp() if shape.gap and shape.gap.vacant_since else 0.0,
     )
 
 
@@ -95,19 +97,26 @@ def _label(shape: Shape, holder: HolderView | None) -> str:
     return long if long and "…" not in long else fit(str(shape.changes), "", shape.width)
 
 
-def _title(shape: Shape, holder: HolderView | None, now: datetime) -> str:
+def _title(shape: Shape, holder: HolderView | None, now: datetime, end: datetime | None) -> str:
     if shape.term is not None and holder is not None:
-        return term_title(shape.term, holder, now)
+        return term_title(shape.term, holder, now, end)
     if shape.gap is not None:
-        return gap_title(shape.gap, now)
+        return gap_title(shape.gap, now, end)
     return band_title(shape, now)
 
 
-def term_title(term: Term, holder: HolderView, now: datetime) -> str:
+def until_when(until: datetime | None, now: datetime, end: datetime | None) -> str:
+    """When a span ended; of one that goes on, up to when that is known."""
+    if until is not None:
+        return when(until, now)
+    return "now" if end is None else f"{when(end, now)} and on"
+
+
+def term_title(term: Term, holder: HolderView, now: datetime, end: datetime | None = None) -> str:
     """`cp-2, 18:05:43 to 03:12:22 (9 h 6 m), it expired`."""
     since = when(term.since, now) if term.began else f"before {when(term.since, now)}"
-    length = age(((term.until or now) - term.since).total_seconds())
-    until = when(term.until, now) if term.until else "now"
+    length = age(((term.until or end or now) - term.since).total_seconds())
+    until = until_when(term.until, now, end)
     bits = [f"{holder.host}{holder.tail}, {since} to {until} ({length})"]
     bits += [how_ended(term)] if term.ended else []
     bits += [f"{counted(term.missed, 'change')} of holder not seen"] if term.missed else []
@@ -124,11 +133,11 @@ def how_ended(term: Term) -> str:
     return _ENDED[term.ended] if term.ended else ""
 
 
-def gap_title(gap: Gap, now: datetime) -> str:
+def gap_title(gap: Gap, now: datetime, end: datetime | None = None) -> str:
     """`No holder for 19 s, from 03:12:22: it expired`."""
-    length = age(((gap.until or now) - gap.since).total_seconds())
+    length = age(((gap.until or end or now) - gap.since).total_seconds())
     why = f": {_AFTER[gap.after]}" if gap.after in _AFTER else ""
-    still = "" if gap.until else ", still"
+    still = "" if gap.until else ", still" if end is None else f", still at {when(end, now)}"
     return f"No holder for {length}{still}, from {when(gap.since, now)}{why}"
 
 

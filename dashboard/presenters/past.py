@@ -19,6 +19,7 @@ from dashboard.presenters.lane_shape import (
     how_ended,
     mark_view,
     shape_view,
+    until_when,
 )
 from dashboard.presenters.words import age, counted, span_of, thousands, when
 from leases.domain.statistics import Statistics
@@ -34,8 +35,8 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class TermRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A term as a row; `held_since` (epoch s) is set while it goes on. `gap` is the time without a
-    holder before it.
+    """A term as a row; `held_since` (epoch s) is set while it goes on now. `gap` is the time
+    without a holder before it.
     """
 
     holder: HolderView | None
@@ -67,6 +68,7 @@ class PastView(msgspec.Struct, frozen=True, kw_only=True):
     ticks: tuple[Tick, ...]
     fogs: tuple[Fog, ...]
     begins: str
+    ends: str
     rows: tuple[TermRow, ...]
     more: int
     figures: tuple[Figure, ...]
@@ -75,26 +77,29 @@ class PastView(msgspec.Struct, frozen=True, kw_only=True):
     ranges: tuple[Range, ...]
 
 
-def past_view(past: LeasePast, ranges: tuple[Range, ...], now: datetime) -> PastView:
-    """The past as of now."""
+def past_view(
+    past: LeasePast, ranges: tuple[Range, ...], now: datetime, *, end: datetime | None = None
+) -> PastView:
+    """The past as of now; `end` is up to when anything is known, if that is not now."""
     scale = Scale(past.since, past.until)
     drawn = shapes(past.life, scale, busy=past.busy)
     moments = [(at, "edit") for at in past.edits]
     moments += [(change.at, "reconfigured") for change in past.life.marks]
-    rows = list(_rows(past.life, past.since, now))
+    rows = list(_rows(past.life, past.since, now, end))
     blind = sum((span.until - span.since).total_seconds() for span in past.blind)
     note = _note(past)
     return PastView(
         note=note,
         says=f"Who held it: {note}",
-        shapes=tuple(shape_view(shape, now) for shape in drawn),
+        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
         marks=tuple(mark_view(mark, past.life.marks, now) for mark in marks(moments, scale)),
         ticks=ticks(scale),
         fogs=fog(((span.since, span.until) for span in past.blind), scale),
         begins=when(past.since, now),
+        ends="now" if end is None or end < past.until else when(past.until, now),
         rows=tuple(rows[:TERMS]),
         more=max(0, len(rows) - TERMS),
-        figures=_figures(past.figures) if past.figures else (),
+        figures=_figures(past.figures, whole=not past.blind) if past.figures else (),
         too_many="" if past.figures else _too_many(past.changes),
         blind_for=age(blind) if blind else "",
         ranges=ranges,
@@ -107,7 +112,15 @@ def _note(past: LeasePast) -> str:
         return f"{counted(past.changes, 'change')} in {length}"
     told = f"{counted(past.figures.terms, 'term')} in {length}"
     lost = past.figures.leaderless
-    return f"{told}, {age(lost)} without a holder" if lost else f"{told}, never without a holder"
+    if lost:
+        return f"{told}, {age(lost)} without a holder"
+    if any(one.since <= past.since and one.until >= past.until for one in past.blind):
+        return f"{told}, not watched"
+    return f"{told}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
+
+
+def _seen(past: LeasePast) -> str:
+    return " seen" if past.blind else ""
 
 
 def _too_many(changes: int) -> str:
@@ -116,33 +129,33 @@ def _too_many(changes: int) -> str:
     )
 
 
-def _rows(life: Life, since: datetime, now: datetime) -> Iterator[TermRow]:
+def _rows(life: Life, since: datetime, now: datetime, end: datetime | None) -> Iterator[TermRow]:
     """The terms that went on in the range, newest first."""
     before = {gap.until: gap for gap in life.gaps if gap.until is not None}
     for term in reversed(life.terms):
         if term.until is None or term.until > since:
-            yield _row(term, before.get(term.since), now)
+            yield _row(term, before.get(term.since), now, end)
 
 
-def _row(term: Term, gap: Gap | None, now: datetime) -> TermRow:
+def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> TermRow:
     lost = (term.since - gap.since).total_seconds() if gap else 0.0
     begun = when(term.since, now)
     return TermRow(
         holder=holder_view(term.holder),
         since=begun if term.began else f"before {begun}",
-        until=when(term.until, now) if term.until else "now",
-        held_for=age(((term.until or now) - term.since).total_seconds()),
-        held_since=None if term.until else term.since.timestamp(),
+        until=until_when(term.until, now, end),
+        held_for=age(((term.until or end or now) - term.since).total_seconds()),
+        held_since=None if term.until or end else term.since.timestamp(),
         gap=age(lost) if lost else "none",
         gap_is_long=lost >= LONG_GAP,
         ended=how_ended(term),
-        note=", ".join(_notes(term, now)),
+        note=", ".join(_notes(term, now, end)),
     )
 
 
-def _notes(term: Term, now: datetime) -> Iterator[str]:
+def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
     if term.gaps:
-        lost = sum(((gap.until or now) - gap.since).total_seconds() for gap in term.gaps)
+        lost = sum(((gap.until or end or now) - gap.since).total_seconds() for gap in term.gaps)
         yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
     if term.missed:
         yield f"{counted(term.missed, 'change')} of holder not seen"
@@ -150,10 +163,11 @@ def _notes(term: Term, now: datetime) -> Iterator[str]:
         yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
 
 
-def _figures(seen: Statistics) -> tuple[Figure, ...]:
+def _figures(seen: Statistics, *, whole: bool) -> tuple[Figure, ...]:
     share = seen.leaderless / (seen.held + seen.leaderless) if seen.leaderless else 0.0
-    lost = age(seen.leaderless) if seen.leaderless else "never"
-    of_time = f"{100 * share:.2g} % of the time" if share else "in the range"
+    lost = age(seen.leaderless) if seen.leaderless else "never" if whole else "none seen"
+    in_range = "in the range" if whole else "in the time watched"
+    of_time = f"{100 * share:.2g} % of the time" if share else in_range
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
         Figure("Longest", _length(seen.longest), "so far, if it goes on"),

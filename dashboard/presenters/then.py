@@ -47,7 +47,9 @@ class RowThen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
-    """What surrounds the rows; `blind` says that nobody was watching at that instant."""
+    """What surrounds the rows; `blind` says that nobody was watching at that instant. `absent`
+    Leases match and are there now, but did not exist then.
+    """
 
     at: str
     moment: str
@@ -58,6 +60,7 @@ class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[Chip, ...]
     phases: tuple[Chip, ...]
     blind: str
+    absent: int
     first: int
     last: int
     total: int
@@ -67,6 +70,11 @@ class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     now_url: str
     json_url: str
+
+
+def why_blind(blind: Unwatched | None) -> str:
+    """Why nobody was watching, in a sentence; "" where somebody was."""
+    return "" if blind is None else blind.detail or _WHY[blind.ended]
 
 
 def rows_then(cluster: str, states: Sequence[State], at: datetime, now: datetime) -> list[RowThen]:
@@ -79,7 +87,7 @@ def _row(cluster: str, state: State, at: datetime, now: datetime) -> RowThen:
         key=str(key),
         namespace=key.namespace,
         name=key.name,
-        url=lease_url(cluster, key.namespace, key.name),
+        url=f"{lease_url(cluster, key.namespace, key.name)}?{urlencode({'at': write_moment(at)})}",
         phase=standing.phase.value,
         kind=state.kind.value,
         holder=holder_view(standing.holder),
@@ -112,13 +120,11 @@ def board_then(
         text=wanted.text,
         namespace=wanted.namespace,
         holder=wanted.holder,
-        kept=tuple(
-            [("kind", kind.value) for kind in wanted.kinds]
-            + [("phase", phase.value) for phase in wanted.phases]
-        ),
+        kept=_kept(wanted),
         kinds=_kind_chips(wanted, url),
         phases=_phase_chips(wanted, found, url),
-        blind="" if blind is None else blind.detail or _WHY[blind.ended],
+        blind=why_blind(blind),
+        absent=found.absent,
         first=start + 1 if found.total else 0,
         last=last,
         total=found.total,
@@ -131,6 +137,12 @@ def board_then(
     )
 
 
+def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
+    """What the form must not lose."""
+    kinds = [("kind", kind.value) for kind in wanted.kinds]
+    return (*kinds, *(("phase", phase.value) for phase in wanted.phases))
+
+
 def query_then(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
     """The query string of a filter at an instant."""
     answer_as = changes.pop("format", "")
@@ -138,8 +150,10 @@ def query_then(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
     return "&".join(filter(None, [query_of(wanted, **changes), urlencode(pairs)]))
 
 
-def item_then(cluster: str, state: State, at: datetime) -> dict[str, Any]:
-    """A past Lease with the fields of README's "JSON"; what history does not keep is null."""
+def item_then(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
+    """A past Lease with the fields of README's "JSON"; what history does not keep is null. Not
+    `watched`: it stands as it was known last.
+    """
     standing = state.standing
     return {
         "cluster": cluster,
@@ -160,6 +174,7 @@ def item_then(cluster: str, state: State, at: datetime) -> dict[str, Any]:
         "resource_version": None,
         "as_of": format_microtime(at),
         "since": format_microtime(standing.since) if standing.since else None,
+        "watched": watched,
     }
 
 

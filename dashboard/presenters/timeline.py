@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from urllib.parse import urlencode
 
 import msgspec
 
 from dashboard.charts.lane import MOST_SHAPES, Shape, marks, shapes
 from dashboard.charts.scale import Scale
-from dashboard.lane_order import CHANGED, QUIET, TROUBLED
+from dashboard.lane_order import TROUBLED
+from dashboard.moment_text import write_moment
 from dashboard.presenters.holder import HolderView, holder_view, shown_holder
+from dashboard.presenters.instant import ABSENT, Dot, dot_of, group_titles, stood
 from dashboard.presenters.lane_shape import MarkView, ShapeView, mark_view, shape_view
 from dashboard.presenters.row import lease_url
 from dashboard.presenters.words import age, counted, listed, when
+from dashboard.timeline_filter import Window
 from dashboard.timeline_lanes import Lane, Lanes
 from leases.domain.as_of import Standing, Stood
 from leases.domain.lease import ObjectName
 
 SHAPES_OF_PAGE = 700
 FEWEST_SHAPES = 12
-GROUPS = {
-    TROUBLED: "Without a holder now, or late",
-    CHANGED: "Changed in this stretch",
-    QUIET: "No change",
-}
 
 
 class AsOf(msgspec.Struct, frozen=True):
@@ -38,18 +37,19 @@ class AsOf(msgspec.Struct, frozen=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """`phase` is how it stands now, or at the end of a stretch that is over; `before` is the word
-    for what comes before the first shape.
+    """`dot` is how it stood at the playhead; `before` is the word for what comes before the first
+    shape.
     """
 
     key: str
     namespace: str
     name: str
     url: str
-    phase: str
+    dot: Dot
     kind: str
     group: str  # set on the first of a group
     group_size: int
+    of_now: bool  # the group is of the present, wherever the playhead is
     shapes: tuple[ShapeView, ...]
     marks: tuple[MarkView, ...]
     as_of: AsOf
@@ -57,15 +57,27 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
-def lane_views(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> list[LaneView]:
-    """The lanes of a page; the first of each group tells it."""
+def lane_views(
+    cluster: str,
+    lanes: Lanes,
+    shown: Window,
+    *,
+    unseen: str,
+    now: datetime,
+    end: datetime | None = None,
+) -> list[LaneView]:
+    """The lanes of a page; the first of each group tells it. `unseen` is how much of the stretch
+    nobody watched, `end` up to when anything is known (None: now).
+    """
     sizes = Counter(lane.place.group for lane in lanes.page)
+    titles = group_titles(shown.at, now=now, unseen=unseen, groups=tuple(sizes))
     views, before = [], None
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         group = lane.place.group
-        title = "" if group == before else GROUPS.get(group, group)
-        views.append(_lane_view(cluster, lane, scale, now, (title, sizes[group]), most))
+        title = "" if group == before else titles[group]
+        view = _lane_view(cluster, lane, shown, now, (title, sizes[group]), most, unseen, end)
+        views.append(view)
         before = group
     return views
 
@@ -82,15 +94,17 @@ def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
     return list(named.values())
 
 
-def nobody_at(lanes: Lanes) -> int:
-    """How many of these Leases nobody held at the playhead."""
-    phases = (Stood.EXPIRED, Stood.VACANT)
-    return sum(lane.watched and lane.standing.phase in phases for lane in lanes.page)
-
-
 def _lane_view(
-    cluster: str, lane: Lane, scale: Scale, now: datetime, group: tuple[str, int], most: int
+    cluster: str,
+    lane: Lane,
+    shown: Window,
+    now: datetime,
+    group: tuple[str, int],
+    most: int,
+    unseen: str,
+    end: datetime | None,
 ) -> LaneView:
+    scale = Scale(shown.since, shown.until)
     drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
     moments = [(at, "edit") for at in lane.edits]
     moments += [(change.at, "reconfigured") for change in lane.life.marks]
@@ -99,32 +113,38 @@ def _lane_view(
         key=str(lane.key),
         namespace=lane.key.namespace,
         name=lane.key.name,
-        url=lease_url(cluster, lane.key.namespace, lane.key.name),
-        phase=lane.phase,
+        url=_url_at(cluster, lane.key, shown),
+        dot=dot_of(lane, shown.at, now=now, follows=shown.follows),
         kind=lane.kind.value if lane.kind else "",
         group=group[0],
         group_size=group[1],
-        shapes=tuple(shape_view(shape, now) for shape in drawn),
+        of_now=lane.place.group == TROUBLED,
+        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
         marks=tuple(mark_view(mark, lane.life.marks, now) for mark in marks(moments, scale)),
         as_of=as_of_view(lane.standing, now, watched=lane.watched),
-        before="absent" if born else "unknown",
-        says=says(lane.key, drawn),
+        before="absent" if born or stood(lane.standing) == ABSENT else "unknown",
+        says=says(lane.key, drawn, unseen=unseen),
     )
 
 
-def as_of_view(standing: Standing, now: datetime, *, watched: bool = True) -> AsOf:
+def _url_at(cluster: str, key: ObjectName, shown: Window) -> str:
+    """The page of a Lease at the playhead."""
+    url = lease_url(cluster, key.namespace, key.name)
+    return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
+
+
+def as_of_view(standing: Standing, now: datetime, *, watched: bool) -> AsOf:
     """Who held it at an instant; what nobody watched is only what was known last."""
     view = holder_view(standing.holder)
     since = f" since {when(standing.since, now)}" if standing.since else ""
-    if not watched and standing.exists:
+    if not watched and stood(standing) != ABSENT:
         last = f"nobody watched then; last known: {_stood(standing)}{since}"
-        held = standing.phase is Stood.HELD
-        return AsOf(view if held else None, "not watched", last, "unsure")
+        return AsOf(None, "not watched", last, "unsure")
     if standing.phase is Stood.HELD:
         return AsOf(view, "", f"{_stood(standing)}{since}", "")
     if standing.phase in (Stood.EXPIRED, Stood.VACANT):
         return AsOf(None, "no holder", f"{_stood(standing)}{since}", "none")
-    word = "no such Lease" if standing.phase is Stood.DELETED else "unknown"
+    word = {"absent": "did not exist", "deleted": "no such Lease"}.get(stood(standing), "unknown")
     return AsOf(None, word, f"{word}{since}", "absent")
 
 
@@ -136,8 +156,10 @@ def _stood(standing: Standing) -> str:
     return standing.phase.value
 
 
-def says(key: ObjectName, drawn: Sequence[Shape]) -> str:
+def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "") -> str:
     """The finding of a lane in one sentence, for who does not see it."""
+    if unseen == "whole":
+        return f"{key}: not watched in this stretch."
     if not drawn:
         return f"{key}: nothing is known of it in this stretch."
     lost = sum(shape.seconds for shape in drawn if shape.gap)
@@ -150,6 +172,7 @@ def says(key: ObjectName, drawn: Sequence[Shape]) -> str:
         if view
     )
     held = f"held by {listed(list(holders))}" if holders else "held by nobody"
-    times = f", {counted(changes, 'change')}" if changes else ", no change"
+    quiet = ", no change seen, for nobody watched all of it" if unseen else ", no change"
+    times = f", {counted(changes, 'change')}" if changes else quiet
     gap = f", {age(lost)} without a holder" if lost else ""
     return f"{key}: {held}{times}{gap}."

@@ -49,6 +49,7 @@ class StretchView(msgspec.Struct, frozen=True, kw_only=True):
     blind: tuple[Blind, ...]
     blind_for: str
     watched: bool
+    unseen: str  # how much of the stretch nobody watched: "", "part" or "whole"
 
 
 class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,7 @@ def stretch_view(
         ),
         blind_for=_blind_for(blind),
         watched=watched,
+        unseen=_unseen(blind, shown),
     )
 
 
@@ -107,6 +109,13 @@ def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
         noun=_noun(wanted),
         says=_says(wanted),
     )
+
+
+def _unseen(blind: Sequence[Unwatched], shown: Window) -> str:
+    if not blind:
+        return ""
+    whole = any(one.since <= shown.since and one.until >= shown.until for one in blind)
+    return "whole" if whole else "part"
 
 
 def _blind_for(blind: Sequence[Unwatched]) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from dashboard.charts.lane import Shape, shapes
 from dashboard.charts.scale import Scale
 from dashboard.presenters.holder import shown_holder
-from dashboard.presenters.lane_shape import among, how_ended
+from dashboard.presenters.lane_shape import among, how_ended, until_when
 from dashboard.presenters.row import lease_url
 from dashboard.presenters.timeline import as_of_view, shapes_of_each
 from dashboard.presenters.words import age, counted, when
@@ -31,17 +31,21 @@ class TextRow(msgspec.Struct, frozen=True, kw_only=True):
     bad: bool
 
 
-def table_rows(cluster: str, lanes: Lanes, scale: Scale, *, now: datetime) -> list[TextRow]:
-    """Every lane's shapes in words, in the order of the lanes."""
+def table_rows(
+    cluster: str, lanes: Lanes, scale: Scale, *, now: datetime, end: datetime | None = None
+) -> list[TextRow]:
+    """Every lane's shapes in words, in the order of the lanes; `end` as shape_view has it."""
     rows: list[TextRow] = []
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
-        rows += _of_lane(cluster, lane, drawn, now)
+        rows += _of_lane(cluster, lane, drawn, now, end)
     return rows
 
 
-def _of_lane(cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime) -> list[TextRow]:
+def _of_lane(
+    cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
+) -> list[TextRow]:
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {
         "lease": str(lane.key),
@@ -54,17 +58,17 @@ def _of_lane(cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime) 
         told = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
         return [TextRow(**head, **told, bad=False)]  # type: ignore[arg-type]
     return [
-        TextRow(**(bare if number else head), **_words(shape, now), bad=shape.gap is not None)  # type: ignore[arg-type]
+        TextRow(**(bare if number else head), **_words(shape, now, end), bad=shape.gap is not None)  # type: ignore[arg-type]
         for number, shape in enumerate(drawn)
     ]
 
 
-def _words(shape: Shape, now: datetime) -> dict[str, str]:
+def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
     """A term or gap is told whole, also where it reaches out of the stretch."""
     whole = shape.gap or (None if _cut(shape) else shape.term)
     since = whole.since if whole else shape.since
     until = whole.until if whole else shape.until
-    length = age(((until or now) - since).total_seconds())
+    length = age(((until or end or now) - since).total_seconds())
     if shape.term is not None:
         holder, note = shown_holder(shape.term.holder), how_ended(shape.term)
     elif shape.gap is not None:
@@ -74,7 +78,7 @@ def _words(shape: Shape, now: datetime) -> dict[str, str]:
     return {
         "holder": holder,
         "since": when(since, now),
-        "until": when(until, now) if until else "now",
+        "until": until_when(until, now, end),
         "length": length,
         "note": note,
     }

@@ -37,7 +37,7 @@ def _drawn(shape: ShapeView) -> str:
         )
     if shape.what == "gap":
         return (
-            f'<svg class="gap" {_place(shape, 4, 26)} data-gap>'
+            f'<svg class="gap" {_place(shape, 4, 26)} data-gap="{shape.vacant or ""}">'
             f"<title>{escape(shape.title)}</title>{_MARK if shape.narrow else _HATCH}</svg>"
         )
     return (

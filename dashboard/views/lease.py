@@ -29,6 +29,7 @@ from dashboard.presenters.renewals import renewals_view
 from dashboard.presenters.row import row_view
 from dashboard.recent import changes_of
 from dashboard.timeline_filter import RANGES, range_for
+from dashboard.views.lease_then import lease_then
 from leases.domain.lease import ObjectName
 from leases.history import queries
 from leases.history.queries import BadCursor
@@ -46,9 +47,11 @@ WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 @require_safe
 @viewer_required
 def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
-    """Head, past, renewals, changes, fields and YAML."""
+    """Head, past, renewals, changes, fields and YAML; `?at=` asks for the Lease as it stood."""
     page = LeasePage(request, cluster, ObjectName(namespace, name))
     try:
+        if request.GET.get("at"):
+            return lease_then(request, cluster, page.key, now=page.now)
         context = page.context()
     except (BadFilter, BadCursor) as error:
         return render(request, "leases/refused.html", page.base() | {"error": error}, status=400)
@@ -126,11 +129,14 @@ class LeasePage:
     def _past(self) -> PastView:
         begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
         name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
-        past = read_past(self.cluster, self.key, since=self.now - RANGES[name], until=self.now)
+        past = read_past(
+            self.cluster, self.key, since=self.now - RANGES[name], until=self.now, now=self.now
+        )
         ranges = tuple(
             Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES
         )
-        return past_view(past, ranges, self.now)
+        end = None if self.as_of == self.now else self.as_of
+        return past_view(past, ranges, self.now, end=end)
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
         beside = self.request.cluster.holdings.beside(tracked)

@@ -12,8 +12,8 @@ from django.utils import timezone
 from dashboard.access.guards import ClusterRequest
 from dashboard.as_of_search import FoundThen, find_then
 from dashboard.lease_filter import LeaseFilter
-from dashboard.moment_text import read_moment
-from dashboard.parameters import BadFilter, typed
+from dashboard.moment_text import passed, read_moment
+from dashboard.parameters import typed
 from dashboard.presenters.then import board_then, item_then, query_then, rows_then
 from dashboard.views import answers
 from leases.domain.watching import Unwatched
@@ -33,16 +33,13 @@ def leases_then(
     answer_as: str,
 ) -> HttpResponse:
     """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
-    at = read_moment(request.GET.get("at", ""), "at")
-    if at is None or at > now:
-        raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
+    at = passed(read_moment(request.GET.get("at", ""), "at") or now, now)
+    blind = blind_at(cluster, at, now)
     found = find_then(request.cluster.store, wanted, at)
     if answer_as == "json":
-        return _json(request, cluster, wanted, found, at, now)
+        return _json(request, wanted, found, at, now, watched=blind is None)
     context: dict[str, Any] = {
-        "board": board_then(
-            request.path, wanted, found, at=at, now=now, blind=_blind(cluster, at, now)
-        ),
+        "board": board_then(request.path, wanted, found, at=at, now=now, blind=blind),
         "rows": rows_then(cluster, found.page, at, now),
     }
     return answers.page(request, *TEMPLATES, context, query=query_then(wanted, at))
@@ -64,7 +61,7 @@ def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
     return answers.page(request, *TEMPLATES, context, status=400)
 
 
-def _blind(cluster: str, at: datetime, now: datetime) -> Unwatched | None:
+def blind_at(cluster: str, at: datetime, now: datetime) -> Unwatched | None:
     """The time in which nobody watched, if the instant lies in one."""
     around = unwatched_times(cluster, since=at, until=at + AROUND, now=now)
     return next((span for span in around if span.since <= at < span.until), None)
@@ -72,15 +69,16 @@ def _blind(cluster: str, at: datetime, now: datetime) -> Unwatched | None:
 
 def _json(
     request: ClusterRequest,
-    cluster: str,
     wanted: LeaseFilter,
     found: FoundThen,
     at: datetime,
     now: datetime,
+    *,
+    watched: bool,
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
         query = query_then(wanted, at, page=found.number + 1, format="json")
         next_url = request.build_absolute_uri(f"{request.path}?{query}")
-    items = [item_then(cluster, state, at) for state in found.page]
+    items = [item_then(request.cluster.name, state, at, watched=watched) for state in found.page]
     return answers.items(items, total=found.total, next_url=next_url, now=now)

@@ -15,9 +15,10 @@ from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen, kinds_of
 from dashboard.overview_strip import Overview, overview_of
 from dashboard.parameters import BadFilter, typed
+from dashboard.presenters.instant import instant_of
 from dashboard.presenters.lane_item import lane_item
 from dashboard.presenters.strip import StripView, strip_view
-from dashboard.presenters.timeline import holders_of, lane_views, nobody_at
+from dashboard.presenters.timeline import holders_of, lane_views
 from dashboard.presenters.timeline_board import stretch_view, timeline_board
 from dashboard.presenters.timeline_links import timeline_links, timeline_query
 from dashboard.presenters.timeline_table import table_rows
@@ -59,18 +60,28 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         return _json(request, wanted, shown, lanes, now)
     context = _around(request, wanted, shown, lanes, now)
     context["feed_seq"] = feed_seq
-    scale = Scale(shown.since, shown.until)
-    context["nobody"] = nobody_at(lanes)
+    end = _end(request, shown, now)
+    context["instant"] = instant_of(lanes, follows=shown.follows)
     overview = overview_of(shown, now)
     context["strip"] = _strip(request, wanted, overview, now)
     context["strip_ends_now"] = overview.scale.until >= now
     if wanted.view == TABLE:
         context["lanes"] = lanes.page
-        context["rows"] = table_rows(cluster, lanes, scale, now=now)
+        context["rows"] = table_rows(
+            cluster, lanes, Scale(shown.since, shown.until), now=now, end=end
+        )
     else:
-        context["lanes"] = lane_views(cluster, lanes, scale, now=now)
+        context["lanes"] = lane_views(
+            cluster, lanes, shown, unseen=context["stretch"].unseen, now=now, end=end
+        )
         context["holders"] = holders_of(context["lanes"])
     return _page(request, context, query=timeline_query(wanted))
+
+
+def _end(request: ClusterRequest, shown: Window, now: datetime) -> datetime | None:
+    """Up to when anything is known of the stretch; None: up to now."""
+    as_of = request.cluster.as_of(now)
+    return None if shown.live and as_of == now else min(shown.until, as_of)
 
 
 def _page(

@@ -73,6 +73,20 @@ def _standing(change: str, since: datetime, holder: str | None, began: Row | Non
     return Standing(exists=True, holder=holder, phase=Stood.HELD, since=since)
 
 
+def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[ObjectName]:
+    """Those of `keys` whose first change after that instant was seen to create them."""
+    sql = (
+        f"SELECT change, inferred FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
+        f"AND namespace = %s AND name = %s AND at > %s ORDER BY at, id LIMIT 1"
+    )
+    found = set()
+    for key in keys:
+        rows = select(sql, [cluster, key.namespace, key.name, at])
+        if rows and rows[0][0] == ChangeType.CREATED and not rows[0][1]:
+            found.add(key)
+    return found
+
+
 def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[ObjectName]:
     """The names deleted after that instant; no kinds mean all."""
     table = by_index("change_by_kind")

@@ -1,14 +1,15 @@
 // What the server drew, as data: each shape has data-from and data-to (epoch s); a term says whose it is,
-// a gap that it is one, a band of merged changes how many they are.
+// a gap that it is one and since when no holder was named, a band of merged changes how many they are.
 const span = ({ dataset }) => ({
   from: Number(dataset.from),
   to: Number(dataset.to),
   who: dataset.who,
   gap: "gap" in dataset,
+  vacant: Number(dataset.gap || Infinity),
   many: Number(dataset.many ?? 0),
 });
 
-/** `stoodAt(row, t)`: the column's content for a row at t; `lost` where nobody held, `many` where only the server knows. */
+/** `stoodAt(row, t)`: the column's content for a row at t, and its state in a `word`; `foggyAt(t)`: whether nobody watched. */
 export function readLanes(lanes) {
   const end = Number(lanes.dataset.end);
   const words = new Map([...lanes.querySelectorAll("template[data-word]")].map((t) => [t.dataset.word, t]));
@@ -17,22 +18,27 @@ export function readLanes(lanes) {
     key: row.dataset.lane,
     before: row.dataset.before,
     cell: row.querySelector("[data-as-of]"),
+    dot: row.querySelector("[data-dot]"),
     shapes: [...row.querySelectorAll("[data-from]")].map(span),
     many: false,
   }));
+  const covers = (t) => (s) => s.from <= t && (t < s.to || (t === end && s.to >= end));
+  const foggyAt = (t) => fog.some(covers(t));
 
   function stoodAt(row, t) {
-    const covers = (s) => s.from <= t && (t < s.to || (t === end && s.to >= end));
-    const foggy = fog.some(covers);
-    const shape = row.shapes.findLast(covers);
-    if (shape?.many) return { text: `one of ${shape.many} changes…`, many: true, lost: false };
-    const content = words.get(foggy ? "fog" : wordOf(row, shape, t))?.content.cloneNode(true) ?? "";
-    return { content, many: false, lost: Boolean(shape?.gap) && !foggy };
+    const shape = row.shapes.findLast(covers(t));
+    const known = wordOf(row, shape, t);
+    const word = foggyAt(t) && known !== "absent" ? "fog" : known;
+    if (word === "many") return { text: `one of ${shape.many} changes…`, word };
+    const said = { held: `@${shape?.who}`, expired: "none", vacant: "none" }[word] ?? word;
+    return { content: words.get(said)?.content.cloneNode(true) ?? "", word };
   }
-  return { rows, stoodAt };
+  return { rows, stoodAt, foggyAt };
 }
 
 function wordOf(row, shape, t) {
-  if (shape) return shape.gap ? "none" : `@${shape.who}`;
-  return row.shapes.length && t >= row.shapes[0].from ? "absent" : row.before;
+  if (shape?.many) return "many";
+  if (shape?.gap) return t >= shape.vacant ? "vacant" : "expired";
+  if (shape) return "held";
+  return row.shapes.length && t >= row.shapes[0].from ? "deleted" : row.before;
 }

@@ -1,4 +1,5 @@
 // Time travel: a playhead over the lanes, by mouse, touch and keyboard.
+import { showDot, showInstant } from "leaseboard/instant";
 import { readLanes } from "leaseboard/lanes";
 import { setAt } from "leaseboard/timeline_url";
 
@@ -18,7 +19,7 @@ export function startPlayhead(board, lanes) {
   const field = lanes.querySelector(".playfield");
   const head = field.querySelector(".playhead");
   const out = head.querySelector("output");
-  const { rows, stoodAt } = readLanes(lanes);
+  const { rows, stoodAt, foggyAt } = readLanes(lanes);
   let t = Number(lanes.dataset.at);
   let timer = null;
 
@@ -29,8 +30,8 @@ export function startPlayhead(board, lanes) {
     head.classList.toggle("last", share > 0.96);
     out.textContent = "follows" in lanes.dataset ? "now" : clockOf(t);
     head.setAttribute("aria-valuenow", t);
-    const nobody = board.querySelector("[data-nobody]").textContent;
-    head.setAttribute("aria-valuetext", `${clockOf(t)} UTC, ${nobody} without a holder`);
+    const finding = board.querySelector("[data-instant]")?.textContent.trim() ?? "";
+    head.setAttribute("aria-valuetext", `${clockOf(t)} UTC, ${finding}`);
   }
 
   function move(moment) {
@@ -38,21 +39,22 @@ export function startPlayhead(board, lanes) {
     t = Math.min(to, Math.max(from, Math.round(moment * fine) / fine));
     delete lanes.dataset.follows;
     delete lanes.dataset.moving;
-    showNobody(board, rows.filter(fill).length);
+    showInstant(board, rows.map(fill), foggyAt(t));
     for (const el of board.querySelectorAll("[data-at-clock]")) el.textContent = clockOf(t);
     for (const el of board.querySelectorAll("[data-at-word]")) el.hidden = false;
-    for (const el of board.querySelectorAll("[data-at-now]")) el.remove();
+    for (const el of board.querySelectorAll("[data-now-group]")) el.textContent = `Without a holder, or late, at ${clockOf(to)}`;
     place();
     clearTimeout(timer);
     timer = setTimeout(() => setAt(board, t, rows), SETTLED);
   }
 
-  /** Say who held this row's Lease at t; true where nobody did. */
+  /** Say who held this row's Lease at t; its state in a word. */
   function fill(row) {
-    const { content, text, many, lost } = stoodAt(row, t);
-    row.many = many;
+    const { content, text, word } = stoodAt(row, t);
+    row.many = word === "many";
     row.cell.replaceChildren(content ?? text);
-    return lost;
+    showDot(row.dot, word, clockOf(t));
+    return word;
   }
 
   const drag = (event) => {
@@ -76,12 +78,4 @@ export function startPlayhead(board, lanes) {
   });
   lanes.addEventListener("click", (event) => event.target.closest("svg.lane, .tl-head svg") && drag(event));
   place();
-}
-
-function showNobody(board, number) {
-  const state = board.querySelector("[data-nobody-state]");
-  const phase = number ? "expired" : "held";
-  state.className = `state is-${phase}`;
-  state.querySelector("use").setAttribute("href", `#st-${phase}`);
-  state.querySelector("[data-nobody]").textContent = number;
 }

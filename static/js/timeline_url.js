@@ -39,6 +39,8 @@ async function ask(url, rows) {
     for (const row of rows.filter((one) => one.many)) {
       const fresh = page.querySelector(`[data-lane="${CSS.escape(row.key)}"] [data-as-of]`);
       if (fresh) row.cell.replaceChildren(...fresh.childNodes);
+      const dot = fresh?.closest("[data-lane]").querySelector("[data-dot]");
+      if (dot) row.dot.replaceWith((row.dot = document.adoptNode(dot)));
     }
   } catch {
     // Moved on, or the server is away: the cell says what is known.

@@ -63,9 +63,7 @@ function tell({ state, heardAt, asOf, detail, problem }) {
   const patient = retry && now() - from < 10;
   const over = state === "refused"; // the page does not come back by itself: it says why
   body.dataset.live = live ? "live" : patient ? "retry" : over ? "refused" : "stale";
-  const why = document.querySelector("[data-why]");
-  why.hidden = !over;
-  why.textContent = over ? detail : "";
+  Object.assign(document.querySelector("[data-why]"), { hidden: !over, textContent: over ? detail : "" });
   body.dataset.asOf = from;
   freeze(live ? null : from);
   showProblem(problem);

@@ -159,11 +159,38 @@ def test_the_playhead_is_moved_by_keys(server: Server, page: Page) -> None:
         expected += step
         expect(head).to_have_attribute("aria-valuenow", f"{expected:.0f}")
     page.keyboard.press("Home")
-    expect(page.locator(AS_OF)).to_have_text("no such Lease")
+    expect(page.locator(AS_OF)).to_have_text("did not exist")
     page.keyboard.press("End")
     expect(page.locator(AS_OF)).to_have_text("cp-2")
-    expect(head).to_have_attribute("aria-valuetext", re.compile("UTC, 0 without a holder"))
+    expect(head).to_have_attribute("aria-valuetext", re.compile("UTC, 0 of"))
     page.wait_for_url(lambda url: parse_qs(urlsplit(url).query)["at"] == [text_of(0)])
+
+
+def test_signs_and_finding_go_with_the_playhead(server: Server, page: Page) -> None:
+    """As the server draws them: nothing is claimed of the hour before anybody watched."""
+    page.goto(stretch(server, **{"from": text_of(7), "at": text_of(4)}))
+    dot = page.locator('[data-lane="default/handed-over"] [data-dot]')
+    finding = page.locator("[data-instant]")
+    expect(dot).to_have_class("is-held")
+    head = page.locator(".playhead")
+    head.focus()
+    page.keyboard.press("Home")
+    expect(finding).to_have_text("Nobody watched then")
+    expect(finding).to_have_class("state is-late")
+    expect(dot).to_have_class("is-deleted")
+    assert str(dot.get_attribute("title")).endswith("did not exist")
+    page.goto(stretch(server, **{"from": text_of(7), "at": text_of(3.05)}))
+    expect(dot).to_have_class("is-held")
+    page.locator(".playhead").focus()
+    page.keyboard.press("PageUp")  # 03:00 + 7 min: it has expired, cp-2 comes 13 min later
+    expect(dot).to_have_class("is-expired")
+    expect(finding).to_contain_text("1 of")
+    drawn = (dot.get_attribute("class"), finding.inner_text())
+    page.wait_for_url(
+        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) > NOW - timedelta(hours=3)
+    )
+    page.reload()
+    assert (dot.get_attribute("class"), finding.inner_text()) == drawn
 
 
 def test_the_brush_draws_moves_and_takes_back_a_stretch(server: Server, page: Page) -> None:

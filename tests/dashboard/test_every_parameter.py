@@ -27,7 +27,7 @@ READS = {
     "home": set(),
     "overview": set(),
     "leases": FILTER | {"format", "at"},
-    "lease": {"before", "range"},
+    "lease": {"at", "before", "range"},
     "lease_asked": set(),
     "lease_edit": {"holder"},
     "timeline": {

@@ -55,6 +55,10 @@ def a_story() -> None:
     remember(ChangeType.TAKEN_OVER, 10, holder="cp-1", previous_holder="cp-2", gap_seconds=120.0)
 
 
+def watched() -> None:
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(31 * 1440), until=ago(-1))
+
+
 def html_of(response) -> str:
     return response.content.decode()
 
@@ -113,6 +117,7 @@ def test_the_lane_has_terms_gaps_marks_and_what_nobody_watched(store, operator):
 
 
 def test_a_range_cuts_what_came_before_it(store, operator):
+    watched()
     remember(ChangeType.CREATED, 300, holder="cp-3")
     remember(ChangeType.TAKEN_OVER, 90, holder="cp-1", previous_holder="cp-3")
     assert "1 term in 1 h, never without a holder" in text_of(operator.get(HOUR))
@@ -197,6 +202,7 @@ def test_a_script_that_wants_numbers_alone_asks_no_history(
 
 
 def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
+    watched()
     remember(ChangeType.CREATED, 50, holder="cp-1", name="past")
     remember(ChangeType.DELETED, 10, previous_holder="cp-1", name="past")
     response = operator.get(f"/c/a/leases/{KEY.namespace}/past/?range=1h")
@@ -210,7 +216,18 @@ def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
 
 
 def test_a_lease_made_anew_has_both_lives_on_one_page(store, operator):
+    watched()
     remember(ChangeType.CREATED, 50, holder="cp-2", uid="old")
     remember(ChangeType.DELETED, 20, previous_holder="cp-2", uid="old")
     remember(ChangeType.CREATED, 15, holder="cp-1", uid="new")
     assert "2 terms in 1 h, never without a holder" in text_of(operator.get(HOUR))
+
+
+def test_a_range_that_nobody_watched_claims_no_time_with_a_holder(store, operator):
+    """The Lease is older than our sight of it: nothing is said of the time before."""
+    remember(ChangeType.CREATED, 50, holder="cp-1")
+    assert "1 term in 1 h, not watched" in text_of(operator.get(HOUR))
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(20), until=ago(-1))
+    told = operator.get(HOUR)
+    assert "1 term in 1 h, no time without a holder seen" in text_of(told)
+    assert figures(told)["Without a holder"] == "none seen"

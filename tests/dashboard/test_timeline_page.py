@@ -115,7 +115,7 @@ def test_the_column_beside_the_lanes_tells_the_same(operator, handed_over, now):
     assert '<span class="host">no holder</span>' in lane_of(html).split("data-as-of")[1]
     held = operator.get(url(now, minutes_ago=200)).content.decode()
     assert 'title="cp-1"' in lane_of(held).split("data-as-of")[1]
-    assert "<b data-nobody>1</b> of 3 without a holder" in html
+    assert "<b data-nobody>1</b> of 3 without a holder, 2 unknown" in html
 
 
 def test_the_json_tells_terms_gaps_and_the_stretch_as_promised(operator, handed_over, now):

@@ -1,0 +1,42 @@
+// What the gutter and the head say of the playhead's instant; dashboard/presenters/instant.py says
+// the same of the page as it is drawn.
+const SIGNS = {
+  held: ["held", "st-held", "held"],
+  expired: ["expired", "st-expired", "expired"],
+  vacant: ["vacant", "st-vacant", "vacant"],
+  deleted: ["deleted", "st-deleted", "deleted"],
+  absent: ["deleted", "i-minus", "did not exist"],
+  unknown: ["deleted", "i-minus", "unknown"],
+  fog: ["deleted", "i-blind", "not watched"],
+};
+SIGNS.many = SIGNS.unknown; // until the server has said which of them it was
+
+/** The sign in front of a lane. */
+export function showDot(dot, word, clock) {
+  const [css, symbol, said] = SIGNS[word];
+  dot.className = `is-${css}`;
+  dot.title = `At ${clock}: ${said}`;
+  draw(dot.querySelector("svg"), symbol);
+}
+
+/** The finding over all lanes: `words` is how each stood. */
+export function showInstant(board, words, foggy) {
+  const state = board.querySelector("[data-instant]");
+  if (!state) return;
+  const count = (...some) => words.filter((word) => some.includes(word)).length;
+  const [nobody, known, unknown] = [count("expired", "vacant"), count("held", "expired", "vacant"), count("unknown", "many")];
+  const [css, symbol] = foggy ? ["late", "i-blind"] : known ? SIGNS[nobody ? "expired" : "held"] : SIGNS.unknown;
+  state.className = `state is-${css}`;
+  draw(state.querySelector("svg"), symbol);
+  const number = Object.assign(document.createElement("b"), { textContent: nobody });
+  number.dataset.nobody = "";
+  const rest = ` of ${known + unknown} without a holder${unknown ? `, ${unknown} unknown` : ""}`;
+  const none = unknown ? "Nothing is known of these Leases then" : "None of these Leases existed then";
+  const said = foggy ? ["Nobody watched then"] : known ? [number, rest] : [none];
+  state.querySelector("span").replaceChildren(...said);
+}
+
+function draw(svg, symbol) {
+  svg.setAttribute("class", symbol.startsWith("st-") ? "st" : "icon");
+  svg.querySelector("use").setAttribute("href", `#${symbol}`);
+}
