@@ -12,7 +12,7 @@ from dashboard.asking import Asked, Refusal
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.words import age, utc, when
 from leases.domain.candidates import Candidate, Election, Standing, elect, standing
-from leases.domain.lease import Lease
+from leases.domain.lease import AwareDatetime, Lease
 from leases.kube.events import KubeEvent
 
 
@@ -139,7 +139,7 @@ def _leaves(fields: object, above: str = "") -> Iterator[str]:
 
 def _time(text: object) -> datetime | None:
     try:
-        return msgspec.convert(text, datetime | None)
+        return msgspec.convert(text, AwareDatetime | None)
     except msgspec.ValidationError:
         return None
 

@@ -20,6 +20,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import counted_holder, phase_of
 from leases.tracking.tracked import Tracked
+from leases.wire.watch import lease_of
 
 _BOTH_MAY_ACT = (
     "stops when its renew deadline has passed, 10 s by default. Until then both may act."
@@ -56,7 +57,7 @@ def preview_view(
     sides = [without_managed_fields(side) for side in (before, after)]
     parts = [part for part in sides[1] if part == "spec" or sides[0].get(part) != sides[1][part]]
     texts = [to_yaml({part: side[part] for part in parts if part in side}) for side in sides]
-    current = msgspec.convert(before, Lease, strict=False)
+    current = lease_of(before)
     return PreviewView(diff_lines(*texts), consequences(current, wanted, kind=kind))
 
 

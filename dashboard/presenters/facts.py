@@ -10,10 +10,12 @@ import msgspec
 from dashboard.presenters.lease import explained
 from dashboard.presenters.words import age, clock, day, seconds, when
 from dashboard.presenters.yaml import YamlLine, yaml_lines
+from leases.domain.moment import EARLIEST, LATEST
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked
 
 IN_STEP = 0.5  # seconds by which two clocks may differ before we say so
+AHEAD = 60.0  # seconds by which a time must lie in the future for its age to be left out
 # What each field of LeaseSpec is for. Source: k8s.io/api/coordination/v1/types.go.
 MEANS = {
     "holderIdentity": "Who holds it. Empty: nobody.",
@@ -71,10 +73,21 @@ def _time(label: str, moment: datetime | None, now: datetime, note: str = "") ->
     if moment is None:
         return Fact(label=label, means=means)
     value = when(moment, now, fine=True)
+    note = note or _beyond(moment, now)
     if note:
         return Fact(label=label, value=value, note=note, means=means)
     ago = age((now - moment).total_seconds())
     return Fact(label=label, value=value, note=ago, since=moment.timestamp(), means=means)
+
+
+def _beyond(moment: datetime, now: datetime) -> str:
+    """What is to be said of a time that no age counts up from."""
+    if moment == EARLIEST:
+        return "or earlier: Leaseboard's calendar begins there"
+    if moment == LATEST:
+        return "or later: Leaseboard's calendar ends there"
+    ahead = (moment - now).total_seconds()
+    return f"{age(ahead)} ahead of our clock" if ahead > AHEAD else ""
 
 
 def _text(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from leases.domain.moment import in_utc
+from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 _END = 6  # letters of a name that stay where it is cut
@@ -66,12 +69,12 @@ def listed(names: Sequence[str], limit: int = 3) -> str:
 
 def clock(moment: datetime) -> str:
     """The time of day in UTC, to the second."""
-    return moment.astimezone(UTC).strftime("%H:%M:%S")
+    return in_utc(moment).strftime("%H:%M:%S")
 
 
 def fine_clock(moment: datetime) -> str:
     """The time of day in UTC, to the millisecond."""
-    return moment.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3]
+    return in_utc(moment).strftime("%H:%M:%S.%f")[:-3]
 
 
 def stopwatch(length: timedelta) -> str:
@@ -82,8 +85,8 @@ def stopwatch(length: timedelta) -> str:
 
 def day(moment: datetime) -> str:
     """`4 Feb 2026`."""
-    moment = moment.astimezone(UTC)
-    return f"{moment.day} {moment:%b %Y}"
+    moment = in_utc(moment)
+    return f"{moment.day} {moment:%b} {moment.year}"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -103,11 +106,11 @@ def two_ends(name: str) -> tuple[str, str]:
 def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
     """The time of day, with the date in front unless it is today's."""
     time = fine_clock(moment) if fine else clock(moment)
-    if moment.astimezone(UTC).date() == now.astimezone(UTC).date():
+    if in_utc(moment).date() == in_utc(now).date():
         return time
     return f"{day(moment)} {time}"
 
 
 def utc(moment: datetime) -> str:
     """For a `datetime` attribute: RFC 3339 in UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_time(moment)

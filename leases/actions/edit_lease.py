@@ -14,6 +14,7 @@ from leases.domain.edit import Edit, merge_patch, term_of
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.client import LeaseClient
 from leases.wire.status import Conflict
+from leases.wire.watch import lease_of
 
 ACTION = "lease.edit"
 MAX_RETRIES = 3  # writes that met a newer resourceVersion
@@ -43,7 +44,7 @@ async def preview(
 
     async def dry_run() -> Preview:
         before = await client.raw_get(key)
-        current = msgspec.convert(before, Lease, strict=False)
+        current = lease_of(before)
         _check_term(current, seen_term)
         patch = merge_patch(current, wanted, now=now)
         return Preview(before, await client.raw_patch(key, patch, dry_run=True))

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
-from leases.domain.lease import Lease, ObjectMeta
+from leases.domain.lease import AwareDatetime, Lease, ObjectMeta
 from leases.domain.moment import LATEST, plus
 from leases.domain.semver import Precedence, parse_version, precedence
 
@@ -27,8 +27,8 @@ class CandidateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """coordination.k8s.io/v1beta1 LeaseCandidateSpec; v1alpha2 has the same fields."""
 
     lease_name: str = ""
-    ping_time: datetime | None = None
-    renew_time: datetime | None = None
+    ping_time: AwareDatetime | None = None
+    renew_time: AwareDatetime | None = None
     binary_version: str = ""
     emulation_version: str = ""
     strategy: str = ""

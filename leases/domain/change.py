@@ -15,7 +15,7 @@ import msgspec
 
 from leases.domain.configuration import reconfigured_fields
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease, LeaseSpec
+from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
 from leases.domain.phase import Phase, runs_out_at
 from leases.domain.sighting import Sighting, renewal_moved, written_at
 
@@ -231,7 +231,7 @@ def _missed(change: ChangeType, before: Lease, after: Lease) -> int:
     old, new = before.spec.lease_transitions, after.spec.lease_transitions
     if old is None or new is None:
         return 0
-    return max(0, new - old - (change in _COUNTED_ONCE))
+    return min(max(0, new - old - (change in _COUNTED_ONCE)), MAX_INT32)
 
 
 def _told(

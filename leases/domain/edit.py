@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from leases.domain.lease import Lease
+from leases.domain.lease import MAX_INT32, Lease
 
 RELEASED_SECONDS = 1
 
@@ -77,5 +77,6 @@ def merge_patch(current: Lease, wanted: Edit, *, now: datetime) -> dict[str, Any
         spec["holderIdentity"] = after.holder or ""
         spec["acquireTime"] = spec["renewTime"] = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         if after.holder is not None:
-            spec["leaseTransitions"] = (current.spec.lease_transitions or 0) + 1
+            counted = (current.spec.lease_transitions or 0) + 1
+            spec["leaseTransitions"] = min(counted, MAX_INT32)  # the API takes no more
     return {"metadata": {"resourceVersion": current.resource_version}, "spec": spec}

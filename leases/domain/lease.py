@@ -13,7 +13,7 @@ import msgspec
 
 # The decoder refuses what no API server lets through: sums, indexes and columns rely on it.
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+AwareDatetime = Annotated[datetime, msgspec.Meta(tz=True)]
 ResourceVersion = Annotated[str, msgspec.Meta(max_length=32)]
 MAX_INT32 = 2**31 - 1
 MAX_NAME, MAX_NAMESPACE, MAX_UID = 253, 63, 64
@@ -44,8 +44,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     namespace: Annotated[str, msgspec.Meta(max_length=MAX_NAMESPACE)] = ""
     uid: Annotated[str, msgspec.Meta(max_length=MAX_UID)] = ""
     resource_version: ResourceVersion = ""
-    creation_timestamp: Moment | None = None
-    deletion_timestamp: Moment | None = None
+    creation_timestamp: AwareDatetime | None = None
+    deletion_timestamp: AwareDatetime | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
@@ -56,8 +56,8 @@ class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     holder_identity: str | None = None
     lease_duration_seconds: Int32 | None = None
-    acquire_time: Moment | None = None
-    renew_time: Moment | None = None
+    acquire_time: AwareDatetime | None = None
+    renew_time: AwareDatetime | None = None
     lease_transitions: Int32 | None = None
     strategy: str | None = None
     preferred_holder: str | None = None

@@ -13,7 +13,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.kube.failure import advise
 from leases.kube.session import Limits, Query, Session
 from leases.kube.watching import OpenWatch
-from leases.wire.decoding import Undecodable, decoder
+from leases.wire.decoding import Undecodable, read_document
 from leases.wire.events import Listed, ListPage, WatchEvent
 from leases.wire.status import ApiError, Invalid, Status, Unreachable
 from leases.wire.watch import LeasePage, read_lease, read_page
@@ -22,7 +22,6 @@ API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
 AT_ONCE = 40  # Leases of a page that are told at a time
-_decode_object = decoder(dict[str, Any])
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
@@ -263,7 +262,6 @@ def _delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        document: dict[str, Any] = _decode_object(body)
+        return read_document(body)
     except Undecodable as error:
         raise Unreachable(Status(message=f"The cluster sent no object: {error}.")) from error
-    return document

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.lease import ObjectName
+from leases.domain.lease import AwareDatetime, ObjectName
 from leases.kube.client import LeaseClient, segment
 from leases.wire.decoding import Undecodable, decoder
 from leases.wire.status import Status, Unreachable
@@ -24,7 +24,7 @@ class _Source(msgspec.Struct, frozen=True):
 
 class _Series(msgspec.Struct, frozen=True, rename="camel"):
     count: int = 0
-    last_observed_time: datetime | None = None
+    last_observed_time: AwareDatetime | None = None
 
 
 class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,9 +34,9 @@ class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
     message: str = ""
     type: str = ""
     count: int | None = None
-    first_timestamp: datetime | None = None
-    last_timestamp: datetime | None = None
-    event_time: datetime | None = None
+    first_timestamp: AwareDatetime | None = None
+    last_timestamp: AwareDatetime | None = None
+    event_time: AwareDatetime | None = None
     reporting_component: str = ""
     source: _Source | None = None
     series: _Series | None = None

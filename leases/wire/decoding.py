@@ -23,6 +23,9 @@ _TIMES = frozenset(
 FAILURES = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 
 
+MAX_DEPTH = 100  # of an object that is read whole; a Lease has 10
+
+
 class Undecodable(ValueError):
     """Bytes that are not what they should be; the text says where, and nothing of the content."""
 
@@ -45,6 +48,22 @@ def decoder(shape: Any) -> Callable[[bytes], Any]:
     return decode
 
 
+def read_document(body: bytes) -> dict[str, Any]:
+    """An object as JSON has it, with every field. Raises Undecodable, also for one so deep that
+    code which descends into it would fail.
+    """
+    document: dict[str, Any] = _read_object(body)
+    waiting: list[tuple[Any, int]] = [(document, 1)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise Undecodable(f"it is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(one, dict | list):
+            inner = one.values() if isinstance(one, dict) else one
+            waiting += [(part, depth + 1) for part in inner]
+    return document
+
+
 def _bound_times(document: Any) -> None:
     """Have every time within the calendar. A document may be as deep as the interpreter's stack."""
     waiting = [document]
@@ -57,3 +76,6 @@ def _bound_times(document: Any) -> None:
             waiting += one.values()
         elif isinstance(one, list):
             waiting += one
+
+
+_read_object = decoder(dict[str, Any])

@@ -209,3 +209,19 @@ async def test_a_lease_that_is_not_there_is_404_in_one_sentence(cluster, admin):
     answer = await admin.get("/c/a/leases/default/nothing/edit/")
     assert answer.status_code == 404
     assert "There is no Lease default/nothing in a" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "moment", ["0000-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999-02:00"]
+)
+async def test_a_lease_with_a_time_beyond_the_calendar_can_be_edited(cluster, admin, moment):
+    spec = {"acquireTime": moment, "renewTime": moment, "leaseTransitions": 2**31 - 1}
+    fill(cluster.store, await cluster.client.patch(KEY, {"spec": spec}))
+    assert (await admin.get(PATH)).status_code == 200
+    data = await typed(cluster, holder_identity="cp-2")
+    answer = await admin.post(PATH, data)
+    assert answer.status_code == 200
+    assert "cp-2" in answer.content.decode()
+    assert (await admin.post(PATH, data | {"confirm": "yes"})).status_code == 302
+    written = await cluster.client.get(KEY)
+    assert (written.holder, written.spec.lease_transitions) == ("cp-2", 2**31 - 1)

@@ -127,7 +127,8 @@ def a_new_term(current: Lease, holder: str, *, keeps_duration: bool) -> dict[str
     moment = "2026-11-20T12:04:23.000000Z"
     term = {"holderIdentity": holder, "acquireTime": moment, "renewTime": moment}
     if holder:
-        return term | {"leaseTransitions": (current.spec.lease_transitions or 0) + 1}
+        counted = (current.spec.lease_transitions or 0) + 1
+        return term | {"leaseTransitions": min(counted, INT32_MAX)}
     return term if keeps_duration else term | {"leaseDurationSeconds": 1}
 
 
