@@ -51,8 +51,10 @@ class LinkUse:
             return
         try:
             await self._in_thread(partial(_write, used, datetime.now(UTC)))
-        except Error as error:
+        except Exception as error:
             self._used |= used
+            if not isinstance(error, Error):
+                raise
             logger.info("When wall links were used cannot be written just now: %s", error)
 
 

@@ -104,6 +104,7 @@ class Supervisor:
         `on_death` is told each time. Once `may_end` says so, an end without an exception is in
         order; `stop` does not cancel such a task, its owner lets it end.
         """
+        self.restarts[task, cluster] += 0
         kept = self._keep((task, cluster), work, effect, on_death, may_end)
         name = f"{task} {cluster}".strip()
         running = asyncio.create_task(kept, name=name)

@@ -104,7 +104,7 @@ async def test_a_cancelled_future_that_the_task_waited_for_is_a_death(supervisor
 async def test_a_problem_of_one_cluster_is_no_problem_of_another(supervisor):
     supervisor.start("one", Work(KeyError()), effect="One.", cluster="a")
     supervisor.start("all", Work(KeyError()), effect="All.")
-    await until(lambda: len(supervisor.restarts) == 2)
+    await until(lambda: supervisor.restarts.total() == 2)
     assert {problem.task for problem in supervisor.problems("a")} == {"one", "all"}
     assert {problem.task for problem in supervisor.problems("b")} == {"all"}
 
@@ -115,7 +115,7 @@ async def test_cancelling_is_no_death(supervisor, caplog):
     await until(lambda: work.starts)
     await supervisor.stop()
     assert running.cancelled()
-    assert not supervisor.restarts
+    assert not supervisor.restarts.total()
     assert caplog.text == ""
 
 
@@ -127,14 +127,14 @@ async def test_a_task_that_may_end_is_left_to_end(supervisor):
     assert not writing.done()
     closing.set()
     await writing
-    assert not supervisor.restarts
+    assert not supervisor.restarts.total()
 
 
 async def test_a_stop_wakes_a_task_that_waits_to_be_restarted_so_that_it_can_finish():
     supervisor = Supervisor(backoff=lambda: Backoff(first=3600.0, limit=3600.0))
     work, ended = Work(KeyError(), None), asyncio.Event()
     writing = supervisor.start("writer", work, effect=EFFECT, may_end=ended.is_set)
-    await until(lambda: supervisor.restarts)
+    await until(supervisor.restarts.total)
     ended.set()
     await supervisor.stop()
     await writing

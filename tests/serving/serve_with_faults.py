@@ -1,0 +1,86 @@
+"""`manage.py` in which every task fails once: as soon as the file FAULTS/<task> is there."""
+
+import asyncio
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management import execute_from_command_line
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+django.setup()
+
+from dashboard import forgetting, node_book, overrides, runtime, watched  # noqa: E402
+from dashboard.access import link_use, rights_watch  # noqa: E402
+from dashboard.live import field, page_reader, publisher, shared  # noqa: E402
+from dashboard.serving import supervisor  # noqa: E402
+from leases.apiserver import listening, namespaces, watchers  # noqa: E402
+from leases.history import recorder  # noqa: E402
+from leases.listener import accepting  # noqa: E402
+from leases.tracking import tracker  # noqa: E402
+
+FAULTS = Path(os.environ["FAULTS"])
+
+
+class Injected(Exception):
+    """A fault that nobody expected."""
+
+
+def fail(task: str) -> None:
+    fault = FAULTS / task
+    if fault.exists():
+        fault.unlink()
+        raise Injected(f"a secret of {task}")
+
+
+def patch(task: str, where: Any, name: str, *, after: bool = False) -> None:
+    """Let a function fail, before its work or after it."""
+    real = getattr(where, name)
+
+    @functools.wraps(real)
+    def replaced(*given: Any, **named: Any) -> Any:
+        if not after:
+            fail(task)
+        done = real(*given, **named)
+        if after:
+            fail(task)
+        return done
+
+    @functools.wraps(real)
+    async def replaced_coroutine(*given: Any, **named: Any) -> Any:
+        if not after:
+            fail(task)
+        done = await real(*given, **named)
+        if after:
+            fail(task)
+        return done
+
+    setattr(where, name, replaced_coroutine if asyncio.iscoroutinefunction(real) else replaced)
+
+
+patch("watch", tracker.Tracker, "_follow")
+patch("watch-deadlines", tracker.Tracker, "tick")
+patch("watch-renewals", tracker.Tracker, "flush", after=True)
+patch("nodes", node_book, "list_nodes")
+patch("publisher", publisher.Channel, "tick")
+patch("recorder", recorder.Recorder, "_batch")
+patch("retention", forgetting.Forgetting, "run")
+patch("overrides", overrides.Overrides, "refresh")
+patch("renewals", watched.WatchedCluster, "look_at_renewals")
+patch("rights", rights_watch.RightsWatch, "check")
+patch("wall link use", link_use.LinkUse, "write")
+link_use.WRITE_SECONDS = overrides.LOOK_SECONDS = 1.0
+supervisor.Supervisor.__init__.__kwdefaults__["settled"] = 3.0  # type: ignore[index]
+patch("demo", runtime, "run_demo")
+patch("lease-api", listening.Server, "on_tick")
+patch("accept", accepting.Acceptor, "_accept", after=True)
+patch("regions", shared, "_fresh")
+patch("picture", field.Field, "_ordered")
+patch("socket", page_reader.PageReader, "frame")
+patch("sweep", namespaces.Namespaces, "_empty")
+patch("bookmarks", watchers.Watcher, "mark")
+patch("publish", watchers.Hub, "_publish", after=True)
+execute_from_command_line(sys.argv)

@@ -1,0 +1,230 @@
+"""A fault in each task of a running server is told everywhere and mended, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.dashboard.api_client import LeaseApi
+from tests.dashboard.test_serve import signed_in
+from tests.processes import Server, ended, get, manage, wait_for
+
+PROGRAM = ("-m", "tests.serving.serve_with_faults")
+CLUSTER = "embedded"
+
+# By fault: the task that dies of it, its cluster, and the sentence of every page meanwhile.
+FAULTS = {
+    "watch": ("watch", CLUSTER, "The Leases of embedded are not watched."),
+    "watch-deadlines": ("watch", CLUSTER, "The Leases of embedded are not watched."),
+    "watch-renewals": ("watch", CLUSTER, "The Leases of embedded are not watched."),
+    "nodes": ("nodes", CLUSTER, "The Nodes of embedded are not read."),
+    "publisher": ("publisher", CLUSTER, "Open pages of embedded do not follow what happens."),
+    "recorder": ("recorder", "", "History is not written; changes wait in memory."),
+    "retention": ("retention", "", "Old history is not deleted."),
+    "overrides": ("overrides", "", "Kinds that admins set at another replica are not taken over."),
+    "renewals": ("renewals", "", "The renewals of Leases are not noted for their charts."),
+    "rights": ("rights", "", "Open pages whose right has ended are not closed."),
+    "wall link use": ("wall link use", "", "When wall links were used is not noted."),
+    "demo": ("demo", "", "The demo&#x27;s Leases stand still."),
+    "lease-api": ("lease-api", "", "The embedded Lease API does not answer."),
+    "regions": ("regions", CLUSTER, "Parts of open pages of embedded are not drawn anew."),
+    "picture": ("picture", CLUSTER, "The picture of all heartbeats of embedded is not drawn anew."),
+    "accept": ("accept", "", ""),  # of either port
+    "sweep": ("sweep", "", "The embedded Lease API failed on a request or on an event."),
+    "bookmarks": ("bookmarks", "", "The embedded Lease API failed on a request or on an event."),
+    "publish": ("publish", "", "The embedded Lease API failed on a request or on an event."),
+}
+AT_START = ("nodes", "retention", "demo")  # these act once in a long time
+ROUNDS = (
+    ("watch", "publisher", "recorder", "overrides", "rights", "wall link use"),
+    ("watch-deadlines", "renewals", "regions", "sweep"),
+    ("watch-renewals", "accept", "lease-api"),
+    ("bookmarks",),
+    ("publish",),
+)
+
+
+class Faulty:
+    """A server in which faults are put, and what was seen of them."""
+
+    def __init__(self, server: Server, faults: Path) -> None:
+        self.server = server
+        self._faults = faults
+        self.browser = signed_in(server)
+        self.pages = ""
+        self.ready = ""
+
+    def put(self, *names: str) -> None:
+        for name in names:
+            (self._faults / name).touch()
+
+    def look(self) -> None:
+        """Keep what the overview, the audit page, the wall and `/readyz` say now."""
+        for path in ("/c/embedded/", "/audit/"):
+            with suppress(OSError), self.browser.open(self.server.url + path, timeout=10) as page:
+                self.pages += page.read().decode()
+        self.pages += get(self.server.printed("Wall"))[1]
+        status, text = get(f"{self.server.url}/readyz")
+        if status == 503:
+            self.ready += text
+
+    def restarts(self) -> dict[tuple[str, str], float]:
+        text = get(f"{self.server.url}/metrics")[1]
+        found = re.findall(
+            r'^leaseboard_task_restarts_total\{cluster="([^"]*)",task="([^"]*)"\} (\S+)$',
+            text, re.MULTILINE,
+        )  # fmt: skip
+        return {(task, cluster): float(number) for cluster, task, number in found}
+
+    def told(self, name: str) -> bool:
+        """Whether pages, `/readyz`, metrics and log have told of a fault."""
+        task, cluster, sentence = FAULTS[name]
+        of = f" of {cluster}" if cluster else ""
+        return (
+            not (self._faults / name).exists()
+            and sentence in self.pages
+            and f"task {task}{of}: " in self.ready
+            and self.restarts().get((task, cluster), 0) > 0
+            and f"Injected: a secret of {name}" in self.server.text
+        )
+
+    def wait_told(self, *names: str) -> None:
+        left = set(names)
+
+        def all_told() -> bool:
+            self.look()
+            left.difference_update([name for name in left if self.told(name)])
+            return not left
+
+        try:
+            wait_for(all_told, what="every fault to be told", every=0.2)
+        except AssertionError as error:
+            log = self.server.text[-5000:]
+            raise AssertionError(f"not told: {left}\n{self.restarts()}\n{log}") from error
+
+
+class Writer(threading.Thread):
+    """Gives one Lease a new holder again and again, also while the API restarts."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        super().__init__()
+        self._api = LeaseApi(kubeconfig)
+        self.holders = ["h0"]
+        self._ended = threading.Event()
+        self._api.create("passed-on", holder="h0")
+
+    def run(self) -> None:
+        while not self._ended.wait(0.1):
+            number = len(self.holders)
+            with suppress(OSError):
+                self._api.take("passed-on", holder=f"h{number}", transitions=number)
+                self.holders.append(f"h{number}")
+
+    def end(self) -> list[str]:
+        self._ended.set()
+        self.join()
+        return self.holders
+
+
+class OpenPage(threading.Thread):
+    """The socket of an open overview with the picture of all heartbeats; comes back when cut."""
+
+    def __init__(self, server: Server, cookies: str) -> None:
+        super().__init__()
+        self._url = f"ws://{urlsplit(server.url).netloc}/c/embedded/live/page/"
+        self._headers = {"Cookie": cookies, "Origin": server.url}
+        self._ended = threading.Event()
+        self.closed: list[int] = []
+
+    def run(self) -> None:
+        show = json.dumps({"show": {}, "groups": ["overview"], "field": "none"})
+        while not self._ended.is_set():
+            with suppress(OSError), connect(self._url, additional_headers=self._headers) as page:
+                page.send(show)
+                try:
+                    while not self._ended.is_set():
+                        with suppress(TimeoutError):
+                            page.recv(timeout=0.2)
+                except ConnectionClosed as closed:
+                    self.closed.append(closed.rcvd.code if closed.rcvd else 1006)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+@contextmanager
+def faulty(tmp_path: Path) -> Iterator[Faulty]:
+    faults = tmp_path / "faults"
+    faults.mkdir()
+    for name in AT_START:
+        (faults / name).touch()
+    with ended(Server(tmp_path / "data", program=PROGRAM, FAULTS=str(faults))) as server:
+        yield Faulty(server, faults)
+
+
+def cookies_of(one: Faulty) -> str:
+    handlers = one.browser.handlers  # type: ignore[attr-defined]
+    (keeper,) = [one for one in handlers if isinstance(one, urllib.request.HTTPCookieProcessor)]
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in keeper.cookiejar)
+
+
+def exported_holders(data: Path) -> list[str]:
+    done = manage(data, "export_history", "--cluster", CLUSTER)
+    assert done.returncode == 0, done.stderr
+    changes = [json.loads(line) for line in done.stdout.splitlines()]
+    mine = [change for change in changes if change["name"] == "passed-on"]
+    return [c["holder"] for c in mine if c["change"] in ("created", "replaced")]
+
+
+def test_a_fault_in_each_task_is_told_and_mended_and_no_change_is_lost(tmp_path: Path) -> None:
+    with faulty(tmp_path) as one:
+        one.wait_told(*AT_START)
+        server = one.server
+        server.wait_synced()
+        unknown = {task for task, _ in one.restarts()} - {task for task, *_ in FAULTS.values()}
+        assert not unknown, "put a fault into each task"
+        writer = Writer(server.kubeconfig)
+        page = OpenPage(server, cookies_of(one))
+        one.put("picture")  # drawn whole when the page opens
+        writer.start()
+        page.start()
+        try:
+            one.wait_told("picture")
+            for names in ROUNDS:
+                if "sweep" in names:
+                    delete_a_namespace(LeaseApi(server.kubeconfig))
+                one.put(*names)
+                one.wait_told(*names)
+            one.put("socket")
+            wait_for(lambda: one.restarts().get(("socket", CLUSTER)), what="the socket to fail")
+            wait_for(lambda: 1011 in page.closed, what="the page to be told")
+            server.wait_synced()  # all tasks run again
+        finally:
+            page.end()
+            holders = writer.end()
+        assert len(holders) > 20
+        wait_for(lambda: exported_holders(server.data)[-1:] == holders[-1:], what="the last change")
+        assert server.interrupt() == 0
+        told = exported_holders(server.data)
+        assert told == holders
+        assert "a secret of" not in one.pages + one.ready
+
+
+def delete_a_namespace(api: LeaseApi) -> None:
+    meta = {"metadata": {"name": "brief"}}
+    api.send("POST", "/api/v1/namespaces", meta)
+    spec = {"holderIdentity": "x"}
+    leases = "/apis/coordination.k8s.io/v1/namespaces/brief/leases"
+    api.send("POST", leases, {"metadata": {"name": "one"}, "spec": spec})
+    api.send("DELETE", "/api/v1/namespaces/brief")
