@@ -45,7 +45,7 @@ def _overview(watched: Watched, now: datetime) -> list[Region]:
     connection = (view.connection.state, view.connection.detail)
     lines = [(x.label, x.url, x.word, x.why, x.until, x.since, x.moment) for x in view.attention]
     rows = [(row.key, row.phase) for row in view.elections]
-    attention = (lines, view.more, view.quiet, connection)
+    attention = (lines, view.more, view.calm)
     elections = (rows, view.election_total, connection)
     return [
         Region("kpis", view.kpis, "overview/_kpis.html", context),
@@ -64,7 +64,7 @@ def _nodes(watched: Watched, now: datetime) -> list[Region]:
     view = nodes_view(watched, now)
     context: dict[str, object] = {"view": view}
     counts = (view.known, view.counts, view.joined, view.left)
-    worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.connection.state)
+    worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.calm)
     join = msgspec.structs.replace(
         view.join,
         orphans=tuple(beat.full for beat in view.join.orphans),

@@ -10,6 +10,7 @@ import msgspec
 
 from dashboard.charts.ages import ages_chart
 from dashboard.charts.hours import hours_chart
+from dashboard.presenters.calm import Calm
 from dashboard.presenters.nodes import GroupLine, Join, NodesView, beat_view
 from dashboard.presenters.samples import sample_lease
 from leases.domain.connection import Connection, ConnectionState
@@ -36,7 +37,9 @@ def board_samples(cluster: str, now: datetime) -> dict[str, Any]:
         "node_views": [
             troubled,
             msgspec.structs.replace(quiet, join=Join("Nodes as of 12:03:11.", known=True)),
-            msgspec.structs.replace(quiet, connection=away, join=unread),
+            msgspec.structs.replace(
+                quiet, calm=Calm("Not connected", away.detail, "i-unplug"), join=unread
+            ),
         ],
         "group_lines": [
             GroupLine("eu-central-1b", 43_333, 2, 3),
@@ -58,5 +61,8 @@ def _nodes(cluster: str, now: datetime) -> NodesView:
         worst=(),
         bad=0,
         finding="130,000 heartbeats: 130,000 held, 0 late, 0 expired.",
+        calm=Calm(
+            "Every heartbeat is in time", "130,000 heartbeats in time.", "st-held", "is-held"
+        ),
         join=Join("", known=True),
     )

@@ -185,7 +185,7 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
         Kpi(
             label="Held by a dead node",
             value=((thousands(stranded), ""),),
-            detail="whose node's heartbeat has expired",
+            detail="by the node's name; Pods are not read",
             url=url(text="", holds=NOW),
             phase="expired" if stranded else "",
             bad=bool(stranded),

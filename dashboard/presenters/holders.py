@@ -58,6 +58,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     identity_count: int
     takes_down: int
     share: str
+    unread: bool  # a node: what its Pods hold is not known
     chips: tuple[LeaseChip, ...]
     more: int
     more_url: str
@@ -129,6 +130,7 @@ def _row(
         identity_count=len(holder.identities),
         takes_down=holder.takes_down,
         share=f"{share:.0f} %" if share >= 1 else "under 1 %" if share else "",
+        unread=holder.heartbeat is not None,
         chips=tuple(_chip(cluster, one) for one in holds[:CHIPS]),
         more=max(0, len(holds) - CHIPS),
         more_url=f"{reverse('leases', args=[cluster])}?{query}",

@@ -102,7 +102,7 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
 def unread(kpi: Kpi) -> Kpi:
     """The same of a cluster of which no list was read yet: nothing was counted, not even none."""
     return msgspec.structs.replace(
-        kpi, value=(("?", ""),), detail="not read yet", count="", bad=False
+        kpi, value=(("?", ""),), detail="not read yet", phase="", count="", bad=False
     )
 
 
@@ -116,7 +116,7 @@ def _phase(leases: str, counts: Counts, phase: Phase, total: int) -> Kpi:
         value=((thousands(number), ""),),
         detail=_share(number, total) if phase is Phase.HELD else _made_of(counts, phase),
         url=f"{leases}?{urlencode({'phase': phase.value})}",
-        phase=phase.value,
+        phase=phase.value if total else "",
         bad=bad,
         count=phase.value,
     )

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from dashboard.node_book import Grouping, NodeBook
+from dashboard.presenters.calm import Calm, calm
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.row import SEVERITY, lease_url, short_name
 from dashboard.presenters.words import counted, two_ends, when
@@ -86,6 +87,7 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
     worst: tuple[Beat, ...]
     bad: int
     finding: str
+    calm: Calm
     join: Join
 
 
@@ -109,6 +111,7 @@ def nodes_view(watched: Watched, now: datetime) -> NodesView:
         worst=tuple(beat_view(store.cluster, one, now) for one in worst),
         bad=sum(counts.get(phase, 0) for phase in BAD),
         finding=_finding(total, shown) if store.known else "The heartbeats are not read yet.",
+        calm=calm(store, kinds=(Kind.HEARTBEAT,), title="Every heartbeat is in time"),
         join=_join(watched, now),
     )
 

@@ -14,7 +14,8 @@ from dashboard.charts.ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, 
 from dashboard.charts.hours import HoursChart, hours_chart
 from dashboard.node_book import NodeBook
 from dashboard.presenters.attention import Attention, attention
-from dashboard.presenters.kpis import Counts, Kpi, kpis, last_day, of_kind
+from dashboard.presenters.calm import Calm, calm
+from dashboard.presenters.kpis import Kpi, kpis, last_day
 from dashboard.presenters.nodes import orphans_of
 from dashboard.presenters.row import SEVERITY, RowView, row_view
 from dashboard.presenters.tile import TROUBLE
@@ -50,7 +51,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     kpis: tuple[Kpi, ...]
     attention: list[Attention]
     more: int
-    quiet: str
+    calm: Calm
     elections: list[RowView]
     election_total: int
     hours: HoursChart
@@ -83,7 +84,7 @@ def overview(watched: Watched, now: datetime) -> Overview:
         ),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
-        quiet=_quiet(counts, elections),
+        calm=calm(store),
         elections=[row_view(cluster, lease, now) for lease in shown],
         election_total=len(elections),
         hours=hours_chart(numbers, now, what="Changes of holder"),
@@ -121,13 +122,3 @@ def _usual_duration(beats: Iterable[Tracked]) -> float:
         if (seconds := beat.lasting.lease.spec.lease_duration_seconds)
     )
     return float(found.most_common(1)[0][0]) if found else USUAL_DURATION
-
-
-def _quiet(counts: Counts, elections: list[Tracked]) -> str:
-    """What was looked at when nothing needs attention."""
-    numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
-    looked = [f"{of_kind(len(elections), Kind.ELECTION)} held"]
-    beats = numbers[Kind.HEARTBEAT]
-    if beats:
-        looked.append(f"{of_kind(beats, Kind.HEARTBEAT)} in time")
-    return f"{' and '.join(looked)}. {sum(numbers.values()):,} Leases are watched."

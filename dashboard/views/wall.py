@@ -16,12 +16,14 @@ from dashboard.lease_filter import LeaseFilter, read_filter
 from dashboard.lease_search import find
 from dashboard.parameters import BadFilter
 from dashboard.presenters.board import says
+from dashboard.presenters.calm import calm
 from dashboard.presenters.change import change_line
 from dashboard.presenters.kpis import by_phase, of_kind
 from dashboard.presenters.row import SEVERITY
 from dashboard.presenters.tile import TROUBLE, troubled, wall_tile
 from dashboard.presenters.words import stopwatch
 from dashboard.recent import recent_changes
+from dashboard.watched import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
@@ -53,10 +55,20 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     lanes = _lanes(store, wanted)
     context |= _side(store, wanted, as_of)
+    context["nothing"] = _nothing(request.cluster, wanted)
     context["tiles"] = [wall_tile(lease, as_of) for lease in lanes]
     context["summary"] = says(wanted)
     context["counts"] = [(phase.value, by_phase(store.counts(), phase)) for phase in COUNTED]
     return render(request, "wall/index.html", context)
+
+
+def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
+    """Why the wall has no lane."""
+    if not cluster.lease_count:
+        return f"There are no Leases in {cluster.name}."
+    if says(wanted):
+        return "No Lease matches this wall's filter."
+    return f"No Lease in {cluster.name} looks like an election."
 
 
 def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
@@ -83,5 +95,6 @@ def _side(store: Store, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
     return {
         "others": [wall_tile(lease, now) for lease in worst],
         "more": len(bad) - len(worst),
-        "other_total": ", ".join(of_kind(*pair) for pair in largest) or "No other Leases",
+        "calm": calm(store, kinds=others, title="All in time"),
+        "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",
     }
