@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from dashboard.charts.lane import Fog, fog
 from dashboard.charts.scale import Scale
 from dashboard.charts.strip import Bar, bars
 from dashboard.charts.ticks import Tick, ticks
-from dashboard.presenters.words import counted, span_of, when
+from dashboard.presenters.words import age, counted, span_of, when
+from leases.domain.watching import Unwatched
 
 
 class StripBar(msgspec.Struct, frozen=True):
@@ -31,6 +33,7 @@ class StripView(msgspec.Struct, frozen=True, kw_only=True):
     length: str
     step: str
     total: int
+    fogs: tuple[Fog, ...]  # times in which nobody watched
     says: str
 
 
@@ -43,9 +46,11 @@ def strip_view(
     url: Callable[[datetime, datetime], str],
     length: timedelta | None = None,
     what: str = "change",
+    blind: Sequence[Unwatched] = (),
 ) -> StripView:
     """A bar for every count; `url` gives the link of a stretch. `length` is what was asked about,
-    where that is no whole number of steps; `what` is a word for one of those that were counted.
+    where that is no whole number of steps; `what` is a word for one of those that were counted;
+    `blind` is when nobody watched, so that nothing was counted there.
     """
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
@@ -60,8 +65,14 @@ def strip_view(
         length=span_of(until - since),
         step=span_of(step),
         total=sum(count or 0 for count in counts),
-        says=_says(drawn, length or until - since, step, now, what),
+        fogs=fog(((one.since, one.until) for one in blind), Scale(since, until)),
+        says=_says(drawn, length or until - since, step, now, what) + _unseen(blind),
     )
+
+
+def _unseen(blind: Sequence[Unwatched]) -> str:
+    total = sum((one.until - one.since).total_seconds() for one in blind)
+    return f"; nobody watched for {age(total)} of it" if total else ""
 
 
 def _title(bar: Bar, now: datetime) -> str:

@@ -26,6 +26,7 @@ from leases.history import export, queries
 from leases.history.density import density
 from leases.history.queries import BadCursor
 from leases.history.streams import HistoryFilter
+from leases.history.watches import unwatched_times
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
 USUAL_STRIP = timedelta(days=1)
@@ -97,7 +98,14 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripVi
     anything = msgspec.structs.replace(wanted, since=None, until=None) == HistoryFilter()
     what = "change" if anything else "matching change"
     return strip_view(
-        counts, steps.since, steps.step, now=now, url=url, length=until - since, what=what
+        counts,
+        steps.since,
+        steps.step,
+        now=now,
+        url=url,
+        length=until - since,
+        what=what,
+        blind=unwatched_times(cluster, since=since, until=until, now=now),
     )
 
 

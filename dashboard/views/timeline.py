@@ -37,7 +37,7 @@ from dashboard.views import answers
 from dashboard.views.leases import read_format
 from leases.history.density import density
 from leases.history.streams import HistoryFilter
-from leases.history.watches import watched_since
+from leases.history.watches import unwatched_times, watched_since
 
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 
@@ -124,7 +124,9 @@ def _strip(
     def url(since: datetime, until: datetime) -> str:
         return f"{request.path}?{timeline_query(wanted, since=since, until=until, at=None, page=1)}"
 
-    return strip_view(counts, overview.since, overview.step, now=now, url=url)
+    around = overview.scale
+    blind = unwatched_times(request.cluster.name, since=around.since, until=around.until, now=now)
+    return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=blind)
 
 
 def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:

@@ -250,3 +250,12 @@ def test_what_went_on_at_the_end_of_a_stretch_is_not_said_to_go_on_now(page):
     text = text_of(page, f"timeline/?{query}")
     assert f"{said(250)} and on (40 m 0 s)" in lane(text, KEY) or "and on" in lane(text, KEY)
     assert "to now" not in lane(text, KEY)
+
+
+@pytest.mark.parametrize("path", ["timeline/?range=6h", "history/"])
+def test_strips_of_changes_show_when_nobody_watched(page, path):
+    text = text_of(page, path)
+    strip = re.search(r'<svg class="fluid strip".*?aria-label="(.*?)">(.*?)</svg>', text, re.DOTALL)
+    assert strip is not None
+    assert "; nobody watched for " in strip[1]
+    assert strip[2].count('class="fog"') == 2  # before the first watch, and the half hour without
