@@ -8,9 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.roles import role_of
 from dashboard.access.wall_links import PARAMETER
 from leases.domain.connection import Connection
@@ -46,7 +45,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "may_edit": role == "admin",
         "role": role,
         "theme": theme if theme in THEMES else "",
-        "server_time": timezone.now(),
+        "server_time": clock.now(),
         "history_problem": runtime.get().problem(cluster.name if cluster else None),
     }
     if cluster is not None:

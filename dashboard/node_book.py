@@ -7,9 +7,11 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, Protocol
 
+from dashboard import clock
+from leases.domain.clock import Jump, moved
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.node import Node
@@ -78,6 +80,10 @@ class NodeBook:
             self._missing = (time.monotonic(), names)
         return names
 
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: the Nodes were read as long ago as before."""
+        self.read_at = moved(self.read_at, jump.by)
+
     async def follow(self, cluster: Asked) -> None:
         """Read them again and again, until cancelled."""
         while True:
@@ -92,7 +98,7 @@ class NodeBook:
 
     async def _read(self, cluster: str, client: LeaseClient) -> bool:
         """Whether to try again soon."""
-        began = datetime.now(UTC)
+        began = clock.now()
         try:
             found = await list_nodes(client)
         except Forbidden:

@@ -30,7 +30,7 @@ def settled_seq(cluster: str, now: datetime) -> int:
     written yet.
     """
     reached, told = runtime.get().publisher.channels[cluster].newest()
-    young = [seq for seq, change in told if change.observed_at > now - _WRITTEN_WITHIN]
+    young = [seq for seq, change in told if now - _WRITTEN_WITHIN < change.observed_at <= now]
     return min(young) - 1 if young else reached
 
 

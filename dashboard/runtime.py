@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from dashboard.access import right_changes
 from dashboard.access.link_use import LinkUse
 from dashboard.access.rights import WallRight
 from dashboard.access.rights_watch import RightsWatch
+from dashboard.clock import process_clock
 from dashboard.clusters import ClusterSpec
 from dashboard.config import Config
 from dashboard.forgetting import Forgetting
@@ -28,6 +28,7 @@ from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import Publisher
 from dashboard.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.overrides import Overrides
+from dashboard.serving.clock_watch import ClockWatch, set_by
 from dashboard.serving.cluster_watch import ClusterWatch
 from dashboard.serving.failures import keep_lease_api, lease_api_failed, tell_failures
 from dashboard.serving.supervisor import Supervisor
@@ -40,11 +41,6 @@ from leases.history.recorder import Recorder
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
 SWITCH_SECONDS = 0.001  # so long the writer of history may hold up the loop
-
-
-def utc_now() -> datetime:
-    """The clock of the process."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +67,10 @@ class Runtime:
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.drawings = Drawings()
         self.recorder = Recorder()
+        self.clock = ClockWatch(process_clock())
+        self.clock.on_jump.append(
+            lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
+        )
         self.supervisor = Supervisor()
         for name, channel in self.publisher.channels.items():
             channel.problem = partial(self.problem, name)
@@ -107,7 +107,7 @@ class Runtime:
             cluster,
             recorder=self.recorder,
             publisher=self.publisher,
-            clock=utc_now,
+            clock=self.clock,
             kubeconfig=self._kubeconfig_of(cluster),
         )
         await watch.prepare()
@@ -140,6 +140,7 @@ class Runtime:
             effect="History is not written; changes wait in memory.",
             may_end=lambda: recorder.closing,
         )
+        start("clock", self.clock.run, effect="A jump of the clock is noticed late.")
         start("retention", self._forget, effect="Old history is not deleted.")
         start(
             "overrides",
@@ -186,7 +187,7 @@ class Runtime:
     def problem(self, cluster: str | None = None) -> str | None:
         """What a page has to warn of, in sentences: of one cluster's page, or of all."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
-        problems = (self.recorder.problem, self.rights.problem, *down)
+        problems = (self.recorder.problem, self.rights.problem, self.clock.says, *down)
         return " ".join(filter(None, problems)) or None
 
     def _open_links(self) -> set[int]:
@@ -201,7 +202,7 @@ class Runtime:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for cluster in self.clusters.values():
-                await cluster.look_at_renewals(utc_now())
+                await cluster.look_at_renewals(self.clock.now())
             lists = sum(cluster.tally.lists.total() for cluster in self.clusters.values())
             if leftovers.are_free(lists, waiting=self.recorder.waiting):
                 await self.recorder.in_thread(give_back)
@@ -210,12 +211,15 @@ class Runtime:
         """What is told of the last day goes with the hours, history when it is old or too long."""
         options = self.options
         forgetting = Forgetting(
-            self.recorder, days=options.retention_days, rows=options.retention_rows
+            self.recorder,
+            days=options.retention_days,
+            rows=options.retention_rows,
+            doubtful=lambda: self.clock.doubtful,
         )
         while True:
             for channel in self.publisher.channels.values():
-                channel.activity.forget(utc_now())
-            await forgetting.run(utc_now())
+                channel.activity.forget(self.clock.now())
+            await forgetting.run(self.clock.now())
             await asyncio.sleep(FORGET_SECONDS)
 
 

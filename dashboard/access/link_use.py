@@ -6,12 +6,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
 from django.db import Error
 
+from dashboard import clock
 from leases.models import WallLink
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class LinkUse:
         if not used:
             return
         try:
-            await self._in_thread(partial(_write, used, datetime.now(UTC)))
+            await self._in_thread(partial(_write, used, clock.now()))
         except Exception as error:
             self._used |= used
             if not isinstance(error, Error):

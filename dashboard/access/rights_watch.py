@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
 
 from django.db import Error, connection
 
+from dashboard import clock
 from dashboard.access.rights import Right, find_ended
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class RightsWatch:
 
     def _ask(self, rights: Collection[Right]) -> dict[Right, str]:
         try:
-            return self._find(rights, now=datetime.now(UTC))
+            return self._find(rights, now=clock.now())
         finally:
             connection.close()  # a connection that failed would fail again
 

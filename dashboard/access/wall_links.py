@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
-from django.utils import timezone
 
+from dashboard import clock
 from dashboard.access.tokens import digest_of, is_token_of, new_token
 from leases.models import WallLink
 
@@ -77,7 +77,7 @@ def open_link(token: str, *, cluster: str) -> WallLink:
     link = find(token)
     if link is None and ":" in token:  # earlier versions signed a number: 1:SIGNATURE
         raise WallLinkClosed(OUTDATED)
-    reason = why_closed(link, cluster=cluster, now=timezone.now())
+    reason = why_closed(link, cluster=cluster, now=clock.now())
     if link is None or reason is not None:
         raise WallLinkClosed(reason)
     return link

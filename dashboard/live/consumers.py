@@ -7,9 +7,8 @@ import asyncio
 import msgspec
 from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.utils import timezone
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.rights import Refused, Right, WallRight, right_of_socket
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
@@ -121,7 +120,7 @@ class PageConsumer(ClusterConsumer):
             await asyncio.sleep(GATHER)
             async with channel.turn:
                 self.reader.wake.clear()
-                frame = self.reader.frame(timezone.now())
+                frame = self.reader.frame(clock.now())
             if frame is not None:
                 await self.send(text_data=msgspec.json.encode(frame).decode())
             picture = self.reader.picture()
@@ -138,7 +137,7 @@ class ChangesConsumer(ClusterConsumer):
     def join(self, channel: Channel) -> None:
         self.channel = channel
         self.reader = FeedReader()
-        self.reader.put(channel.hello(timezone.now()))
+        self.reader.put(channel.hello(clock.now()))
         channel.feeds.add(self.reader)
 
     def leave(self) -> None:

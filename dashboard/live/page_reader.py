@@ -38,6 +38,7 @@ class ChannelView(Protocol):
     seq: int
     first_seq: int
     events_per_second: float
+    clock_moved: float
 
     @property
     def problem(self) -> Callable[[], str | None]: ...
@@ -99,6 +100,7 @@ class PageReader:
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
         self._unsent: dict[tuple[str, ObjectName], None] = {}  # who waits longest comes first
+        self._clock_moved = channel.clock_moved
         self._feed: int | None = None
         self._feed_as = "line"
         self._refetch = False
@@ -135,6 +137,11 @@ class PageReader:
         self._urgent = True
         self.wake.set()
 
+    def clock_jumped(self) -> None:
+        """Every moment on the page is another: told at once."""
+        self._refetch = self._urgent = True
+        self.wake.set()
+
     def notice(self, update: Update) -> None:
         """Something looks different somewhere: told at once where this page shows it.
 
@@ -156,9 +163,13 @@ class PageReader:
     def frame(self, now: datetime) -> dict[str, Any] | None:
         """What the page lacks, or None when it lacks nothing and has heard from us lately."""
         frame = self._difference(now)
-        quiet = self._spoke_at is not None and (now - self._spoke_at).total_seconds() < HEARTBEAT
+        silent = None if self._spoke_at is None else (now - self._spoke_at).total_seconds()
+        quiet = silent is not None and 0 <= silent < HEARTBEAT
         if not frame and quiet and not self._urgent:
             return None
+        if self._clock_moved != self._channel.clock_moved:
+            frame["moved"] = self._channel.clock_moved - self._clock_moved
+            self._clock_moved = self._channel.clock_moved
         self._urgent = bool(self._unsent)
         self._spoke_at = now
         if self._answers_show and not self._unsent:

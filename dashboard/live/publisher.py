@@ -12,8 +12,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
+from dashboard import clock
 from dashboard.live.failing import Failed, log_failure
 from dashboard.live.field import Field
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
@@ -22,6 +23,7 @@ from dashboard.live.shared import SharedRegions
 from dashboard.node_book import Grouping, NodeBook
 from dashboard.presenters.overview import HeartbeatAges
 from leases.domain.change import Change, ChangeType
+from leases.domain.clock import Jump
 from leases.history.activity import Activity
 from leases.history.refusals import Refusal
 from leases.tracking.store import Store
@@ -73,6 +75,7 @@ class Channel:
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # pages go one by one, so that the watch is read in between
         self._ticks = 0
+        self.clock_moved = 0.0  # seconds by which the wall clock was set since the start
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
@@ -114,6 +117,15 @@ class Channel:
         seq = self.seq
         return seq, [told for told in list(self.recent) if told[0] <= seq]
 
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: what pages show moves with it, at once."""
+        self.activity.clock_jumped(jump)
+        self.nodes.clock_jumped(jump)
+        self.clock_moved += jump.by.total_seconds()
+        self.shared.moved()
+        for page in self.pages:
+            page.clock_jumped()
+
     def counts(self) -> Counts:
         """The counts of the pages, made once however many they are."""
         if self._counted[0] != self.store.seq:
@@ -125,7 +137,7 @@ class Channel:
         try:
             while True:
                 await asyncio.sleep(TICK)
-                self.tick(datetime.now(UTC))
+                self.tick(clock.now())
                 if self._ticks % int(RATE_WINDOW / TICK) == 0:
                     self.events_per_second = self.events / RATE_WINDOW
                     self.events = 0

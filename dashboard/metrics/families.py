@@ -51,6 +51,10 @@ class _Families(Collector):
         yield from _watch(clusters)
         yield self._live_clients()
         yield from self._history()
+        yield CounterMetricFamily(
+            "leaseboard_clock_jumps", "Times the wall clock of the server jumped.",
+            self._runtime.clock.jumps,
+        )  # fmt: skip
         yield self._restarts()
         yield _gauge(
             "elections_left_out",

@@ -99,7 +99,7 @@ class HeartbeatAges:
 
     def of(self, store: Store, now: datetime) -> AgesChart:
         kept = self._kept
-        if kept is None or now - kept[0] >= AGES_EVERY:
+        if kept is None or abs(now - kept[0]) >= AGES_EVERY:
             kept = self._kept = (now, heartbeat_ages(store, now))
         return kept[1]
 

@@ -106,6 +106,20 @@ def past_view(
     )
 
 
+def with_held_since(view: PastView, held_since: datetime, now: datetime) -> PastView:
+    """The same where the clock was set since the present term began: history has the time by the
+    clock of then, `held_since` is by that of now.
+    """
+    held_for = age((now - held_since).total_seconds())
+    rows = (
+        row
+        if row.held_since is None
+        else msgspec.structs.replace(row, held_since=held_since.timestamp(), held_for=held_for)
+        for row in view.rows
+    )
+    return msgspec.structs.replace(view, rows=tuple(rows))
+
+
 def _note(past: LeasePast) -> str:
     length = span_of(past.until - past.since)
     if past.figures is None:

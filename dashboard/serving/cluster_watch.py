@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import aclosing
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.serving.clock_watch import ClockWatch
 from dashboard.serving.supervisor import Problem
 from dashboard.watched import WatchedCluster
+from leases.domain.clock import Jump
 from leases.history import checkpoint, queries
 from leases.history.recorder import Recorder, Source
 from leases.history.refusals import recently_refused
@@ -38,7 +38,7 @@ class ClusterWatch:
         *,
         recorder: Recorder,
         publisher: Publisher,
-        clock: Callable[[], datetime],
+        clock: ClockWatch,
         kubeconfig: tuple[Path, ...],
     ) -> None:
         self._cluster = cluster
@@ -54,12 +54,14 @@ class ClusterWatch:
         recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
         self._publisher.fill(cluster.name, recent)
         activity = self._publisher.channels[cluster.name].activity
-        await in_thread(partial(activity.read, cluster.name, self._clock()))
-        refused = await in_thread(partial(recently_refused, cluster.name, self._clock()))
+        await in_thread(partial(activity.read, cluster.name, self._clock.now()))
+        refused = await in_thread(partial(recently_refused, cluster.name, self._clock.now()))
         self._recorder.refused.fill(cluster.name, refused)
         self.tracker = tracker = Tracker(
-            store, [self._record, self._publisher.publish], self._clock
+            store, [self._record, self._publisher.publish], self._clock.now, self._clock.look
         )
+        self._clock.on_jump.append(self._clock_jumped)
+        self._clock.on_sleep.append(tracker.stood_still)
         cluster.tally, cluster.untold = tracker.tally, tracker.untold
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
@@ -72,7 +74,7 @@ class ClusterWatch:
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: tracker.watched_until,
                 listing=lambda: tracker.listing,
-                renewed=lambda most: store.rounds.next(most, self._clock()),
+                renewed=lambda most: store.rounds.next(most, self._clock.now()),
             )
         )
 
@@ -98,6 +100,14 @@ class ClusterWatch:
     def died(self, problem: Problem) -> None:
         """The watch stopped on an unexpected error: what is known grows stale."""
         self.tracker.handle(Disconnected(problem.sentence))
+
+    def _clock_jumped(self, jump: Jump) -> None:
+        """Move all moments that are kept of the cluster, and write the states with the new ones."""
+        name, store = self._cluster.name, self._cluster.store
+        self.tracker.clock_jumped(jump)
+        self._cluster.renewals.clock_jumped(jump)
+        self._publisher.channels[name].clock_jumped(jump)
+        self._recorder.record(cluster=name, changed=tuple(one.key for one in store.snapshot()))
 
     def _record(self, update: Update) -> None:
         if update.connection is not None:

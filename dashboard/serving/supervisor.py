@@ -28,10 +28,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
+from dashboard import clock
 from leases.kube.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -123,7 +124,7 @@ class Supervisor:
         """Log and tell a failure that nobody expected of something that is tried again."""
         place = (task, cluster)
         known = self._down.get(place)
-        since = known.problem.since if known and not self._is_settled(known) else datetime.now(UTC)
+        since = known.problem.since if known and not self._is_settled(known) else clock.now()
         problem = Problem(
             task=task, cluster=cluster, effect=effect, since=since, error=type(error).__name__
         )

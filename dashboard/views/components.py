@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.guards import check_view
 from dashboard.presenters.attention import attention
 from dashboard.presenters.board_samples import HOURS, board_samples
@@ -38,7 +37,7 @@ def components(request: HttpRequest) -> HttpResponseBase:
     refusal = check_view(request)
     if refusal is not None:
         return refusal
-    now = timezone.now()
+    now = clock.now()
     cluster = next(iter(runtime.get().clusters))
     leases = sample_leases(now)
     changes = sample_changes(cluster, now)

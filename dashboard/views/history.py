@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.history_filter import HistoryView, read_history_view
 from dashboard.lease_filter import PAGE_SIZE
@@ -41,7 +41,7 @@ TYPED = ("namespace", "lease", "holder", "since", "until")
 def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     """The changes that match, newest first, as a page, as JSON, or streamed as CSV or NDJSON."""
     before = request.GET.get("before") or None
-    now = timezone.now()
+    now = clock.now()
     try:
         answer_as = read_format(request, FORMATS)
         view = read_history_view(request.GET)

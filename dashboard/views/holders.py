@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.holder_filter import RANGES, HolderFilter, read_holder_filter
@@ -28,7 +28,7 @@ TEMPLATES = ("holders/index.html", "holders/_board.html")
 @viewer_required
 def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
-    now = request.cluster.as_of(timezone.now())
+    now = request.cluster.as_of(clock.now())
     try:
         answer_as = read_format(request)
         wanted = read_holder_filter(request.GET)
@@ -69,14 +69,14 @@ def _json(
         [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
         total=found.total,
         next_url=next_url,
-        now=timezone.now(),
+        now=clock.now(),
     )
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return answers.json({"error": error}, status=400)
-    now, everything = request.cluster.as_of(timezone.now()), HolderFilter()
+    now, everything = request.cluster.as_of(clock.now()), HolderFilter()
     found = request.cluster.holdings.find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)

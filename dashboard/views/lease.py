@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard import clock, runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import BY_THE_RULES, LeaseKindForm
@@ -24,7 +24,7 @@ from dashboard.presenters.facts import lease_detail
 from dashboard.presenters.history_board import history_query
 from dashboard.presenters.holder import shown_holder
 from dashboard.presenters.lease import lease_view
-from dashboard.presenters.past import PastView, Range, past_view
+from dashboard.presenters.past import PastView, Range, past_view, with_held_since
 from dashboard.presenters.renewals import renewals_view
 from dashboard.presenters.row import row_view
 from dashboard.recent import changes_of
@@ -65,7 +65,7 @@ class LeasePage:
         self.request = request
         self.cluster = cluster
         self.key = key
-        self.now: datetime = timezone.now()
+        self.now: datetime = clock.now()
         self.as_of = request.cluster.as_of(self.now)
         self.tracked = request.cluster.store.get(key)
 
@@ -136,7 +136,11 @@ class LeasePage:
             Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES
         )
         end = None if self.as_of == self.now else self.as_of
-        return past_view(past, ranges, self.now, end=end)
+        shown = past_view(past, ranges, self.now, end=end)
+        channel = runtime.get().publisher.channels[self.cluster]
+        if self.tracked and self.tracked.held_since and channel.clock_moved:
+            return with_held_since(shown, self.tracked.held_since, self.now)
+        return shown
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
         beside = self.request.cluster.holdings.beside(tracked)

@@ -7,10 +7,10 @@ from __future__ import annotations
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.guards import check_view, find_cluster
 from dashboard.asking import ask
 from dashboard.presenters.asked import asked_view
@@ -33,7 +33,7 @@ async def lease_asked(
     context = {
         "namespace": namespace,
         "name": name,
-        "asked": asked_view(asked, lease, timezone.now()),
+        "asked": asked_view(asked, lease, clock.now()),
     }
     part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     template = "leases/_asked.html" if part else "leases/asked.html"

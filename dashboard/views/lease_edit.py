@@ -10,10 +10,9 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dashboard import runtime
+from dashboard import clock
 from dashboard.access.guards import check_edit, check_view, find_cluster
 from dashboard.forms.edit_lease import FIELD_OF_CAUSE, EditLeaseForm, initial_of
 from dashboard.presenters.edit import (
@@ -74,7 +73,7 @@ class EditPage:
         self.cluster = cluster
         self.key = key
         self.tracked: Tracked = tracked
-        self.now = timezone.now()
+        self.now = clock.now()
         self.as_of = cluster.as_of(self.now)
 
     def initial(self) -> dict[str, object]:
@@ -125,7 +124,7 @@ class EditPage:
             form.wanted(),
             intent=intent,
             seen_term=form.cleaned_data["seen_term"],
-            clock=runtime.utc_now,
+            clock=clock.now,
         )
 
     async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:

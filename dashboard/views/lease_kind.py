@@ -10,10 +10,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.guards import check_view, find_cluster
 from dashboard.access.roles import OVERRULE
 from dashboard.forms.lease_kind import LeaseKindForm
@@ -49,7 +48,7 @@ def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseB
             key=key,
             kind=form.wanted,
             before=tracked.kind,
-            at=timezone.now(),
+            at=clock.now(),
         )
         said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules say"
         messages.success(request, f"{key} {said}.")

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lease_filter import LeaseFilter, read_filter
 from dashboard.lease_search import Found, find
@@ -29,7 +28,7 @@ FORMATS = ("", "html", "json")
 def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The list, as a page, as the part of it that a filter changes, or as JSON; `?at=` asks for it
     as it was."""
-    now = timezone.now()
+    now = clock.now()
     try:
         answer_as = read_format(request)
         wanted = read_filter(request.GET)
@@ -88,5 +87,5 @@ def _json(request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: Fou
         [lease_item(cluster, lease) for lease in found.page],
         total=found.total,
         next_url=next_url,
-        now=timezone.now(),
+        now=clock.now(),
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from django.utils import timezone
 
+from dashboard import clock
 from dashboard.access.guards import ClusterRequest
 from dashboard.as_of_search import FoundThen, find_then
 from dashboard.lease_filter import LeaseFilter
@@ -47,7 +47,7 @@ def leases_then(
 
 def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
     """An instant or a filter that cannot be used: say which, and keep what was typed."""
-    now, query = timezone.now(), request.GET
+    now, query = clock.now(), request.GET
     nothing = FoundThen(page=[], number=1, total=0, whole=True, phases={})
     usual = board_then(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
     kept = msgspec.structs.replace(

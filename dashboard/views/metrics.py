@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.config import Config
 from dashboard.metrics.families import metrics as exposition
 
@@ -28,5 +27,5 @@ def metrics(request: HttpRequest) -> HttpResponse:
             status=401,
             headers={"WWW-Authenticate": "Bearer", "Content-Type": "text/plain"},
         )
-    text = exposition(runtime.get(), elections=config.metrics_elections, now=timezone.now())
+    text = exposition(runtime.get(), elections=config.metrics_elections, now=clock.now())
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)

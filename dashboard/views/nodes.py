@@ -7,10 +7,9 @@ from typing import Any, get_args
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.live.field import Field
 from dashboard.live.publisher import Channel
@@ -37,7 +36,7 @@ def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as refused:
         error = str(refused)
     context: dict[str, Any] = {
-        "view": nodes_view(channel, request.cluster.as_of(timezone.now())),
+        "view": nodes_view(channel, request.cluster.as_of(clock.now())),
         "by": by,
         "groupings": GROUPINGS,
         "lines": group_lines(channel, by),
@@ -61,7 +60,7 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     layout = field.layout if isinstance(field, Field) else None
     if layout is None or layout.generation != generation:
         return answers.json({"error": "The picture is another by now."}, status=409)
-    now = request.cluster.as_of(timezone.now())
+    now = request.cluster.as_of(clock.now())
     keys = layout.keys[first : first + MOST_CELLS]
     said = [[str(key), _renewed(request.cluster.store.get(key), now)] for key in keys]
     return answers.json({"cells": said})

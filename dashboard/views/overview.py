@@ -6,10 +6,9 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.presenters.change import change_line
 from dashboard.presenters.overview import overview as overview_view
@@ -22,7 +21,7 @@ FEED = 12
 @viewer_required
 def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Key figures, attention, elections, two pictures and the newest changes of one cluster."""
-    now = timezone.now()
+    now = clock.now()
     as_of = request.cluster.as_of(now)
     channel = runtime.get().publisher.channels[cluster]
     feed_seq, newest = recent_changes(cluster, FEED)

@@ -6,10 +6,10 @@ from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from dashboard import clock
 from dashboard.access.sign_in_links import LinkError, find_user, redeem
 
 TEMPLATE = "registration/sign_in.html"
@@ -20,7 +20,7 @@ TEMPLATE = "registration/sign_in.html"
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
     """Ask for a click: programs that fetch links do not press buttons."""
     try:
-        user = find_user(token, now=timezone.now())
+        user = find_user(token, now=clock.now())
     except LinkError as error:
         return _refuse(request, error)
     answer = render(request, TEMPLATE, {"link_user": user, "token": token})
@@ -34,7 +34,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 def redeem_link(request: HttpRequest) -> HttpResponse:
     """Sign in and use the link up. The token comes in the body, which nobody logs."""
     try:
-        user = redeem(request.POST.get("token", ""), now=timezone.now())
+        user = redeem(request.POST.get("token", ""), now=clock.now())
     except LinkError as error:
         return _refuse(request, error)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.scale import Scale
 from dashboard.lane_order import Chosen, kinds_of
@@ -46,7 +46,7 @@ NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 @viewer_required
 def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
-    now = timezone.now()
+    now = clock.now()
     try:
         answer_as = read_format(request)
         usual = USUAL_RANGE if answer_as == "json" else range_for(watched_since(cluster), now)

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
 from dashboard.lease_filter import LeaseFilter, read_filter
 from dashboard.lease_search import find
@@ -39,7 +39,7 @@ COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
 @wall_required
 def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, elections with trouble first, what else is in trouble, and a ticker."""
-    now = timezone.now()
+    now = clock.now()
     store = request.cluster.store
     as_of = request.cluster.as_of(now)
     feed_seq, newest = recent_changes(cluster, TICKER)

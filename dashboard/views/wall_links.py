@@ -8,11 +8,10 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access import wall_links as links
 from dashboard.access.guards import check_view
 from dashboard.access.roles import WALL_LINKS
@@ -37,7 +36,7 @@ def wall_links(request: HttpRequest) -> HttpResponseBase:
     form = WallLinkForm(request.POST or None, clusters=runtime.get().clusters)
     made: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
-        link, token = form.save(created_by=request.user.get_username(), now=timezone.now())
+        link, token = form.save(created_by=request.user.get_username(), now=clock.now())
         urls = {
             cluster: request.build_absolute_uri(links.path_of(token, cluster=cluster))
             for cluster in link.clusters
@@ -57,14 +56,14 @@ def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
     link = get_object_or_404(WallLink, pk=number)
     if request.method != "POST":
         return render(request, "wall_links/revoke.html", {"link": link})
-    links.revoke(link.pk, now=timezone.now())
+    links.revoke(link.pk, now=clock.now())
     runtime.get().rights.look_now()
     messages.success(request, f"The wall link {link.name!r} opens nothing any more.")
     return redirect("wall_links")
 
 
 def _presented() -> list[dict[str, Any]]:
-    now = timezone.now()
+    now = clock.now()
     return [
         {
             "link": link,

@@ -6,14 +6,13 @@ A process that dies in between leaves an open row, never silence.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from leases.domain.lease import Lease, ObjectName
 from leases.history.text import to_stored, to_stored_json
@@ -53,7 +52,9 @@ def done_between(
 
 
 @asynccontextmanager
-async def audited(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> AsyncIterator[Edit]:
+async def audited(
+    intent: Intent, *, before: Lease, wanted: dict[str, Any], clock: Callable[[], datetime]
+) -> AsyncIterator[Edit]:
     """Write the open row, run the body, close the row. An ApiError is noted and raised on."""
     row = await Edit.objects.acreate(
         at=intent.at,
@@ -79,5 +80,5 @@ async def audited(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> A
     else:
         row.outcome = DONE
     finally:
-        row.closed_at = timezone.now()
+        row.closed_at = clock()
         await row.asave()

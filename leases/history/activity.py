@@ -17,6 +17,7 @@ import msgspec
 
 from leases import models
 from leases.domain.change import Change, ChangeType
+from leases.domain.clock import Jump, moved
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.rows import from_row
@@ -65,11 +66,20 @@ class Activity:
     """One cluster's last day. One writer, on the event loop; any thread may read."""
 
     def __init__(self) -> None:
+        self._jumped = self._ahead = timedelta(0)  # by which the wall clock was set, all in all
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
         self._gaps: dict[Kind, _Hours] = {}
         self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of elections; oldest first
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: what happened in the last day still did."""
+        self._jumped += jump.by
+        self._ahead = round(self._jumped / HOUR) * HOUR  # hours stay those of the clock
+        by = jump.by
+        self.holder_changes = deque((_moved(one, by) for one in self.holder_changes), KEPT)
+        self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
     def note(self, changes: Iterable[Change]) -> None:
         """Changes that just became known."""
@@ -89,7 +99,7 @@ class Activity:
     def _count(
         self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
     ) -> None:
-        hour = _hour(at)
+        hour = self._hour(at)
         if (hours := self._leases.get(key)) is None:
             hours = self._leases[key] = _Hours.none(hour, _SMALL)
         hours.add(hour, 1)
@@ -97,7 +107,7 @@ class Activity:
             hours = self._changes[kind, change] = _Hours.none(hour, _WIDE)
         hours.add(hour, 1)
         if gap:
-            self._add_gap(kind, at.timestamp(), gap)
+            self._add_gap(kind, (at - self._ahead).timestamp(), gap)
 
     def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
         """To every hour what of it was in the gap."""
@@ -113,18 +123,18 @@ class Activity:
     def of(self, key: ObjectName, now: datetime) -> list[int]:
         """Changes of one Lease per hour, the running hour last."""
         hours = self._leases.get(key)
-        return [0] * HOURS if hours is None else list(hours.until(_hour(now)))
+        return [0] * HOURS if hours is None else list(hours.until(self._hour(now)))
 
     def totals(self, now: datetime) -> dict[ObjectName, int]:
         """Changes in these hours of each Lease that had any."""
-        hour = _hour(now)
+        hour = self._hour(now)
         sums = {key: sum(hours.until(hour)) for key, hours in self._leases.copy().items()}
         return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
         """Changes of these types to all Leases of a kind per hour, the running hour last."""
         rows = [
-            hours.until(_hour(now))
+            hours.until(self._hour(now))
             for change in changes
             if (hours := self._changes.get((kind, change))) is not None
         ]
@@ -133,11 +143,11 @@ class Activity:
     def gap_seconds(self, kind: Kind, now: datetime) -> float:
         """Seconds of these hours in gaps that have ended, summed over a kind's Leases."""
         hours = self._gaps.get(kind)
-        return 0.0 if hours is None else sum(hours.until(_hour(now)))
+        return 0.0 if hours is None else sum(hours.until(self._hour(now)))
 
     def forget(self, now: datetime) -> None:
         """Let go of the Leases whose last change is a day old."""
-        oldest = _hour(now) - HOURS
+        oldest = self._hour(now) - HOURS
         for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
             del self._leases[key]
 
@@ -153,6 +163,10 @@ class Activity:
         self.holder_changes.extendleft(map(from_row, held[:KEPT]))
         self.missed.extendleft(map(from_row, seen.filter(missed__gt=0)[:MISSING]))
 
+    def _hour(self, moment: datetime) -> int:
+        return int((moment - self._ahead).timestamp()) // _SECONDS
 
-def _hour(moment: datetime) -> int:
-    return int(moment.timestamp()) // _SECONDS
+
+def _moved(change: Change, by: timedelta) -> Change:
+    at, observed_at = moved(change.at, by), moved(change.observed_at, by)
+    return msgspec.structs.replace(change, at=at, observed_at=observed_at)

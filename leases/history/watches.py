@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import Min
 
 from leases import models
+from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.watching import Ended, Unwatched, Watched, unwatched
 from leases.history.text import from_stored, to_stored
@@ -57,6 +58,12 @@ class WatchLog:
         """What is seen is kept again."""
         if self._paused.pop(cluster, False):
             self._open[cluster] = Watched(since=at, until=at)
+
+    def clock_jumped(self, jump: Jump, why: str) -> None:
+        """The wall clock was set: nobody watched the time that it left out."""
+        for cluster in tuple(self._open):
+            self._close(cluster, jump.before, Ended.LOST, why)
+            self._open[cluster] = Watched(since=jump.after, until=jump.after)
 
     def stop(self, cluster: str, at: datetime) -> None:
         """We stop watching."""

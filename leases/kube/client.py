@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -45,11 +44,6 @@ class LeaseClient:
     def limits(self) -> Limits:
         """How long this client waits for what."""
         return self._session.limits
-
-    @property
-    def heard_at(self) -> datetime | None:
-        """When the cluster last said anything to us, in UTC."""
-        return self._session.heard_at
 
     def advise(self, error: ApiError) -> str:
         """What to do about an error of this client, as one or two sentences for a page."""

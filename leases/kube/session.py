@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -62,12 +61,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """Sends requests to one cluster: `host` is its address, `heard_at` when it last answered."""
+    """Sends requests to one cluster: `host` is its address."""
 
     def __init__(self, configure: Configure, *, host: str, limits: Limits | None = None) -> None:
         self.host = host
         self.limits = limits or Limits()
-        self.heard_at: datetime | None = None
         self._configure = configure
         self._api: ApiClient | None = None
         self._configuring = asyncio.Lock()
@@ -93,7 +91,6 @@ class Session:
                 response = await self._open(method, path, query, body, headers)
                 async with response:
                     answer = await response.read()
-        self.hear()
         return answer
 
     @contextlib.asynccontextmanager
@@ -104,15 +101,10 @@ class Session:
             async with asyncio.timeout(limit):
                 headers = {"Accept": "application/json"}
                 response = await self._open("GET", path, query, None, headers)
-        self.hear()
         try:
             yield response
         finally:
             response.close()
-
-    def hear(self) -> None:
-        """The cluster has just said something."""
-        self.heard_at = datetime.now(UTC)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -156,7 +148,6 @@ class Session:
             return response
         async with response:
             text = await response.read()
-        self.hear()
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else 0
         raise error_of(read_status(response.status, text, retry_after=seconds))

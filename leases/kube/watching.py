@@ -85,7 +85,6 @@ class OpenWatch:
         while chunk := await self._next_chunk():
             self._taken += len(chunk)
             self._heard, complete = time.monotonic(), not self._arriving.poll(0)
-            self._session.hear()
             try:
                 lines = cutter.feed(chunk)
             except LineLengthError as error:

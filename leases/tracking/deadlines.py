@@ -36,6 +36,10 @@ class Deadlines(Generic[AnyAlarm]):
     """The alarms of one cluster's Leases."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all of them; who owns an alarm forgets when it is armed."""
         # By its number, when each begins and what is armed for then.
         self._spans: dict[int, tuple[datetime, list[AnyAlarm]]] = {}
         self._order: list[int] = []  # a heap of the spans' numbers

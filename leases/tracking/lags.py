@@ -28,3 +28,7 @@ class Lags:
                 lag = known.observed_at - known.renew_time
                 self._lags.append(lag.total_seconds())
         return max(0.0, median(self._lags)) if self._lags else None
+
+    def forget(self) -> None:
+        """Our clock was set: what was measured before tells nothing."""
+        self._lags.clear()

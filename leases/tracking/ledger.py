@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 
 from leases.domain.change import vanished
+from leases.domain.clock import Jump, moved
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.moment import plus
@@ -26,6 +27,7 @@ from leases.tracking.observe import (
 )
 from leases.tracking.outlook import outlook, turn_of
 from leases.tracking.overrides import Overrides, judged_anew
+from leases.tracking.reanchor import reanchor
 from leases.tracking.rows import Row, Rows, version_after
 from leases.tracking.skipping import Skipping
 from leases.tracking.step import Step
@@ -238,6 +240,16 @@ class Ledger:
                 work += A_TURN
             if work >= MOST_LOOKED_AT:
                 return
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """Move every moment that is kept, so that each Lease has as much time left as before."""
+        by = jump.by
+        self.window.clock_jumped(jump)
+        self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
+        self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
+        self.deadlines.clear()
+        for row in self.rows:
+            self.deadlines.arm(row, reanchor(row, by))
 
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
         """Turn one phase if its time has come, and set its alarm; whether it did."""

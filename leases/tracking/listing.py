@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from leases.domain.clock import Jump, moved
 from leases.domain.lease import Lease
 from leases.tracking.ledger import Ledger
 from leases.tracking.rows import Row, version_after
@@ -24,6 +25,10 @@ class Listing:
         self._since = _EPOCH  # when its first page came, which may be told later
         self._listed = 0  # rows it has had so far
         self._nameless = False  # it has a Lease of which not even the name can be read
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set while the list is read."""
+        self._since = moved(self._since, jump.by)
 
     def take(self, page: ListPage | Listed, at: datetime, step: Step) -> None:
         """Leases as a list has them: all as of its first page."""

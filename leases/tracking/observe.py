@@ -25,6 +25,7 @@ from leases.tracking.outlook import turn_of
 from leases.tracking.tracked import Lasting, Tracked
 
 _replace = msgspec.structs.replace
+ODD = timedelta(seconds=10)  # that an interval may be longer by its writer's clock than by ours
 ENOUGH_LAGS = (
     5  # renewals of which each tells the skew; a clock drifts slowly, so then one of so many
 )
@@ -234,9 +235,10 @@ def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Track
         known = known.but(lags=lags)
     if seen.listed or earlier is None:
         return known
-    intervals = known.intervals
-    if claimed > earlier:
-        intervals = with_sample(intervals, (claimed - earlier).total_seconds())
+    intervals, interval = known.intervals, claimed - earlier
+    set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD
+    if claimed > earlier and not set_meanwhile:
+        intervals = with_sample(intervals, interval.total_seconds())
     return known.but(renewals_seen=known.renewals_seen + 1, intervals=intervals)
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from math import inf
 from statistics import median
 
+from leases.domain.clock import Jump, moved
 from leases.wire.events import Applied, Renewed, WatchEvent
 
 GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
@@ -34,6 +35,11 @@ class Patience:
     def lost(self) -> None:
         """The watch is not live."""
         self.since = None
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set; how old what arrives seems is to be learned anew."""
+        self.since = moved(self.since, jump.by)
+        self._least_age = inf
 
     def connected(self, now: datetime, untold: Callable[[], float]) -> None:
         """It is live; `untold` tells for how long something that arrived was not followed."""

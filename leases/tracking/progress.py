@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from leases.domain.clock import Jump, moved
 from leases.wire.events import Listed, ListPage
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,11 @@ class Progress:
         self._began = began
         self._logged_at: datetime | None = None
         self._told_at: datetime | None = None
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set while the list was read."""
+        self._began = moved(self._began, jump.by)
+        self._logged_at = self._told_at = None
 
     def step(self, page: ListPage | Listed, now: datetime) -> str | None:
         """Count a page; the sentence to tell, if there is news worth a reader's time."""

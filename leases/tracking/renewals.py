@@ -15,6 +15,7 @@ from threading import Lock
 import msgspec
 
 from leases.domain.cadence import samples
+from leases.domain.clock import Jump
 from leases.domain.lease import ObjectName
 from leases.tracking.tracked import Tracked
 
@@ -39,12 +40,17 @@ class RenewalLog:
         self._rings: dict[ObjectName, _Ring] = {}
         self._asked: dict[ObjectName, None] = {}  # any thread adds to it
         self._asking = Lock()
+        self._ahead = timedelta(0)  # of the slots here, by which the wall clock was set
 
     @property
     def asked(self) -> list[ObjectName]:
         """The Leases somebody asked for lately: they are worth being shown."""
         with self._asking:
             return list(self._asked)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: the slots that were filled stay as long ago as they were."""
+        self._ahead += jump.by
 
     def look(self, leases: Iterable[Tracked]) -> None:
         """Take in what was renewed since the last look; of more Leases than `MOST` the first."""
@@ -56,11 +62,11 @@ class RenewalLog:
                     continue
                 ring = self._rings[key] = _Ring()
             if ring.seen != tracked.renewals_seen:
-                ring.take(tracked)
+                ring.take(tracked, self._ahead)
 
     def forget(self, before: datetime) -> None:
         """Drop the Leases that were not renewed since then."""
-        oldest = int(before.timestamp() // SLOT)
+        oldest = int((before - self._ahead).timestamp() // SLOT)
         for key in [key for key, ring in self._rings.items() if ring.newest < oldest]:
             del self._rings[key]
 
@@ -78,8 +84,8 @@ class RenewalLog:
         ring = self._rings.get(key)
         if ring is None:
             ring = _Ring()
-            ring.take(tracked)
-        return ring.intervals()
+            ring.take(tracked, self._ahead)
+        return ring.intervals(self._ahead)
 
 
 class _Ring:
@@ -92,14 +98,14 @@ class _Ring:
         self.newest = 0  # number of the newest slot
         self.seen = 0  # renewals
 
-    def take(self, tracked: Tracked) -> None:
+    def take(self, tracked: Tracked, ahead: timedelta) -> None:
         """The renewals that are new, as far back as the Lease remembers them."""
         new = tracked.renewals_seen - self.seen
         self.seen = tracked.renewals_seen
         intervals = samples(tracked.intervals)
         if new < 0 or new > len(intervals):
             new = len(intervals)
-        ended = tracked.observed_at.timestamp()
+        ended = (tracked.observed_at - ahead).timestamp()
         found = []
         for seconds in reversed(intervals[len(intervals) - new :]):
             found.append((int(ended // SLOT), seconds))
@@ -121,11 +127,11 @@ class _Ring:
         for slot in range(first, last + 1):
             self._longest[slot % SLOTS] = _NONE
 
-    def intervals(self) -> tuple[Interval, ...]:
+    def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
         newest, longest = self.newest, self._longest[:]  # the loop writes on
         oldest = max(0, newest - SLOTS + 1)
         slots = ((slot, longest[slot % SLOTS]) for slot in range(oldest, newest + 1))
-        epoch = datetime.fromtimestamp(0, UTC)
+        epoch = datetime.fromtimestamp(0, UTC) + ahead
         return tuple(
             Interval(epoch + timedelta(seconds=slot * SLOT), seconds)
             for slot, seconds in slots

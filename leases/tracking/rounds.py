@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from leases.domain.clock import Jump, moved
 from leases.domain.lease import ObjectName
 from leases.tracking.rows import Rows
 
@@ -15,6 +16,10 @@ class Rounds:
         self._rows = rows
         self._last: ObjectName | None = None
         self._began = self._before = datetime.fromtimestamp(0, UTC)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set; the observations that this compares moved as well."""
+        self._before, self._began = moved(self._before, jump.by), moved(self._began, jump.by)
 
     def next(self, most: int, now: datetime) -> list[ObjectName]:
         """Those among the next so many that were renewed since the last round began."""

@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
 from leases.tracking.ledger import Ledger
 from leases.tracking.listing import Listing
+from leases.tracking.reanchor import moved_connection
 from leases.tracking.rounds import Rounds
 from leases.tracking.rows import Row, version_after
 from leases.tracking.skipping import failed_on
@@ -125,6 +127,13 @@ class Store:
     def caught_up(self) -> None:
         """Events tell of the present again."""
         self._window.caught_up()
+
+    def clock_jumped(self, jump: Jump) -> Update:
+        """The wall clock was set: nothing happened to any Lease."""
+        self._listing.clock_jumped(jump)
+        self.rounds.clock_jumped(jump)
+        self._ledger.clock_jumped(jump)
+        return self.connect(moved_connection(self.connection, jump.by), jump.after)
 
     def apply(
         self, event: Applied | Deleted | Unreadable, at: datetime, *, inferred: bool = False

@@ -9,20 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
+from functools import partial
 
 import msgspec
 
+from leases.domain.clock import Jump, moved
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
 from leases.tracking.lags import Lags
+from leases.tracking.next_look import NextLook
 from leases.tracking.patience import Patience
 from leases.tracking.progress import Progress
 from leases.tracking.skipped_log import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tally import Tally
+from leases.tracking.timer_errors import TimerErrors
 from leases.tracking.tracked import Sink, Update
 from leases.wire.events import (
     Applied,
@@ -44,51 +47,50 @@ logger = logging.getLogger(__name__)
 COALESCE = 0.25  # seconds in which renewals gather into one update
 BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
 BETWEEN_PARTS = 0.005  # and where one look was not enough
-LONGEST_WAIT = 1.0  # seconds: the wall clock may be set while we wait
 
 
 class Tracker:
     """Feeds one store and tells every sink; `resource_version` is the last one fully applied."""
 
-    def __init__(self, store: Store, sinks: Sequence[Sink], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sinks: Sequence[Sink],
+        clock: Callable[[], datetime],
+        look: Callable[[], object] = bool,
+    ) -> None:
+        """`look` is called before anything is judged: it calls `clock_jumped` where it must."""
         self.resource_version: str | None = None
         self.tally = Tally()
         self._store = store
         self._sinks = sinks
         self._clock = clock
+        self._look = look
         self._heard_at = store.heard_at
         self._patience = Patience()
-        self._looked_at: datetime | None = None  # when we should have looked at the deadlines
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags = Lags()
         self._skipped = SkippedLog()
-        self._turning: tuple[datetime, asyncio.TimerHandle] | None = None
+        self._timer_errors = TimerErrors()
+        self._next = NextLook(partial(self._timer_errors.run, self.tick))
         self._flushing: asyncio.TimerHandle | None = None
-        self._running: asyncio.Task[Any] | None = None
-        self._failure: Exception | None = None  # of a timer; it ends `run`
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
         )
 
     async def run(self, events: AsyncIterator[ReflectorEvent]) -> None:
         """Follow the events until they end or the task is cancelled. Raises what a timer raised."""
-        self._failure = None
-        self._running = running = asyncio.current_task()
         try:
-            async for event in events:
-                self.handle(event)
-        except asyncio.CancelledError:
-            if self._failure is None or (running is not None and running.uncancel() > 0):
-                raise
-            raise self._failure from None
+            with self._timer_errors.raised_here():
+                async for event in events:
+                    self.handle(event)
         finally:
-            self._running = None
             self.stop()
 
     def stop(self) -> None:
         """Let the timers go, and tell what has gathered."""
-        self._stop_turning()
+        self._next.stop()
         if self._flushing is not None:
             self._flushing.cancel()
         self.flush()
@@ -112,6 +114,7 @@ class Tracker:
 
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
+        self._look()
         now = self._clock()
         match event:
             case Arrived():
@@ -132,12 +135,30 @@ class Tracker:
 
     def overrule(self, wanted: Mapping[ObjectName, Verdict]) -> None:
         """Let these verdicts of admins stand, and the rules where there is none."""
-        now = self._clock()
-        self._deliver(self._store.overrule(wanted, now))
+        self._deliver(self._store.overrule(wanted, now := self._clock()))
         self._wait_for_deadline(now)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: go on by the new reckoning, as if nothing had happened."""
+        stands = self._store.clock_jumped(jump)
+        self._patience.clock_jumped(jump)
+        self._heard_at = moved(self._heard_at, jump.by)
+        if self._listing is not None:
+            self._listing.clock_jumped(jump)
+        self._lags.forget()
+        self._tell(stands)
+        self._next.forget()
+        self._wait_for_deadline(jump.after)
+
+    def stood_still(self, since: datetime) -> None:
+        """The machine slept from then until now: what comes tells of the past."""
+        if self._patience.since is not None:
+            self._next.forget()
+            self._catch_up(since, self._clock())
 
     def tick(self) -> None:
         """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
+        self._look()
         now = self._clock()
         self._notice_delay(now)
         until, wait = self._patience.until(now), BETWEEN_TURNS
@@ -235,7 +256,7 @@ class Tracker:
         self._renewed += update.renewed
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(
-                COALESCE, self._on_timer, self.flush
+                COALESCE, self._timer_errors.run, self.flush
             )
 
     def _tell(self, update: Update) -> None:
@@ -252,15 +273,9 @@ class Tracker:
         """One timer, at the next deadline; an earlier one moves it."""
         due = self._next_look()
         if due is None:
-            self._stop_turning()
-            return
-        if self._turning is not None and self._turning[0] <= due and not at_least:
-            return
-        self._stop_turning()
-        delay = min(max((due - now).total_seconds(), at_least), LONGEST_WAIT)
-        handle = asyncio.get_running_loop().call_later(delay, self._on_timer, self.tick)
-        self._looked_at = now + timedelta(seconds=delay)
-        self._turning = (due, handle)
+            self._next.stop()
+        else:
+            self._next.plan(due, now, at_least=at_least)
 
     def _next_look(self) -> datetime | None:
         """When there may be something to judge; None while nothing may be."""
@@ -274,24 +289,11 @@ class Tracker:
 
     def _notice_delay(self, now: datetime) -> None:
         """We stood still, or cannot keep up: what comes tells of the past."""
-        due, self._looked_at = self._looked_at, None
-        since = self._patience.behind(now, due)
+        since = self._patience.behind(now, self._next.take_planned())
         if since is not None:
-            self._store.lost(since)
-            self._store.resumed(now)
-            self._patience.resumed(now)
+            self._catch_up(since, now)
 
-    def _on_timer(self, work: Callable[[], None]) -> None:
-        """A timer's work; the event loop would swallow its exception, `run` raises it."""
-        try:
-            work()
-        except Exception as error:
-            if self._running is None or self._failure is not None:
-                raise
-            self._failure = error
-            self._running.cancel()
-
-    def _stop_turning(self) -> None:
-        if self._turning is not None:
-            self._turning[1].cancel()
-            self._turning = None
+    def _catch_up(self, since: datetime, now: datetime) -> None:
+        self._store.lost(since)
+        self._store.resumed(now)
+        self._patience.resumed(now)

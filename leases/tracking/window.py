@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from leases.domain.clock import Jump, moved
 from leases.domain.sighting import Sighting
 from leases.tracking.tracked import Tracked
 
@@ -24,6 +25,7 @@ class Window:
             None  # since when events may tell of the past; None when live
         )
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
+        self._jumped: datetime | None = None  # the last jump of the wall clock, as it is now
 
     def lost(self, since: datetime) -> None:
         """Nothing has been seen since then."""
@@ -38,6 +40,14 @@ class Window:
     def caught_up(self) -> None:
         """Events tell of the present again."""
         self.behind = None
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: what runs out across that is inferred."""
+        by = jump.by
+        self.heard, self.behind = moved(self.heard, by), moved(self.behind, by)
+        if self._blind is not None:
+            self._blind = (moved(self._blind[0], by), moved(self._blind[1], by))
+        self._jumped = jump.after
 
     def listed(self, at: datetime, *, as_of: datetime) -> None:
         """Everything is known again as of a list, whose first page may be older than its last."""
@@ -69,13 +79,19 @@ class Window:
         return Sighting(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
-        """The start of the blind time into which a run-out falls; None when it was seen."""
+        """The start of the blind time into which a run-out falls; None when it was seen.
+
+        A run-out is not seen where the wall clock jumped since the renewal.
+        """
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
             blind = (self.behind, now)
-        runs_out = known.runs_out_at if blind else None
-        if blind is None or runs_out is None or runs_out > blind[1]:
+        across = self._jumped is not None and known.observed_at < self._jumped
+        runs_out = known.runs_out_at if blind or across else None
+        if runs_out is None:
             return None
+        if blind is None or runs_out > blind[1]:
+            return min(self._jumped, runs_out) if self._jumped is not None and across else None
         since = blind[0] or known.lease.metadata.creation_timestamp or runs_out
         return min(since, runs_out)
 

@@ -1,4 +1,5 @@
 // The brush over the strip: drag the window, an edge, or a new window; let go, and the lanes follow.
+import { now } from "leaseboard/clock";
 import { momentOf } from "leaseboard/timeline_url";
 
 const NARROWEST = 10; // s
@@ -8,7 +9,7 @@ export function startBrush(brush) {
   const win = brush.querySelector(".win");
   const [since, until] = [Number(brush.dataset.start), Number(brush.dataset.end)];
   let [from, to] = [Number(brush.dataset.from), Number(brush.dataset.to)];
-  const latest = Math.min(until, to > Date.now() / 1000 ? to : Date.now() / 1000);
+  const latest = Math.min(until, Math.max(to, now()));
   let timer = null;
 
   function put() {

@@ -8,18 +8,33 @@
 import { age, clockTime, rough } from "leaseboard/age";
 
 const CIRCUMFERENCE = 188.5; // r = 30
+const LEAP = 2; // s
+const UNTIL_HEARD = 8; // ticks: longer than from one frame to the next
 const meta = document.querySelector('meta[name="server-time"]');
 let ahead = meta ? Number(meta.content) - Date.now() / 1000 : 0;
 let frozenAt = null;
+let distrusted = 0; // how many ticks not to paint: this machine slept, or its clock was set
 
 export const now = () => Date.now() / 1000 + ahead;
 export const shownNow = () => frozenAt ?? now();
+let ticked = now();
 
 /** Go by the server's time: `serverNow` is epoch seconds of a message that came just now. */
 export function correct(serverNow) {
   const next = serverNow - Date.now() / 1000;
   // A late message makes the server look slow: only a large difference moves the clock back.
   if (next > ahead || ahead - next > 0.5) ahead = next;
+  ticked = now();
+  distrusted = 0;
+}
+
+/** The server's clock was set by so many seconds: every moment that the page goes by moves with it. */
+export function moveAll(seconds) {
+  for (const el of document.querySelectorAll(AGING)) {
+    for (const name of ["since", "until", "observed"]) {
+      if (name in el.dataset) el.dataset[name] = Number(el.dataset[name]) + seconds;
+    }
+  }
 }
 
 /** Stand still at `at` (epoch seconds); null goes on. */
@@ -29,7 +44,10 @@ export function freeze(at) {
   tick();
 }
 
+const leapt = () => Math.abs(now() - ticked) > LEAP;
+
 function paint(el) {
+  if (frozenAt === null && (distrusted || leapt())) return;
   const { since, until, observed, duration, passed, left } = el.dataset;
   const t = shownNow();
   if ("asRead" in el.dataset) write(el, clockTime(t));
@@ -86,6 +104,8 @@ export function scan(root = document) {
 }
 
 function tick() {
+  distrusted = leapt() ? UNTIL_HEARD : Math.max(0, distrusted - 1);
+  ticked = now();
   for (const el of seen) {
     if (el.isConnected) paint(el);
     else {

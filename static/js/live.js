@@ -1,6 +1,6 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
 import { tellChanges } from "leaseboard/changes";
-import { correct, now } from "leaseboard/clock";
+import { correct, moveAll, now } from "leaseboard/clock";
 import { count, offer } from "leaseboard/counts";
 import { addLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
@@ -46,6 +46,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
 
   function apply(frame) {
     if (frame.groups) return takeGroups(frame.groups);
+    if (frame.moved) moveAll(frame.moved);
     correct(frame.now);
     heardAt = frame.now;
     watch = frame.connection;

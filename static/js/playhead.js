@@ -1,4 +1,5 @@
 // Time travel: a playhead over the lanes, by mouse, touch and keyboard.
+import { now } from "leaseboard/clock";
 import { showDot, showInstant } from "leaseboard/instant";
 import { readLanes } from "leaseboard/lanes";
 import { setAt } from "leaseboard/timeline_url";
@@ -10,7 +11,7 @@ const SETTLED = 250; // ms without a move until the URL is told
 
 export const clockOf = (t) => {
   const text = new Date(t * 1000).toISOString();
-  const today = new Date().toISOString().slice(0, 10) === text.slice(0, 10);
+  const today = new Date(now() * 1000).toISOString().slice(0, 10) === text.slice(0, 10);
   return today ? text.slice(11, 19) : `${text.slice(5, 10)} ${text.slice(11, 19)}`;
 };
 

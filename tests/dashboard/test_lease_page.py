@@ -80,7 +80,7 @@ def test_the_past_is_told_as_terms_newest_first(store, operator):
     rows = re.findall(r"<tr role=\"row\">(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
     told = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows[1:]]
     assert [row.split()[0] for row in told] == ["cp-1", "cp-2", "cp-3"]
-    assert "10 m 0 s 2 m 0 s" in told[0]
+    assert re.search(r"10 m \d s 2 m 0 s", told[0])  # it goes on while the page is made
     assert told[0].endswith("goes on")
     assert "17 m 0 s 1 m 0 s" in told[1]
     assert told[1].endswith("it expired")

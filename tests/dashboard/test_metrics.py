@@ -13,8 +13,9 @@ import yaml
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
+from dashboard import clock
 from dashboard.metrics.elections import exposition
-from dashboard.runtime import Runtime, utc_now
+from dashboard.runtime import Runtime
 from leases.domain.lease import ObjectName
 from leases.history.recorder import Source
 from leases.tracking.tracker import Tracker
@@ -147,7 +148,7 @@ def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, se
 
 @pytest.mark.django_db(transaction=True)
 async def test_history_and_readers_are_told(board: Runtime):
-    board.recorder.add(Source("a", lambda _: None, lambda: "1", utc_now))
+    board.recorder.add(Source("a", lambda _: None, lambda: "1", clock.now))
     board.publisher.channels["a"].feeds.add(object())  # type: ignore[arg-type]
     await board.recorder.flush()
     told = samples()

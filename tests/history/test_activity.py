@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from leases.domain.change import ChangeType
+from leases.domain.clock import Jump
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.activity import HOLDER_CHANGES, Activity
@@ -80,3 +81,25 @@ def test_a_start_reads_what_history_remembers_of_the_day():
     assert activity.of(KEY, NOW)[-3:] == [0, 1, 1]
     assert [one.at for one in activity.holder_changes] == [rows[1].at, rows[0].at]
     assert [one.missed for one in activity.missed] == [2]
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-5), timedelta(days=3650)])
+def test_a_jump_of_the_clock_leaves_the_last_day_what_it_was(by):
+    activity = noted(change(hours=2, gap_seconds=60.0, kind=Kind.ELECTION), change())
+    before = activity.of(KEY, NOW), activity.gap_seconds(Kind.ELECTION, NOW)
+    activity.clock_jumped(Jump(NOW, NOW + by))
+    now = NOW + by
+    assert (activity.of(KEY, now), activity.gap_seconds(Kind.ELECTION, now)) == before
+    assert [one.at - by for one in activity.holder_changes] == [NOW - timedelta(hours=2), NOW]
+    activity.note([change(hours=-by / timedelta(hours=1))])
+    assert activity.of(KEY, now)[-1] == 2
+    activity.forget(now)
+    assert sum(activity.of(KEY, now)) == 3
+
+
+def test_hours_stay_those_of_the_clock_after_a_small_jump():
+    activity = noted(change(hours=1))
+    by = timedelta(minutes=10)
+    activity.clock_jumped(Jump(NOW, NOW + by))
+    assert activity.of(KEY, NOW + by)[-2:] == [1, 0]
+    assert activity.of(KEY, NOW + timedelta(minutes=31))[-3:] == [1, 0, 0]

@@ -13,6 +13,7 @@ from dashboard.live import page_reader
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import Channel
+from leases.domain.clock import Jump
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.wire.events import Applied, Deleted, Listed
@@ -88,6 +89,22 @@ def test_a_quiet_page_still_hears_a_sign_of_life(page):
     page.frame(NOW)
     beat = page.frame(NOW + timedelta(seconds=1))
     assert set(beat) == {"now", "seq", "connection"}
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_jump_of_the_clock_moves_what_the_page_shows_and_it_hears_on(page, channel, by):
+    page.show(Show({"row": [str(KEY)]}))
+    page.frame(NOW)
+    channel.store.clock_jumped(Jump(NOW, NOW + by))
+    channel.clock_jumped(Jump(NOW, NOW + by))
+    assert page.wake.is_set()
+    frame = page.frame(NOW + by)
+    assert frame["moved"] == by.total_seconds()
+    assert frame["refetch"]
+    assert list(frame["html"]["row"]) == [str(KEY)]
+    later = page.frame(NOW + by + timedelta(seconds=1.1))
+    assert later is not None
+    assert "moved" not in later
 
 
 def test_a_renewal_is_numbers_and_a_new_holder_is_a_drawn_row(page, channel):

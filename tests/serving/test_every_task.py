@@ -33,8 +33,8 @@ SEEN_BY = {
     ("leases/apiserver/commits.py", "_schedule"): "_submit tells, and the writes fail",
     ("leases/apiserver/commits.py", "done"): "_committed tells",
     ("leases/apiserver/journal.py", "open"): "_run hands every failure to who waits",
-    ("leases/tracking/tracker.py", "_deliver"): "_on_timer fails the watch",
-    ("leases/tracking/tracker.py", "_wait_for_deadline"): "_on_timer fails the watch",
+    ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
+    ("leases/tracking/next_look.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
     # Whoever started it awaits it.
     ("leases/kube/client.py", "list"): "list awaits the page",

@@ -17,9 +17,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from django.urls import reverse
-from django.utils import timezone
 
-from dashboard import runtime
+from dashboard import clock, runtime
 from dashboard.access import sign_in_links
 from dashboard.access.printed_wall_link import printed_wall_link
 from dashboard.access.wall_links import path_of
@@ -118,7 +117,7 @@ class Command(RefusingCommand):
 
     def _greet(self, origin: str, clusters: list[str], embedded: bool, data: Path) -> None:
         admin = _first_admin()
-        shown, token = printed_wall_link(data, clusters, now=timezone.now())
+        shown, token = printed_wall_link(data, clusters, now=clock.now())
         lines = [
             f"Leaseboard   {origin}{reverse('overview', args=[clusters[0]])}",
             f"Sign in      {origin}{_sign_in(admin)}",
@@ -187,7 +186,7 @@ def _sign_in(admin: User) -> str:
     """The path that signs the first admin in, and what there is to know about it."""
     if not admin.is_active:
         return f"{reverse('sign_in')}  (the account {admin} is deactivated: use your own)"
-    token = sign_in_links.create(admin, now=timezone.now())
+    token = sign_in_links.create(admin, now=clock.now())
     return f"{reverse('sign_in_by_link', args=[token])}  (once, within an hour, as {admin})"
 
 

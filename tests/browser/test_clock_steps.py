@@ -1,0 +1,55 @@
+"""The wall clock of the server is set while a page is open: no age on it jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.processes import ended, wait_for
+from tests.serving.stepped_board import HOUR, SAID, Board
+
+STEPS = (HOUR, -HOUR, 72 * HOUR, -72 * HOUR)  # nobody's session ends by them
+
+# What ages by the watch is looked at fifty times a second, and kept. What the Lease says itself
+# (acquireTime) is by its writer's clock.
+WATCH = """() => {
+  window.seen = new Set();
+  const ages = "[data-fresh] .age, .says [data-since], .m-state [data-since], [data-left], "
+    + "[data-ring] b, [data-ring] small";
+  setInterval(() => document.querySelectorAll(ages).forEach((el) => seen.add(el.textContent)), 20);
+}"""
+ANOTHER_HOUR = "() => { const real = Date.now; Date.now = () => real() + 3_600_000; }"
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    board = Board(tmp_path / "data", STEPS)
+    with ended(board.server):
+        yield board
+
+
+def test_an_open_page_shows_no_odd_age_and_says_what_happened(board: Board, page: Page) -> None:
+    board.api.create("steady", holder="h-0", duration=300)
+    wait_for(lambda: "steady" in board.text("leases/"), what="the Lease on the page")
+    page.context.add_cookies(board.cookies())
+    page.goto(f"{board.server.url}/c/embedded/leases/default/steady/")
+    expect(page.locator("html")).to_have_attribute("data-live", "live")
+    banner = page.locator("[data-history-problem]")
+    page.evaluate(WATCH)
+    for seconds in STEPS:
+        page.wait_for_timeout(1000)  # of painting
+        board.step()
+        way = "forward" if seconds > 0 else "back"
+        expect(banner).to_contain_text(f"{SAID} {way}")
+    page.wait_for_timeout(1000)
+    page.evaluate(ANOTHER_HOUR)  # the clock of the machine that shows the page
+    page.wait_for_timeout(2000)
+    seen = page.evaluate("[...seen]")
+    assert len(seen) > 5
+    odd = [text for text in seen if " h " in text or " d " in text or "overdue" in text]
+    assert not odd
+    assert page.locator(".state").first.inner_text() == "Held"
+    assert not page.leaseboard_errors  # type: ignore[attr-defined]

@@ -1,0 +1,191 @@
+"""A jump of the clock and a sleep of the machine are noticed, told and followed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dashboard import clock
+from dashboard.clusters import ClusterSpec
+from dashboard.metrics.families import metrics
+from dashboard.runtime import Options, Runtime
+from dashboard.serving.clock_watch import ClockWatch
+from leases.domain.clock import Jump, SteadyClock
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.watching import Ended, unwatched
+from leases.history.rows import to_row
+from leases.kube.source import Source, SourceKind
+from leases.models import Change
+from tests.history.factory import a_change
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+NOON = 1_795_176_000 * 10**9  # 2026-11-20 12:00:00
+
+
+class Machine:
+    """Three clocks, moved by hand; seconds."""
+
+    def __init__(self) -> None:
+        self.passed = self.slept = self.ahead = 0
+        self.clock = SteadyClock(wall=lambda: NOON + self.ahead + self.passed, passed=self._passed)
+        self.watch = ClockWatch(
+            self.clock, passed=self._passed, running=lambda: self.passed - self.slept
+        )
+
+    def _passed(self) -> int:
+        return self.passed
+
+    def goes_on(self, length: timedelta) -> None:
+        self.passed += length // timedelta(microseconds=1) * 1000
+
+    def sleeps(self, length: timedelta) -> None:
+        self.goes_on(length)
+        self.slept += length // timedelta(microseconds=1) * 1000
+
+    def is_set(self, by: timedelta) -> None:
+        self.ahead += by // timedelta(microseconds=1) * 1000
+        self.watch.look()
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+def test_who_follows_is_told_before_anything_else_is_judged(machine):
+    told: list[Jump] = []
+    machine.watch.on_jump.append(told.append)
+    machine.is_set(HOUR)
+    machine.watch.look()
+    assert [jump.by for jump in told] == [HOUR]
+    assert told[0].after == machine.watch.now()
+    assert machine.watch.jumps == 1
+
+
+def test_pages_say_what_happened_and_when_for_ten_minutes(machine, caplog):
+    assert machine.watch.says is None
+    with caplog.at_level(logging.WARNING):
+        machine.is_set(HOUR)
+    said = machine.watch.says
+    assert said.startswith(
+        "The clock of this server was set forward by 1 h 0 m, from 12:00:00 to 13:00:00 UTC."
+    )
+    assert said in caplog.text
+    machine.goes_on(9 * MINUTE)
+    assert machine.watch.says == said
+    machine.goes_on(MINUTE)
+    assert machine.watch.says is None
+
+
+def test_a_day_of_another_date_is_named(machine):
+    machine.is_set(-timedelta(days=2))
+    assert (
+        "back by 2 d 0 h, from 20 Nov 2026 12:00:00 to 18 Nov 2026 12:00:00" in machine.watch.says
+    )
+
+
+def test_one_who_cannot_follow_does_not_keep_the_others_from_it(machine, caplog):
+    def broken(_: Jump) -> None:
+        raise RuntimeError("broken")
+
+    told: list[Jump] = []
+    machine.watch.on_jump += [broken, told.append]
+    machine.is_set(HOUR)
+    assert len(told) == 1
+    assert "Not everything follows" in caplog.text
+
+
+def test_a_far_step_ahead_is_doubted_for_a_day_or_until_it_is_taken_back(machine):
+    machine.is_set(HOUR / 2)
+    assert not machine.watch.doubtful
+    machine.is_set(3650 * timedelta(days=1))
+    assert machine.watch.doubtful
+    machine.goes_on(23 * HOUR)
+    assert machine.watch.doubtful
+    machine.is_set(-3650 * timedelta(days=1))
+    assert not machine.watch.doubtful
+    machine.is_set(2 * HOUR)
+    assert machine.watch.doubtful
+    machine.goes_on(24 * HOUR)
+    assert not machine.watch.doubtful
+
+
+def test_sleep_is_no_jump_and_tells_since_when_nothing_was_watched(machine):
+    since: list[datetime] = []
+    machine.watch.on_sleep.append(since.append)
+    began = machine.watch.now()
+    machine.goes_on(MINUTE)
+    machine.watch.look()
+    assert since == []
+    machine.sleeps(HOUR)
+    machine.watch.look()
+    machine.watch.look()
+    assert since == [began + MINUTE]
+    assert machine.watch.jumps == 0
+    assert machine.watch.says is None
+
+
+async def test_it_looks_by_itself(machine):
+    task = asyncio.create_task(machine.watch.run())
+    machine.ahead = 10**13
+    async with asyncio.timeout(5):
+        while not machine.watch.jumps:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def process_clock(machine: Machine) -> Iterator[None]:
+    """The machine's clock is the process's."""
+    before = clock.use(machine.clock)
+    yield
+    clock.use(before)
+
+
+def runtime(folder: Path) -> Runtime:
+    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    return Runtime(Options(clusters=(spec,), data=folder))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("process_clock")
+async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, caplog):
+    running = runtime(tmp_path)
+    await Change.objects.abulk_create([to_row(a_change(0))])
+    writing = asyncio.create_task(running.recorder.run())
+    machine.ahead = 3650 * 86400 * 10**9
+    running.clock.look()
+    forgetting = asyncio.create_task(running._forget())
+    async with asyncio.timeout(5):
+        while "No old changes are forgotten" not in caplog.text:
+            await asyncio.sleep(0.01)
+    forgetting.cancel()
+    await asyncio.gather(forgetting, return_exceptions=True)
+    assert await running.recorder.in_thread(Change.objects.count) == 1
+    await running.recorder.close(writing)
+
+
+@pytest.mark.usefixtures("process_clock")
+def test_the_runtime_tells_it_to_history_to_its_pages_and_to_metrics(machine, tmp_path):
+    running = runtime(tmp_path)
+    stands = Connection(state=ConnectionState.LIVE, since=clock.now())
+    running.recorder.watches.tell("a", stands)
+    machine.goes_on(MINUTE)
+    machine.ahead = 3600 * 10**9
+    running.clock.look()
+    now = clock.now()
+    first, second = running.recorder.watches.take("a", now)
+    assert (first.since, first.until) == (stands.since, stands.since + MINUTE)
+    assert first.ended is Ended.LOST
+    assert first.detail == "The clock of this server was set forward by 1 h 0 m."
+    assert (second.since, second.until) == (now, now)
+    (span,) = unwatched((first, second), since=stands.since, until=now)
+    assert (span.since, span.until) == (stands.since + MINUTE, now)
+    assert "set forward by 1 h 0 m" in (running.problem("a") or "")
+    assert "leaseboard_clock_jumps_total 1.0" in metrics(running, elections=1, now=now)
