@@ -81,13 +81,7 @@ def unreadable_lease(text: bytes, error: BaseException) -> Unreadable:
 def can_be_told(namespace: str, name: str, others: str) -> bool:
     """Whether a Lease of this name can have a URL, a line in the log and a row in a database."""
     text = namespace + name + others
-    return (
-        bool(namespace and name)
-        and text.isascii()
-        and text.isprintable()
-        and "/" not in namespace
-        and "/" not in name
-    )
+    return bool(namespace and name and text.isascii() and text.isprintable() and "/" not in text)
 
 
 def _is_json(text: bytes) -> bool:
