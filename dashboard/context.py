@@ -46,7 +46,12 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role": role,
         "theme": theme if theme in THEMES else "",
         "server_time": clock.now(),
-        "history_problem": runtime.get().problem(cluster.name if cluster else None),
+        # Its sentences name clusters: strangers do not see them.
+        "history_problem": (
+            runtime.get().problem(cluster.name if cluster else None)
+            if role != "guest" or cluster is not None
+            else None
+        ),
     }
     if cluster is not None:
         context["as_of"] = cluster.as_of(context["server_time"])

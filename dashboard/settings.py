@@ -8,6 +8,7 @@ from pathlib import Path
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 
+from dashboard.access.private_files import keep_private
 from dashboard.config import ConfigError, load
 from dashboard.secret import secret_key
 
@@ -86,6 +87,12 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
     # A file, because the live-server tests open it from several threads and processes.
     DATABASES["default"]["TEST"] = {"NAME": str(LEASEBOARD.data / "test.sqlite3")}
+    SQLITE_FILE: Path | None = Path(DATABASES["default"]["NAME"])
+else:
+    SQLITE_FILE = None
+keep_private(LEASEBOARD.data, SQLITE_FILE)
+FILE_UPLOAD_PERMISSIONS = 0o600  # of what collectstatic writes into the data directory
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

@@ -29,11 +29,19 @@ def broken(request: HttpRequest) -> HttpResponse:
     title, text = OURS, LOOK
     if refused:
         title = REFUSED
+        said = f"It says: {error}. " if _is_signed_in(request) else ""
         text = (
-            f"It says: {error}. Make room on the disk or repair the database, and try again; then "
+            f"{said}Make room on the disk or repair the database, and try again; then "
             "look whether what you did is there."
         )
     return _alone(request, title, text, status=503 if refused else 500)
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    """Whether the user was known before it broke: the database is not asked again, and strangers
+    do not learn its address."""
+    user = getattr(request, "_cached_user", None)
+    return user is not None and user.is_authenticated
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard import runtime
+from dashboard.access.guards import may_view
+from dashboard.access.metrics_token import sends_token
+from dashboard.serving.supervisor import Problem
+from dashboard.watched import WatchedCluster
 
 
 @never_cache
@@ -19,25 +23,51 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-def readyz(_request: HttpRequest) -> HttpResponse:
+def readyz(request: HttpRequest) -> HttpResponse:
     """200 once the database answers and every cluster has been listed, and while no task of the
-    process is down; else 503, a line per reason."""
+    process is down; else 503. Names and addresses are for those who may read, and for the metrics'
+    token; others learn how many."""
     running = runtime.get()
-    problems = [
-        f"cluster {cluster.name}: {cluster.store.connection.state.value}. "
-        f"{cluster.store.connection.detail}".strip()
-        for cluster in running.clusters.values()
-        if not cluster.synced
-    ]
-    problems += [
-        f"task {problem.task}{f' of {problem.cluster}' if problem.cluster else ''}: "
-        f"{problem.sentence}"
-        for problem in running.supervisor.problems()
-    ]
+    clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
+    tasks = running.supervisor.problems()
+    database = _database_error()
+    if not clusters and not tasks and not database:
+        return HttpResponse("ok\n", content_type="text/plain")
+    if _may_know(request):
+        lines = [*map(_of_cluster, clusters), *map(_of_task, tasks)]
+        if database:
+            lines.append(f"database: {database}")
+    else:
+        missing = f"{len(clusters)} of {len(running.clusters)} clusters not listed"
+        answers = "does not answer" if database else "answers"
+        lines = [f"not ready: {missing}, {len(tasks)} tasks down, database {answers}"]
+    return HttpResponse("\n".join([*lines, ""]), content_type="text/plain", status=503)
+
+
+def _may_know(request: HttpRequest) -> bool:
+    if sends_token(request):
+        return True
+    try:
+        return may_view(request.user)
+    except Error:  # the database does not tell who asks
+        return False
+
+
+def _of_cluster(cluster: WatchedCluster) -> str:
+    connection = cluster.store.connection
+    return f"cluster {cluster.name}: {connection.state.value}. {connection.detail}".strip()
+
+
+def _of_task(problem: Problem) -> str:
+    of = f" of {problem.cluster}" if problem.cluster else ""
+    return f"task {problem.task}{of}: {problem.sentence}"
+
+
+def _database_error() -> str:
+    """Why the database does not answer; empty: it does."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        problems.append(f"database: {error}")
-    text = "\n".join(problems) or "ok"
-    return HttpResponse(text + "\n", content_type="text/plain", status=503 if problems else 200)
+    except Error as error:
+        return str(error) or type(error).__name__
+    return ""

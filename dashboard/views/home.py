@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from dashboard import runtime
+from dashboard.access.guards import check_view
 
 
 @require_safe
-def home(_request: HttpRequest) -> HttpResponse:
-    """The first cluster named on the command line; access is checked there."""
+def home(request: HttpRequest) -> HttpResponseBase:
+    """The first cluster named on the command line. A stranger does not learn its name."""
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
     return redirect("overview", cluster=next(iter(runtime.get().clusters)))

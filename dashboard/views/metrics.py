@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboard import clock, runtime
+from dashboard.access.metrics_token import is_token_set, sends_token
 from dashboard.config import Config
 from dashboard.metrics.families import metrics as exposition
 
@@ -19,9 +19,7 @@ from dashboard.metrics.families import metrics as exposition
 def metrics(request: HttpRequest) -> HttpResponse:
     """Every family; 401 without the token where the settings name one."""
     config: Config = settings.LEASEBOARD
-    given = request.headers.get("Authorization", "")
-    token = config.metrics_token
-    if token and not constant_time_compare(given, f"Bearer {token}"):
+    if is_token_set() and not sends_token(request):
         return HttpResponse(
             "Send LEASEBOARD_METRICS_TOKEN as a bearer token.\n",
             status=401,

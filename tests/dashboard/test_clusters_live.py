@@ -6,10 +6,12 @@ import json
 import signal
 import subprocess
 import sys
+import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.dashboard.api_client import LeaseApi
@@ -127,8 +129,10 @@ def test_an_api_that_nobody_answers_or_that_refuses_is_told_and_the_pages_stay_u
                 what="the refusing cluster to be shown as such",
             )
             assert 'data-live="refused"' in page
-            status, text = get(f"{server.url}/readyz")
-            assert status == 503
+            assert get(f"{server.url}/readyz")[0] == 503
+            with pytest.raises(urllib.error.HTTPError) as not_ready:
+                browser.open(f"{server.url}/readyz", timeout=10)
+            text = not_ready.value.read().decode()
             assert f"Cannot reach http://127.0.0.1:{dead}" in text
             assert rows(browser, server, "a") == {}
             assert "Traceback" not in server.text

@@ -16,9 +16,9 @@ def test_the_process_answers(board):
     assert Client().get("/healthz").content == b"ok\n"
 
 
-def test_ready_only_once_every_cluster_has_been_listed(board):
+def test_ready_only_once_every_cluster_has_been_listed(board, operator):
     fill(board.clusters["a"].store, a_lease())
-    answer = Client().get("/readyz")
+    answer = operator.get("/readyz")
     assert answer.status_code == 503
     assert answer.content.decode().startswith("cluster b: connecting.")
     fill(board.clusters["b"].store)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import signal
 import sqlite3
 from argparse import ArgumentParser, ArgumentTypeError
@@ -41,7 +40,6 @@ class Command(RefusingCommand):
     def handle(
         self, *, host: str, port: int, feature_gates: frozenset[str], **options: Any
     ) -> None:
-        os.umask(0o077)  # tokens, sessions and the signing key lie in the data directory
         try:
             data = load().data
         except ConfigError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 from argparse import ArgumentParser
@@ -28,6 +27,7 @@ from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.ports import parse_port, shown_path
+from dashboard.serving.history_lock import HistoryInUse, lock_history
 from dashboard.serving.pages_port import pages_server
 from leases.apiserver.lock import InUse, Lock
 from leases.history.turns import turn
@@ -68,7 +68,6 @@ class Command(RefusingCommand):
         )
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
-        os.umask(0o077)  # tokens, sessions and the signing key lie in the data directory
         config: Config = settings.LEASEBOARD
         clusters = config.clusters
         if options["cluster"]:
@@ -82,6 +81,7 @@ class Command(RefusingCommand):
         pages = _bind(host, port, "--port")
         if embedded:
             _bind(host, api_port, "--api-port").close()
+        _lock_history(settings.SQLITE_FILE)
         self._prepare(config.data)
         if embedded:
             _check_unused(config.data)
@@ -148,6 +148,21 @@ def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ..
             asyncio.run(connect(spec.source, kubeconfig=kubeconfig))
         except ValueError as error:
             raise CommandError(f"Cluster {spec.name}: {str(error).rstrip('.')}.") from error
+
+
+def _lock_history(database: Path | None) -> None:
+    """Nobody else may serve this SQLite history; held until the process ends."""
+    if database is None:
+        return
+    try:
+        lock_history(database)
+    except HistoryInUse as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(
+            f"The database cannot be locked: {error}. "
+            "Check LEASEBOARD_DATA and LEASEBOARD_DATABASE_URL."
+        ) from error
 
 
 def _check_unused(data: Path) -> None:

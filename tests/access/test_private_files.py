@@ -1,0 +1,107 @@
+"""What lies in the data directory is for its owner alone, whichever command made it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ROOT, Server, ended, environment, free_port, get, manage, wait_for
+
+COMMANDS = {
+    "migrate": ("migrate", "--verbosity", "0"),
+    "export_history": ("export_history",),
+    "lease_tokens": ("lease_tokens", "create", "--name", "ci", "--role", "read"),
+    "check": ("check",),
+}
+
+
+@contextmanager
+def everybody_may_read() -> Iterator[None]:
+    """The umask of most systems, for what this process starts."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def open_to_others(data: Path) -> list[str]:
+    return [
+        f"{path} {path.lstat().st_mode & 0o777:o}"
+        for path in (data, *data.rglob("*"))
+        if path.lstat().st_mode & 0o077
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_makes_private_files(tmp_path, command):
+    data = tmp_path / "deep" / "data"
+    with everybody_may_read():
+        if command == "export_history":
+            assert manage(data, "migrate").returncode == 0
+        done = manage(data, *COMMANDS[command])
+    assert done.returncode == 0, done.stderr
+    assert data.is_dir()
+    assert open_to_others(data) == []
+
+
+def test_serve_makes_private_files_also_while_it_runs(tmp_path):
+    data = tmp_path / "data"
+    with everybody_may_read():
+        server = Server(data, "--no-demo")
+    with ended(server):
+        server.wait_synced()
+        names = {path.name for path in data.iterdir()}
+        assert {"leaseboard.sqlite3-wal", "leaseboard.sqlite3-shm", "static"} <= names
+        assert open_to_others(data) == []
+
+
+def test_lease_api_makes_private_files_also_while_it_runs(tmp_path):
+    data, port = tmp_path / "data", free_port()
+    with everybody_may_read():
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "lease_api", "--port", str(port)],
+            cwd=ROOT,
+            env=environment(data),
+            stdout=subprocess.DEVNULL,
+        )
+    try:
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
+        assert open_to_others(data) == []
+    finally:
+        process.terminate()
+        process.wait(timeout=15)
+
+
+def test_files_that_an_earlier_version_left_open_are_closed(tmp_path):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere.sqlite3"
+    (data / "static" / "css").mkdir(parents=True)
+    for path in (data / "secret_key", data / "kubeconfig", data / "static/css/a.css", elsewhere):
+        path.write_text("x" * 60)
+        path.chmod(0o644)
+    data.chmod(0o755)
+    outside = tmp_path / "outside"
+    outside.write_text("not ours to change")
+    outside.chmod(0o644)
+    (data / "link").symlink_to(outside)
+    done = manage(data, "check", LEASEBOARD_DATABASE_URL=f"sqlite:///{elsewhere}")
+    assert done.returncode == 0, done.stderr
+    (data / "link").unlink()
+    assert open_to_others(data) == []
+    assert elsewhere.stat().st_mode & 0o077 == 0
+    assert outside.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_directory_of_everybody_stays_one(tmp_path):
+    data = tmp_path / "tmp"
+    data.mkdir()
+    data.chmod(0o1777)
+    assert manage(data, "check").returncode == 0
+    assert data.stat().st_mode & 0o7777 == 0o1777
+    assert (data / "secret_key").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,144 @@
+"""Whoever is not signed in learns no cluster's name, no address and no error of the database."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from django.conf import settings
+from django.db import DatabaseError, OperationalError
+from django.test import Client
+from django.urls import URLPattern, URLResolver
+
+from dashboard import urls
+from dashboard.clusters import ClusterSpec
+from dashboard.runtime import Options, Runtime, install
+from dashboard.views import health
+from leases.domain.connection import Connection, ConnectionState
+from leases.kube.source import Source, SourceKind
+from tests.dashboard.conftest import browser_of, member
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "prod-eu-secret"
+ADDRESS = "https://10.1.2.3:6443 does not answer"
+
+
+@pytest.fixture
+def secretive(board, tmp_path):
+    """A cluster with a name and a problem that nobody else must read."""
+    specs = tuple(
+        ClusterSpec(name, Source(SourceKind.IN_CLUSTER)) for name in (SECRET, f"{SECRET}-2")
+    )
+    now = datetime.now(UTC)
+    one = Runtime(Options(clusters=specs, data=tmp_path))
+    install(one)
+    lost = Connection(state=ConnectionState.CONNECTING, since=now, detail=ADDRESS)
+    one.clusters[SECRET].store.connect(lost, now)
+    one.supervisor.failed("watch", OSError(), effect=f"{SECRET} is not watched.", cluster=SECRET)
+    one.supervisor.failed("recorder", OSError(), effect=f"History of {SECRET} is not written.")
+    return one
+
+
+def paths() -> list[str]:
+    """One address of each pattern, of the cluster and of one that there is not."""
+    found = []
+    for pattern in _walk(urls.urlpatterns, ""):
+        filled = re.sub(r"<(?:\w+:)?number>", "1", pattern)
+        for cluster in (SECRET, "nowhere"):
+            one = re.sub(r"<slug:cluster>", cluster, filled)
+            found.append("/" + re.sub(r"<[^>]+>", "x", one))
+    return sorted(set(found))
+
+
+def _walk(patterns: list[URLPattern | URLResolver], before: str) -> list[str]:
+    found = []
+    for one in patterns:
+        route = before + str(one.pattern)
+        if isinstance(one, URLPattern):
+            found.append(route)
+        elif not one.app_name:
+            found += _walk(one.url_patterns, route)
+    return found
+
+
+ODD = ["/admin/", "/admin/auth/user/", "/nowhere/", "/c/", f"/c/{SECRET}/nowhere/", "/c/a%00/"]
+
+
+@pytest.mark.parametrize("path", [*paths(), *ODD])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_no_answer_to_a_stranger_names_a_cluster_or_its_problem(secretive, path, method):
+    browser = Client(raise_request_exception=False)
+    answer = getattr(browser, method)(path, {"next": "/"} if method == "post" else None)
+    if path == "/metrics":
+        return  # README: open to all unless LEASEBOARD_METRICS_TOKEN is set
+    said = f"{answer.headers}{answer.content.decode()}".replace(path, "").replace(
+        f"/c/{SECRET}/".replace("/", "%2F"), ""
+    )
+    assert SECRET not in said
+    assert ADDRESS not in said
+
+
+@pytest.mark.parametrize("rest", ["", "leases/", "wall/", "history/?format=json", "nowhere/"])
+def test_a_cluster_that_there_is_answers_a_stranger_like_one_that_there_is_not(secretive, rest):
+    def told(cluster: str) -> tuple[int, str, str]:
+        answer = Client().get(f"/c/{cluster}/{rest}")
+        moving = r'nonce="[^"]+"|content="\d+\.\d+"'
+        body = re.sub(moving, "", answer.content.decode())
+        return answer.status_code, answer.get("Location", "").replace(cluster, "x"), body
+
+    assert told(SECRET) == told("nowhere")
+
+
+def test_the_front_door_leads_a_stranger_to_sign_in_and_others_in(secretive):
+    assert Client().get("/").url == "/sign-in/?next=/"
+    reader = browser_of(member("olga", "operator"))
+    assert reader.get("/").url == f"/c/{SECRET}/"
+
+
+def test_readiness_is_told_to_strangers_in_numbers(secretive):
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.content.decode() == (
+        "not ready: 2 of 2 clusters not listed, 2 tasks down, database answers\n"
+    )
+
+
+def test_readiness_is_told_in_full_to_readers_and_to_the_token(secretive, monkeypatch):
+    told = browser_of(member("olga", "operator")).get("/readyz").content.decode()
+    assert ADDRESS in told
+    assert f"task watch of {SECRET}" in told
+    config = replace(settings.LEASEBOARD, metrics_token="s3cret")
+    monkeypatch.setattr(settings, "LEASEBOARD", config)
+    by_token = {"headers": {"Authorization": "Bearer s3cret"}}
+    assert Client().get("/readyz", **by_token).content.decode() == told
+    wrong = {"headers": {"Authorization": "Bearer other"}}
+    assert SECRET not in Client().get("/readyz", **wrong).content.decode()
+    assert SECRET not in browser_of(member("gil", None)).get("/readyz").content.decode()
+
+
+def test_no_token_in_the_settings_is_no_token_to_send(secretive):
+    answer = Client().get("/readyz", headers={"Authorization": "Bearer "})
+    assert SECRET not in answer.content.decode()
+
+
+def test_the_database_tells_its_error_to_readers_alone(secretive, monkeypatch, operator):
+    reader = operator
+    monkeypatch.setattr(health, "_database_error", lambda: "no route to 10.9.9.9")
+    assert "10.9.9.9" in reader.get("/readyz").content.decode()
+    told = Client().get("/readyz").content.decode()
+    assert told.endswith("database does not answer\n")
+
+
+def test_a_page_that_broke_tells_strangers_nothing_of_the_database(secretive, monkeypatch):
+    def refuse(*_args: object, **_more: object) -> None:
+        raise OperationalError("connection to server at 10.9.9.9 failed")
+
+    monkeypatch.setattr("dashboard.views.sign_in.find_user", refuse)
+    stranger = Client(raise_request_exception=False)
+    answer = stranger.get("/sign-in/x/")
+    assert answer.status_code == 503
+    assert "10.9.9.9" not in answer.content.decode()
+    assert issubclass(OperationalError, DatabaseError)
