@@ -77,6 +77,7 @@ def looks_alike(one: Tracked, other: Tracked) -> bool:
     a, b = one.lasting.lease, other.lasting.lease
     return (
         one.phase is other.phase
+        and one.lasting.not_understood is other.lasting.not_understood
         and one.kind is other.kind
         and one.held_since == other.held_since
         and a.metadata.uid == b.metadata.uid

@@ -24,6 +24,7 @@ from leases.history.refusals import Refusal
 from leases.tracking.tracked import Tracked
 
 VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
+NAMELESS_SHOWN = timedelta(hours=1)
 MANY = 4  # elections in one state from which they become one line
 
 
@@ -56,6 +57,8 @@ def attention(
     missed: Sequence[Change] = (),
     orphans: Sequence[Tracked] = (),
     refused: Sequence[Refusal] = (),
+    skipped: Sequence[Tracked] = (),
+    nameless_at: datetime | None = None,
 ) -> list[Attention]:
     """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
@@ -66,6 +69,9 @@ def attention(
     lines += _missed(cluster, missed, now)
     lines += _orphans(cluster, orphans, now)
     lines += _refused(cluster, refused, now)
+    lines += _skipped(cluster, skipped, now)
+    if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
+        lines.append(_nameless(cluster, nameless_at, now))
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
             lines.append(_many(cluster, phase, kind, found, now))
@@ -218,6 +224,51 @@ def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Atte
             moment=f"last at {when(found[-1].at, now)}",
         )
     ]
+
+
+def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+    """Leases whose newest write was not understood: one, or all in one line."""
+    if not found:
+        return []
+    keys = [lease.key for lease in found]
+    one = len(keys) == 1
+    since = min(lease.phase_since for lease in found)
+    told = found[-1].lasting.not_understood
+    reason = "" if told is None else told.reason
+    say = "How it stands is" if one else "How they stand is"
+    return [
+        Attention(
+            rank=3.0,
+            phase="unknown",
+            icon="st-unknown",
+            namespace=keys[0].namespace if one else "",
+            label=listed([key.name for key in keys]),
+            url=lease_url(cluster, keys[0].namespace, keys[0].name)
+            if one
+            else f"{reverse('leases', args=[cluster])}?phase=untimed",
+            word="Not understood.",
+            why=(Part(f"{reason} {say} not known."),),
+            amount=age((now - since).total_seconds()),
+            moment=f"since {when(since, now)}",
+            since=since.timestamp(),
+        )
+    ]
+
+
+def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
+    """A write of which not even the name could be read."""
+    return Attention(
+        rank=3.5,
+        phase="unknown",
+        icon="st-unknown",
+        namespace="",
+        label=cluster,
+        url=reverse("leases", args=[cluster]),
+        word="Not understood.",
+        why=(Part("The cluster sent a Lease whose name could not be read. The log says more."),),
+        amount="",
+        moment=f"last at {when(at, now)}",
+    )
 
 
 def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:

@@ -10,9 +10,13 @@ from leases.wire.microtime import format_microtime
 
 
 def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
-    """Times are RFC 3339 in UTC with microseconds; what is not known is null."""
+    """Times are RFC 3339 in UTC with microseconds; what is not known is null.
+
+    `not_understood_since` is there only where the newest write was not understood.
+    """
+    told = tracked.lasting.not_understood
     meta, spec = tracked.lease.metadata, tracked.lease.spec
-    return {
+    item = {
         "cluster": cluster,
         "namespace": meta.namespace,
         "name": meta.name,
@@ -30,6 +34,9 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
         "expires_at": _time(tracked.runs_out_at),
         "resource_version": meta.resource_version,
     }
+    if told is not None:
+        item["not_understood_since"] = _time(told.since)
+    return item
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from dashboard.presenters.forecast import ForecastView, forecast_view
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.row import RowView, row_view
+from dashboard.presenters.skipped import skipped_in_full
 from dashboard.presenters.why import WhyPart, why
 from dashboard.presenters.words import age, seconds
 from leases.domain.candidates import end_of_term
@@ -37,11 +38,12 @@ def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
     """The head of the page as of now."""
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
+    skipped = skipped_in_full(tracked, now)
     return LeaseView(
         row=row_view(cluster, tracked, now),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         observed=tracked.observed_at.timestamp(),
-        why=why(explained(tracked, now)),
+        why=(WhyPart(skipped),) if skipped else why(explained(tracked, now)),
         forecast=forecast_view(tracked, now),
         successor=holder_view(end_of_term(tracked.lease)),
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",

@@ -68,6 +68,8 @@ def overview(watched: Watched, now: datetime) -> Overview:
         holder_changes=list(activity.holder_changes),
         missed=list(activity.missed),
         orphans=orphans_of(watched),
+        skipped=store.not_understood(),
+        nameless_at=store.nameless_at,
         refused=watched.refused(now),
         now=now,
     )

@@ -11,6 +11,7 @@ from django.urls import reverse
 from dashboard.charts.sparkline import Sparkline, sparkline
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.holder import HolderView, holder_view
+from dashboard.presenters.skipped import skipped_in_short, state_of
 from dashboard.presenters.words import age, thousands, when
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -28,7 +29,8 @@ SEVERITY = {
 
 class RowView(msgspec.Struct, frozen=True, kw_only=True):
     """`held_since` (epoch seconds) is the start of the present term, None while nobody holds;
-    `spark` are its changes of the last day, None where nobody asked for them.
+    `spark` are its changes of the last day, None where nobody asked for them. `skipped` says that
+    its newest write was not understood; its phase is unknown then.
     """
 
     key: str
@@ -46,6 +48,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     fresh: Freshness | None
     transitions: str
     spark: Sparkline | None = None
+    skipped: str = ""
 
     @property
     def host(self) -> str:
@@ -61,23 +64,25 @@ def row_view(
 ) -> RowView:
     """One Lease as of now; `hours` are its changes in each of the last 24."""
     key, spec = tracked.key, tracked.lasting.lease.spec
-    held = None if tracked.phase is Phase.VACANT else tracked.held_since
+    skipped = skipped_in_short(tracked, now)
+    held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
     return RowView(
         key=str(key),
         namespace=key.namespace,
         name=key.name,
         domain=domain_of(tracked),
         url=lease_url(cluster, key.namespace, key.name),
-        phase=tracked.phase.value,
+        phase=state_of(tracked),
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
         holder=holder_view(tracked.holder),
         held_since=held.timestamp() if held else None,
         held_for=age((now - held).total_seconds()) if held else "",
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
-        fresh=freshness(tracked, now),
+        fresh=None if skipped else freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
         spark=sparkline(hours) if hours else None,
+        skipped=skipped,
     )
 
 

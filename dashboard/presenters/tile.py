@@ -9,6 +9,7 @@ import msgspec
 from dashboard.presenters.freshness import Freshness, freshness
 from dashboard.presenters.holder import HolderView, holder_view
 from dashboard.presenters.row import SEVERITY, short_name
+from dashboard.presenters.skipped import state_of
 from dashboard.presenters.words import age, two_ends
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -52,23 +53,26 @@ def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
     holder = holder_view(tracked.holder)
     nobody = holder is None or tracked.phase is Phase.EXPIRED
     bad = tracked.phase in TROUBLE
-    since = tracked.phase_since if bad else tracked.held_since
+    skipped = tracked.lasting.not_understood is not None
+    since = tracked.phase_since if bad or skipped else tracked.held_since
     return WallTile(
         key=str(tracked.key),
         name=short_name(tracked),
         namespace=tracked.key.namespace,
-        phase=tracked.phase.value,
+        phase=state_of(tracked),
         rank=SEVERITY[tracked.phase],
         who=_who(tracked, None if nobody else holder),
         hue=None if holder is None or nobody else holder.hue,
         since=since.timestamp() if since else None,
         for_=age((now - since).total_seconds()) if since else "",
-        fresh=None if nobody else freshness(tracked, now),
+        fresh=None if nobody or skipped else freshness(tracked, now),
     )
 
 
 def _who(tracked: Tracked, holder: HolderView | None) -> str:
     """The holder; of a heartbeat, which holds itself, how it does."""
+    if tracked.lasting.not_understood is not None:
+        return "not understood"
     if tracked.kind is Kind.HEARTBEAT:
         return "stopped" if holder is None else tracked.phase.value
     return "No holder" if holder is None else holder.short

@@ -94,6 +94,9 @@ class LeasePage:
         if self.request.user.has_perm(OVERRULE):
             said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
             form["kind_form"] = LeaseKindForm(initial=said)
+        told = tracked.lasting.not_understood
+        if told is not None and told.before is None:
+            return {"lease": lease_view(self.cluster, tracked, self.as_of)}
         return form | {
             "lease": lease_view(self.cluster, tracked, self.as_of),
             "detail": lease_detail(tracked, self.as_of),
