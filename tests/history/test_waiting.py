@@ -82,3 +82,23 @@ def test_names_of_leases_that_are_there_are_never_let_go() -> None:
             queue.let_go(lambda _: True)
     taken = [*queue.take()[1], *queue.take()[1], *queue.take()[1]]
     assert names(taken) == list("abcdefgh")
+
+
+def test_what_is_put_back_is_taken_again_as_if_it_had_not_been() -> None:
+    def filled() -> Waiting:
+        queue = Waiting()
+        for name in ("a", "b", "a", "c"):
+            change, key = of(name)
+            queue.add((change,), (key,))
+        queue.add((), [of("d")[1]])
+        return queue
+
+    def drained(queue: Waiting) -> list[tuple[list[str], list[str], bool]]:
+        taken = [queue.take() for _ in range(3)]
+        return [([change.name for change in one], names(two), whole) for one, two, whole in taken]
+
+    queue = filled()
+    changes, states, _ = queue.take()
+    queue.put_back(changes, states)
+    assert len(queue) == 4
+    assert drained(queue) == drained(filled())
