@@ -31,9 +31,17 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_past(
-    cluster: str, key: ObjectName, *, since: datetime, until: datetime, now: datetime
+    cluster: str,
+    key: ObjectName,
+    *,
+    since: datetime,
+    until: datetime,
+    now: datetime,
+    known: datetime | None = None,
 ) -> LeasePast:
-    """Bounded, however busy the Lease was."""
+    """Bounded, however busy the Lease was. What goes on is measured up to `known`, if that is less
+    than all of the range.
+    """
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
     # A band of one change leaves none out: its last is told.
@@ -46,5 +54,5 @@ def read_past(
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
         blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
-        figures=None if bands else statistics([life], since=since, until=until),
+        figures=None if bands else statistics([life], since=since, until=known or until),
     )

@@ -95,12 +95,12 @@ def _says_of_none(words: Counter[str]) -> str:
 
 
 def group_titles(
-    at: datetime, *, now: datetime, unseen: str, groups: Sequence[str]
+    at: datetime, *, now: datetime, watched: bool, unseen: str, groups: Sequence[str]
 ) -> dict[str, str]:
     """The titles of the groups; `unseen` is how much of the stretch nobody watched."""
     quiet = {"": "No change", "part": "No change seen", "whole": "Not watched"}[unseen]
     known = {
-        "trouble": "Without a holder now, or late",
+        "trouble": f"Without a holder {'now' if watched else 'when last watched'}, or late",
         "nobody": f"Without a holder at {when(at, now)}",
         "changed": "Changed in this stretch",
         "quiet": quiet,

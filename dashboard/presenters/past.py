@@ -88,6 +88,7 @@ def past_view(
     rows = list(_rows(past.life, past.since, now, end))
     blind = sum((span.until - span.since).total_seconds() for span in past.blind)
     note = _note(past)
+    told = past.figures if rows or not _unwatched(past) else None
     return PastView(
         note=note,
         says=f"Who held it: {note}",
@@ -99,7 +100,7 @@ def past_view(
         ends="now" if end is None or end < past.until else when(past.until, now),
         rows=tuple(rows[:TERMS]),
         more=max(0, len(rows) - TERMS),
-        figures=_figures(past.figures, whole=not past.blind) if past.figures else (),
+        figures=_figures(told, whole=not past.blind) if told else (),
         too_many="" if past.figures else _too_many(past.changes),
         blind_for=age(blind) if blind else "",
         ranges=ranges,
@@ -128,9 +129,13 @@ def _note(past: LeasePast) -> str:
     lost = past.figures.leaderless
     if lost:
         return f"{told}, {age(lost)} without a holder"
-    if any(one.since <= past.since and one.until >= past.until for one in past.blind):
+    if _unwatched(past):
         return f"{told}, not watched"
     return f"{told}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
+
+
+def _unwatched(past: LeasePast) -> bool:
+    return any(one.since <= past.since and one.until >= past.until for one in past.blind)
 
 
 def _seen(past: LeasePast) -> str:

@@ -70,7 +70,9 @@ def lane_views(
     nobody watched, `end` up to when anything is known (None: now).
     """
     sizes = Counter(lane.place.group for lane in lanes.page)
-    titles = group_titles(shown.at, now=now, unseen=unseen, groups=tuple(sizes))
+    titles = group_titles(
+        shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
+    )
     views, before = [], None
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:

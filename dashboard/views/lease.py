@@ -132,8 +132,14 @@ class LeasePage:
     def _past(self) -> PastView:
         begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
         name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
+        since = self.now - RANGES[name]
         past = read_past(
-            self.cluster, self.key, since=self.now - RANGES[name], until=self.now, now=self.now
+            self.cluster,
+            self.key,
+            since=since,
+            until=self.now,
+            now=self.now,
+            known=max(since, self.as_of),
         )
         ranges = tuple(
             Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES

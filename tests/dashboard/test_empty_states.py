@@ -71,6 +71,12 @@ def test_a_cluster_without_leases_says_so_and_nothing_better(path, cluster, oper
         assert expected in words(text)
     assert "Clear all filters" not in text
     assert not re.search(r'class="kpi[^"]*is-held', text)
+    if path == "wall/":
+        assert 'class="w-counts unwatched"' in text  # grey: see util.css
+    if path == "nodes/":
+        assert 'class="facts unwatched"' in text
+    if path == "":
+        assert "No heartbeats are known." in text
 
 
 @pytest.mark.parametrize("path", EVERYWHERE)

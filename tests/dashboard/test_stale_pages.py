@@ -7,8 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard.presenters.words import when
+from leases.domain.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
+from leases.history.rows import to_row
 from leases.wire.events import Listed
 from tests.dashboard.conftest import KEY, a_lease
 
@@ -51,8 +55,8 @@ def test_every_page_says_since_when_it_is_not_live(path, heard, admin):
     text = admin.get(f"/c/a/{path}").content.decode()
     assert 'data-live="stale"' in text
     assert re.search(rf'data-as-of="{heard.timestamp():.1f}', text)
-    assert f"Stale since {heard:%H:%M:%S}" in words(text)
-    assert f"This page shows what was known at {heard:%H:%M:%S}." in words(text)
+    assert f"Stale since {said(heard)}" in words(text)
+    assert f"This page shows what was known at {said(heard)}." in words(text)
     assert "As of " not in pill(text)
 
 
@@ -78,7 +82,7 @@ def test_the_wall_is_not_live_from_its_first_paint(heard, admin):
     text = admin.get("/c/a/wall/").content.decode()
     assert '<body class="wall" data-live="stale"' in text
     assert re.search(r"NOT LIVE for 00:20:\d\d", words(text))
-    assert f"last data {heard:%H:%M:%S} UTC" in words(text)
+    assert f"last data {said(heard)} UTC" in words(text)
 
 
 def test_ages_of_heartbeats_are_those_of_the_moment(heard, operator):
@@ -103,8 +107,8 @@ def test_a_refused_cluster_shows_the_moment_it_was_read_not_that_of_the_refusal(
         state=ConnectionState.REFUSED, since=refused, heard_at=heard, detail="It refuses us."
     )
     text = words(operator.get(f"/c/a/leases/{KEY}/").content.decode())
-    assert f"No access since {refused:%H:%M:%S}." in text
-    assert f"what was known at {heard:%H:%M:%S}." in text
+    assert f"No access since {said(refused)}." in text
+    assert f"what was known at {said(heard)}." in text
     assert "2.0 s ago" in text
 
 
@@ -116,10 +120,28 @@ def test_a_cluster_that_was_never_read_has_no_moment(board, operator):
     assert "Connecting…" in pill(text)
 
 
+def test_a_term_is_measured_up_to_what_is_known(heard, operator):
+    """Nobody saw whether it went on: the figures of the past end where the watch did."""
+    began = heard - timedelta(minutes=10)
+    told = Change(
+        cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
+        change=ChangeType.CREATED, at=began, observed_at=began, holder="cp-1",
+        resource_version="1",
+    )  # fmt: skip
+    to_row(told).save()
+    text = words(operator.get(f"/c/a/leases/{KEY}/?range=1h").content.decode())
+    assert re.search(r"Longest ?10 m 0 s", text)
+    assert f"{when(heard, datetime.now(UTC))} and on" in text
+
+
 def pill(text: str) -> str:
     found = re.search(r"<span class=\"live.*?</span></span>", text, re.DOTALL)
     assert found is not None
     return words(found[0])
+
+
+def said(moment: datetime) -> str:
+    return when(moment, datetime.now(UTC))
 
 
 def words(text: str) -> str:
