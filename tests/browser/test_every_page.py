@@ -28,6 +28,7 @@ OF_CLUSTER = {
     "leases (a filter without a match)": "leases/?q=nothing-is-called-so",
     "leases (a bad filter)": "leases/?sort=age",
     "lease": f"leases/{HELD}/",
+    "lease (as it stood)": f"leases/{HELD}/?at=2026-11-20T12:00:00Z",
     "lease (deleted)": "leases/default/gone/",
     "lease_asked": f"leases/{HELD}/asked/",
     "lease_edit": f"leases/{HELD}/edit/",
