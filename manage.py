@@ -13,7 +13,17 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Django is missing: run python3 -m pip install -r requirements.txt first.")
-    execute_from_command_line(sys.argv)
+    from django.core.exceptions import ImproperlyConfigured
+    from django.db import Error
+
+    try:
+        execute_from_command_line(sys.argv)
+    except Error as error:
+        from dashboard.management.refusing import explain_database
+
+        sys.exit(explain_database(error))
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

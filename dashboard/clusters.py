@@ -9,6 +9,8 @@ from leases.kube.source import FORMS, Source, SourceKind, parse_source
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 
+_HARMLESS = re.compile(r"[\w.= -]{0,64}")
+
 
 @dataclass(frozen=True)
 class ClusterSpec:
@@ -22,12 +24,21 @@ def parse_cluster(text: str) -> ClusterSpec:
     """NAME=SOURCE, or ValueError with the form that is wanted."""
     name, equals, source = text.strip().partition("=")
     if not equals or not source:
-        raise ValueError(f"write {text!r} as NAME=SOURCE, with SOURCE {FORMS}")
+        raise ValueError(f"write {_shown(text, 'each')} as NAME=SOURCE, with SOURCE {FORMS}")
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"the cluster name {name!r} must be 1 to 32 of a-z, 0-9 and -, not at either end"
+            f"the cluster name {_shown(name, 'before =')} must be 1 to 32 of a-z, 0-9 and -, "
+            "not at either end"
         )
-    return ClusterSpec(name, parse_source(source))
+    try:
+        return ClusterSpec(name, parse_source(source))
+    except ValueError as error:
+        raise ValueError(f"cluster {name}: {error}") from None
+
+
+def _shown(text: str, otherwise: str) -> str:
+    """What was written, unless it may be a URL with a token in it."""
+    return repr(text) if _HARMLESS.fullmatch(text) else otherwise
 
 
 def parse_clusters(text: str) -> tuple[ClusterSpec, ...]:

@@ -11,10 +11,24 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from dashboard.access.redaction import passwords_in, without_credentials
 from dashboard.clusters import ClusterSpec, parse_clusters
+from dashboard.setting_values import (
+    read_count,
+    read_database_url,
+    read_days,
+    read_flag,
+    read_hosts,
+    read_origins,
+    read_path,
+    read_rows,
+    read_secret_key,
+    read_token,
+)
 from leases.kube.kubeconfig import files_of
 
 PREFIX = "LEASEBOARD_"
+MAX_SHOWN = 100  # characters of a wrong value that a message repeats
 DEFAULT_CLUSTERS = "embedded=embedded"
 
 
@@ -22,68 +36,31 @@ class ConfigError(ValueError):
     """A setting has a value that cannot be used; the text says which and what to write instead."""
 
 
-def _text(value: str) -> str:
-    return value
-
-
-def _path(value: str) -> Path:
-    return Path(value).expanduser().resolve()
-
-
-def _flag(value: str) -> bool:
-    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if value.lower() not in words:
-        raise ValueError("write true or false")
-    return words[value.lower()]
-
-
-def _days(value: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
-        raise ValueError("write a whole number of days, 1 or more")
-    return int(value)
-
-
-def _count(value: str) -> int:
-    if not value.isdecimal():
-        raise ValueError("write a whole number, 0 or more")
-    return int(value)
-
-
-def _rows(value: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
-        raise ValueError("write a whole number of changes, 1 or more")
-    return int(value)
-
-
-def _hosts(value: str) -> tuple[str, ...]:
-    return tuple(host.strip() for host in value.split(",") if host.strip())
-
-
-def _origins(value: str) -> tuple[str, ...]:
-    origins = _hosts(value)
-    for origin in origins:
-        if not origin.startswith(("http://", "https://")):
-            raise ValueError(f"write {origin!r} with its scheme, such as https://{origin}")
-    return origins
-
-
-def _database_url(value: str) -> str:
-    if value and not value.startswith(("sqlite:", "postgres:", "postgresql:")):
-        raise ValueError("write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME")
-    return value
-
-
-def _setting(parse: Callable[[str], Any], default: Any, text: str) -> Any:
-    return field(default=default, metadata={"parse": parse, "help": text})
+def _setting(
+    parse: Callable[[str], Any],
+    default: Any,
+    text: str,
+    *,
+    secret: bool = False,
+    credentials: bool = False,
+) -> Any:
+    """`secret`: no message shows any of it; `credentials`: a part of it is secret."""
+    metadata = {"parse": parse, "help": text, "secret": secret}
+    return field(default=default, repr=not (secret or credentials), metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Settings of one process. Each field is the environment variable LEASEBOARD_<FIELD>."""
 
-    data: Path = _setting(_path, Path("data").resolve(), "directory for database, keys, kubeconfig")
+    data: Path = _setting(
+        read_path, Path("data").resolve(), "directory for database, keys, kubeconfig"
+    )
     database_url: str = _setting(
-        _database_url, "", "where history is kept; unset: SQLite in the data directory"
+        read_database_url,
+        "",
+        "where history is kept; unset: SQLite in the data directory",
+        credentials=True,
     )
     clusters: tuple[ClusterSpec, ...] = _setting(
         parse_clusters,
@@ -96,25 +73,44 @@ class Config:
         "kubeconfig files for context: sources; unset: KUBECONFIG, else ~/.kube/config",
     )
     secret_key: str = _setting(
-        _text, "", "signs sessions and links; unset: made once and kept in the data directory"
+        read_secret_key,
+        "",
+        "signs sessions and links; unset: made once and kept in the data directory",
+        secret=True,
     )
     allowed_hosts: tuple[str, ...] = _setting(
-        _hosts, ("localhost", "127.0.0.1", "[::1]"), "host names the pages answer to"
+        read_hosts, ("localhost", "127.0.0.1", "[::1]"), "host names the pages answer to"
     )
     trusted_origins: tuple[str, ...] = _setting(
-        _origins, (), "origins (with scheme) that may send forms and open sockets through a proxy"
+        read_origins,
+        (),
+        "origins (with scheme) that may send forms and open sockets through a proxy",
     )
     https: bool = _setting(
-        _flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
+        read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
     )
     metrics_elections: int = _setting(
-        _count, 2000, "elections of each cluster told one by one in /metrics"
+        read_count, 2000, "elections of each cluster told one by one in /metrics"
     )
     metrics_token: str = _setting(
-        _text, "", "bearer token that /metrics asks for; unset: none, as /healthz"
+        read_token,
+        "",
+        "bearer token that /metrics asks for; unset: none, as /healthz",
+        secret=True,
     )
-    retention_days: int = _setting(_days, 90, "how long changes are kept")
-    retention_rows: int = _setting(_rows, 5_000_000, "how many changes are kept, the newest")
+    retention_days: int = _setting(read_days, 90, "how long changes are kept")
+    retention_rows: int = _setting(read_rows, 5_000_000, "how many changes are kept, the newest")
+
+
+def _shown(value: str) -> str:
+    shown = without_credentials(value)
+    return repr(shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}…")
+
+
+def secrets_of(config: Config) -> list[str]:
+    """What no log line and no message may hold."""
+    tokens = [spec.source.token for spec in config.clusters]
+    return [config.secret_key, config.metrics_token, *tokens, *passwords_in(config.database_url)]
 
 
 def load(environ: Mapping[str, str] | None = None) -> Config:
@@ -130,8 +126,9 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
         try:
             values[known[name].name] = known[name].metadata["parse"](value)
         except ValueError as error:
-            sentence = str(error).rstrip(".")
-            raise ConfigError(f"{name} cannot be {value!r}: {sentence}.") from error
+            hidden = known[name].metadata["secret"]
+            what = "used" if hidden else _shown(value)
+            raise ConfigError(f"{name} cannot be {what}: {str(error).rstrip('.')}.") from None
     if not values.get("kubeconfig") and environ.get("KUBECONFIG"):
         values["kubeconfig"] = files_of(environ["KUBECONFIG"])
     return Config(**values)

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dashboard import runtime
+from leases.apiserver.lock import InUse
+from leases.apiserver.start_refusal import CannotStart
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +22,13 @@ async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     try:
         running = await runtime.launch()
-    except Exception as error:
+    except (CannotStart, InUse, OSError) as error:
+        logger.error("Leaseboard cannot start: %s", error)
+        await send({"type": "lifespan.startup.failed", "message": ""})
+        return
+    except Exception:
         logger.exception("Leaseboard cannot start")
-        await send({"type": "lifespan.startup.failed", "message": str(error)})
+        await send({"type": "lifespan.startup.failed", "message": ""})
         return
     await send({"type": "lifespan.startup.complete"})
     await receive()

@@ -5,11 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from pathlib import Path
 
+LAST_PORT = 65535
 
-def parse_port(text: str) -> int:
+
+def parse_port(text: str, *, least: int = 1) -> int:
     """A port as it was typed; a mistake is told by the command line in one sentence."""
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise ArgumentTypeError(f"{text!r} is no port; write a number from 1 to 65535")
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LAST_PORT))
+    if not digits or not least <= int(text) <= LAST_PORT:
+        raise ArgumentTypeError(
+            f"{text[:20]!r} is no port; write a number from {least} to {LAST_PORT}"
+        )
     return int(text)
 
 

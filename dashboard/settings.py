@@ -9,17 +9,21 @@ import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 
 from dashboard.access.private_files import keep_private
-from dashboard.config import ConfigError, load
-from dashboard.secret import secret_key
+from dashboard.access.redaction import hide, redact
+from dashboard.config import ConfigError, load, secrets_of
+from dashboard.data_directory import BadDataDirectory, open_data_directory
+from dashboard.secret import BadSecretKey, secret_key
 
 try:
     LEASEBOARD = load()
-except ConfigError as error:
-    sys.exit(str(error))
+    KEPT_IN = open_data_directory(LEASEBOARD.data)
+    SECRET_KEY = LEASEBOARD.secret_key or secret_key(KEPT_IN)
+except (ConfigError, BadDataDirectory, BadSecretKey) as error:
+    sys.exit(redact(str(error)))
+hide(SECRET_KEY, *secrets_of(LEASEBOARD))
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = False
-SECRET_KEY = LEASEBOARD.secret_key or secret_key(LEASEBOARD.data)
 ALLOWED_HOSTS = list(LEASEBOARD.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(LEASEBOARD.trusted_origins)
 
@@ -145,7 +149,8 @@ LOGGING = {
         "failures": {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: getattr(record, "status_code", 500) != 503,
-        }
+        },
+        "sentences": {"()": "dashboard.access.redaction.SentenceFilter"},
     },
     "formatters": {
         "line": {
@@ -154,7 +159,13 @@ LOGGING = {
             "style": "{",
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["sentences"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "leases": {"level": "INFO"},

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import Error, connection
+
+from dashboard.access.redaction import redact
+
+
+def explain_database(error: Error) -> str:
+    """One sentence about a database that a command cannot use, without its password."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    said = lines[0].rstrip(".")
+    which = "The database"
+    if connection.vendor == "sqlite":
+        which = f"The database {settings.DATABASES['default']['NAME']}"
+    if "no such table" in said or "does not exist" in said:
+        return redact(f"{which} is empty ({said}): run serve once, or manage.py migrate.")
+    return redact(
+        f"{which} cannot be used: {said}. Check LEASEBOARD_DATA and LEASEBOARD_DATABASE_URL."
+    )
 
 
 class RefusingCommand(BaseCommand):

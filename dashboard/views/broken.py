@@ -11,6 +11,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from dashboard.access.redaction import redact
 from dashboard.context import THEMES
 
 OURS = "Something broke on our side"
@@ -29,7 +30,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     title, text = OURS, LOOK
     if refused:
         title = REFUSED
-        said = f"It says: {error}. " if _is_signed_in(request) else ""
+        said = f"It says: {redact(str(error))}. " if _is_signed_in(request) else ""
         text = (
             f"{said}Make room on the disk or repair the database, and try again; then "
             "look whether what you did is there."

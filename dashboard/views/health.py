@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from dashboard import runtime
 from dashboard.access.guards import may_view
 from dashboard.access.metrics_token import sends_token
+from dashboard.access.redaction import redact
 from dashboard.serving.supervisor import Problem
 from dashboard.watched import WatchedCluster
 
@@ -41,7 +42,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
         missing = f"{len(clusters)} of {len(running.clusters)} clusters not listed"
         answers = "does not answer" if database else "answers"
         lines = [f"not ready: {missing}, {len(tasks)} tasks down, database {answers}"]
-    return HttpResponse("\n".join([*lines, ""]), content_type="text/plain", status=503)
+    text = redact("\n".join([*lines, ""]))
+    return HttpResponse(text, content_type="text/plain", status=503)
 
 
 def _may_know(request: HttpRequest) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from leases.apiserver.protocol import Protocol
 from leases.listener.limits import Limits
 from leases.listener.server import ListeningServer
 
+logger = logging.getLogger(__name__)
 CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
 KEEP_ALIVE = 180
 SHUTDOWN = 2
@@ -36,12 +38,27 @@ def certificate_for(directory: Path, host: str, *, now: datetime) -> bytes:
     certificate, key = directory / CERTIFICATE, directory / KEY
     hosts = list(dict.fromkeys(["localhost", "127.0.0.1", "::1", host]))
     hosts = [each for each in hosts if each not in ("0.0.0.0", "::")]  # noqa: S104 - not bound here
-    if certificate.is_file() and key.is_file() and _fits(certificate, hosts, now):
+    there = certificate.is_file() and key.is_file()
+    if there and not _is_pair(directory):
+        logger.warning(
+            "%s and %s cannot be used together: both are made anew, and copies of the kubeconfig "
+            "must be made anew too.", certificate, key,
+        )  # fmt: skip
+    elif there and _fits(certificate, hosts, now):
         return certificate.read_bytes()
     made, secret = make_certificate(hosts, now=now)
     write_private(key, secret)
     write_private(certificate, made)
     return made
+
+
+def _is_pair(directory: Path) -> bool:
+    """Whether the certificate and the key can be read and belong together."""
+    try:
+        tls_context(directory)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
 
 
 def _fits(certificate: Path, hosts: list[str], now: datetime) -> bool:

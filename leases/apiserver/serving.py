@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +15,7 @@ from leases.apiserver.app import App
 from leases.apiserver.auth import Tokens
 from leases.apiserver.failing import Failed, Keep, log_failure, run_once
 from leases.apiserver.handlers import Handlers
+from leases.apiserver.journal import FILE_NAME, connect
 from leases.apiserver.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.listening import Server, certificate_for, tls_context
 from leases.apiserver.lock import Lock
@@ -21,6 +23,7 @@ from leases.apiserver.namespaces import Namespaces
 from leases.apiserver.patching import Patcher
 from leases.apiserver.protocol import LIMITS
 from leases.apiserver.resources import served
+from leases.apiserver.start_refusal import explained
 from leases.apiserver.storage import Store
 from leases.apiserver.watchers import Hub
 from leases.apiserver.watching import Watches
@@ -31,6 +34,17 @@ from leases.wire.status import Unauthorized
 
 ADMIN = "leaseboard-admin"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - translated, not bound
+
+
+def check_data(data: Path) -> None:
+    """Raises InUse or CannotStart for a directory that no Lease API could serve now."""
+    with explained(data):
+        lock = Lock(data)
+        lock.take()
+        try:
+            connect(data / FILE_NAME).close()
+        finally:
+            lock.release()
 
 
 class LeaseApiServer:
@@ -82,25 +96,23 @@ class LeaseApiServer:
     async def start(self) -> None:
         """Bind the port, load the objects, serve.
 
-        Raises InUse when another process serves the data, OSError when the port is taken or the
-        data directory cannot be written, and sqlite3.Error.
+        Raises InUse when another process serves the data, OSError when the port is taken, and
+        CannotStart when something in the data directory cannot be used.
         """
-        self._lock.take()
-        listener = None
-        try:
+        with explained(self._data):
+            self._lock.take()
             limits = LIMITS.within(allow_open_files())
-            listener = listen(self._host, self._port)
-            self._port = listener.getsockname()[1]
-            now = datetime.now(UTC)
-            certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
-            app = await self._build()
-            self._write_kubeconfig(certificate)
-        except BaseException:
-            if listener is not None:
-                listener.close()
-            await self._close()
-            raise
-        make = partial(Server, app, limits, tls_context(self._data), self._failed)
+            listener = None
+            try:
+                listener = listen(self._host, self._port)
+                self._port = listener.getsockname()[1]
+                app, tls = await self._load()
+            except BaseException:
+                if listener is not None:
+                    listener.close()
+                await self._close()
+                raise
+        make = partial(Server, app, limits, tls, self._failed)
         self._server, self._listener = server, _ = make(), listener
         self.serving = self._keep("lease-api", partial(self._serve, make), may_end=self._may_end)
         await server.ready.wait()
@@ -121,6 +133,14 @@ class LeaseApiServer:
 
     def _may_end(self) -> bool:
         return self._ending
+
+    async def _load(self) -> tuple[App, ssl.SSLContext]:
+        """Everything that lies in the data directory."""
+        now = datetime.now(UTC)
+        certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
+        app = await self._build()
+        self._write_kubeconfig(certificate)
+        return app, tls_context(self._data)
 
     async def _build(self) -> App:
         resources = served(self._gates)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 FORMS = "embedded, in-cluster, context:<kubeconfig context> or url:<http(s) base URL>"
+MAX_SHOWN = 100  # characters of a wrong SOURCE that a message repeats
 _URL = re.compile(r"(https?://)(?:([^/@\s?#]+)@)?([^/@\s?#]+[^\s?#]*)")
 
 
@@ -26,7 +27,9 @@ class SourceKind(StrEnum):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One SOURCE; `value` is the context or the URL without its token, else empty."""
+    """One SOURCE; `value` is the context or the URL without its token, else empty. Its text and
+    its repr leave the token out.
+    """
 
     kind: SourceKind
     value: str = ""
@@ -34,6 +37,9 @@ class Source(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}" if self.value else str(self.kind)
+
+    def __repr__(self) -> str:
+        return f"Source({str(self)!r})"
 
 
 def parse_source(text: str) -> Source:
@@ -44,6 +50,26 @@ def parse_source(text: str) -> Source:
     if word == SourceKind.CONTEXT and value:
         return Source(SourceKind.CONTEXT, value)
     if word == SourceKind.URL and (url := _URL.fullmatch(value)):
-        scheme, token, rest = url.groups()
-        return Source(SourceKind.URL, scheme + rest.rstrip("/"), unquote(token or ""))
-    raise ValueError(f"{text!r} is no source of a cluster: write {FORMS}.")
+        scheme, given, rest = url.groups()
+        token = unquote(given or "")
+        if not _is_host(scheme + rest):
+            raise ValueError("The host or the port of the URL cannot be: write url:https://HOST.")
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise ValueError("What stands before the @ of the URL cannot be sent as a token.")
+        return Source(SourceKind.URL, scheme + rest.rstrip("/"), token)
+    raise ValueError(f"{_shown(text)} is no source of a cluster: write {FORMS}.")
+
+
+def _is_host(url: str) -> bool:
+    """Whether a connection could be asked for. Python reads the port only when it is wanted."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _shown(text: str) -> str:
+    """What was written, unless a token may be in it."""
+    told = not any(sign in text for sign in "@/?") and len(text) <= MAX_SHOWN
+    return repr(text) if told else "This"

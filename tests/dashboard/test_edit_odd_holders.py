@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime
 from html import unescape
 
@@ -21,7 +19,7 @@ from leases.kube.source import parse_source
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.dashboard.conftest import fill, member
-from tests.processes import ROOT
+from tests.postgres import passes_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,14 +119,4 @@ async def test_a_conflict_with_a_long_holder_is_shown_short(cluster):
 
 @pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
 def test_the_same_on_postgresql(postgres):
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--reuse-db",
-         __file__],
-        cwd=ROOT,
-        env={**os.environ, "TEST_DATABASE_URL": postgres.database()},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    passes_on(postgres, __file__)

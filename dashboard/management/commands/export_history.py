@@ -11,6 +11,8 @@ from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
 from dashboard.management.refusing import RefusingCommand
+from dashboard.moment_text import read_moment
+from dashboard.parameters import BadFilter
 from leases.history import export, queries
 from leases.history.streams import HistoryFilter
 
@@ -42,12 +44,17 @@ def _moment(text: str | None) -> Any:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise CommandError(f"--since {text!r} is not a time; write it like 2026-11-20T03:12:40Z.")
-    return moment
+        raise CommandError(
+            f"--since {text[:60]!r} is not a time; write it like 2026-11-20T03:12:40Z."
+        )
+    try:
+        return read_moment(text, "--since")
+    except BadFilter as error:
+        raise CommandError(str(error)) from error
 
 
 def _check_cluster(cluster: str | None) -> None:
     known = queries.known_clusters()
     if cluster is not None and cluster not in known:
         listed = ", ".join(known) or "none yet"
-        raise CommandError(f"No history of a cluster called {cluster!r}. Known: {listed}.")
+        raise CommandError(f"No history of a cluster called {cluster[:60]!r}. Known: {listed}.")

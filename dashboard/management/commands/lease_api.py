@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import sqlite3
-from argparse import ArgumentParser, ArgumentTypeError
-from pathlib import Path
+from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,8 +14,10 @@ from django.core.management.base import CommandError
 from dashboard.config import ConfigError, load
 from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
+from dashboard.ports import parse_port, shown_path
 from leases.apiserver.lock import InUse
 from leases.apiserver.serving import LeaseApiServer
+from leases.apiserver.start_refusal import CannotStart
 
 # Objects made and not freed before the collector looks at them; Python's own is 700.
 GARBAGE = 20_000
@@ -28,7 +29,9 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=_port, default=8001, help="port, 0 for a free one")
+        parser.add_argument(
+            "--port", type=partial(parse_port, least=0), default=8001, help="port, 0 for a free one"
+        )
         parser.add_argument(
             "--feature-gates",
             type=parse_gates,
@@ -50,15 +53,13 @@ class Command(RefusingCommand):
     async def _serve(self, server: LeaseApiServer, host: str, port: int) -> None:
         try:
             await server.start()
-        except InUse as error:
+        except (InUse, CannotStart) as error:
             raise CommandError(str(error)) from error
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+        except (OSError, TypeError, ValueError) as error:  # Python's own for an odd name
+            reason = str(getattr(error, "strerror", None) or error).lower()
             raise CommandError(
-                f"Cannot serve on {host}:{port} ({reason}): choose another --port or --host."
+                f"Cannot serve on {host[:100]}:{port} ({reason}): choose another --port or --host."
             ) from error
-        except sqlite3.Error as error:
-            raise CommandError(f"The database cannot be opened: {error}.") from error
         # What was loaded stays, and requests leave hardly a cycle: the collector may look seldom.
         gc.freeze()
         gc.set_threshold(GARBAGE)
@@ -67,7 +68,7 @@ class Command(RefusingCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stopping.set)
         self.stdout.write(f"lease api    {server.url}")
-        kubeconfig = _shown(server.kubeconfig)
+        kubeconfig = shown_path(server.kubeconfig)
         self.stdout.write(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
         self.stdout.flush()
         assert server.serving is not None  # noqa: S101 - for the type checker: it has started
@@ -78,15 +79,3 @@ class Command(RefusingCommand):
             failure = server.serving.exception()
             raise CommandError("The Lease API stopped on an unexpected error.") from failure
         await server.stop()
-
-
-def _shown(path: Path) -> str:
-    """Relative to where we are when that is shorter to read."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise ArgumentTypeError(f"{text!r} is no port: write a number from 0 to 65535")
-    return int(text)

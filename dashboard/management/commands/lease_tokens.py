@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from dashboard.config import ConfigError, load
 from dashboard.management.refusing import RefusingCommand
 from leases.apiserver.auth import ROLES, TokenError, Tokens
+from leases.apiserver.start_refusal import CannotStart, explained
 
 MIN_LENGTH = 8
 
@@ -34,9 +35,11 @@ class Command(RefusingCommand):
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:
-            tokens = Tokens(load().data)
-        except (ConfigError, OSError, sqlite3.Error) as error:
-            raise CommandError(f"The tokens cannot be opened: {error}") from error
+            data = load().data
+            with explained(data):
+                tokens = Tokens(data)
+        except (ConfigError, CannotStart) as error:
+            raise CommandError(str(error)) from error
         try:
             if verb == "create":
                 self._create(tokens, options["name"], options["role"], options["token"])

@@ -14,22 +14,25 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.urls import reverse
 
 from dashboard import clock, runtime
 from dashboard.access import sign_in_links
 from dashboard.access.printed_wall_link import printed_wall_link
+from dashboard.access.redaction import hide
 from dashboard.access.wall_links import path_of
 from dashboard.assets import collect
 from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
 from dashboard.config import Config
 from dashboard.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
-from dashboard.ports import parse_port, shown_path
+from dashboard.ports import LAST_PORT, parse_port, shown_path
 from dashboard.serving.history_lock import HistoryInUse, lock_history
 from dashboard.serving.pages_port import pages_server
-from leases.apiserver.lock import InUse, Lock
+from leases.apiserver.lock import InUse
+from leases.apiserver.serving import check_data
+from leases.apiserver.start_refusal import CannotStart
 from leases.history.turns import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
@@ -74,9 +77,10 @@ class Command(RefusingCommand):
             try:
                 clusters = check_clusters(tuple(parse_cluster(c) for c in options["cluster"]))
             except ValueError as error:
-                raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from error
+                raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from None
+            hide(*(spec.source.token for spec in clusters))
         embedded = any(spec.source.kind is SourceKind.EMBEDDED for spec in clusters)
-        api_port = options["api_port"] or port + 1
+        api_port = _api_port(port, options["api_port"]) if embedded else 0
         _check_sources(clusters, config.kubeconfig)
         pages = _bind(host, port, "--port")
         if embedded:
@@ -84,7 +88,7 @@ class Command(RefusingCommand):
         _lock_history(settings.SQLITE_FILE)
         self._prepare(config.data)
         if embedded:
-            _check_unused(config.data)
+            _check_lease_api(config.data)
         runtime.configure(
             runtime.Options(
                 clusters=clusters,
@@ -104,16 +108,16 @@ class Command(RefusingCommand):
 
     def _prepare(self, data: Path) -> None:
         """Database, static files and the first admin."""
+        with turn("migrate"):
+            call_command("migrate", interactive=False, verbosity=0)
         try:
-            data.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with turn("migrate"):
-                call_command("migrate", interactive=False, verbosity=0)
-        except (DatabaseError, OSError) as error:
+            collect(settings.STATIC_ROOT)
+        except OSError as error:
+            reason = error.strerror or error
             raise CommandError(
-                f"The database cannot be prepared: {error}. "
-                "Check LEASEBOARD_DATA and LEASEBOARD_DATABASE_URL."
+                f"Static files cannot be put into {settings.STATIC_ROOT} ({reason}): remove it, or "
+                "choose another LEASEBOARD_DATA."
             ) from error
-        collect(settings.STATIC_ROOT)
 
     def _greet(self, origin: str, clusters: list[str], embedded: bool, data: Path) -> None:
         admin = _first_admin()
@@ -133,10 +137,20 @@ class Command(RefusingCommand):
 
     def _serve(self, pages: socket.socket) -> None:
         server = pages_server("dashboard.asgi:application", files=allow_open_files())
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt, SystemExit):  # uvicorn's own for a failed start
             asyncio.run(server.serve(sockets=[pages]))
         if not server.started:
             sys.exit(1)
+
+
+def _api_port(port: int, chosen: int | None) -> int:
+    """The port of the embedded Lease API: as chosen, else the one after the pages'."""
+    if chosen is None and port == LAST_PORT:
+        raise CommandError(
+            f"--port {port} leaves no port after it for the embedded Lease API: choose one with "
+            "--api-port."
+        )
+    return chosen or port + 1
 
 
 def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ...]) -> None:
@@ -165,14 +179,12 @@ def _lock_history(database: Path | None) -> None:
         ) from error
 
 
-def _check_unused(data: Path) -> None:
-    """Nobody else may serve the embedded API of this directory."""
-    lock = Lock(data)
+def _check_lease_api(data: Path) -> None:
+    """What is wrong with the embedded API's data is told before the greeting."""
     try:
-        lock.take()
-    except InUse as error:
+        check_data(data)
+    except (InUse, CannotStart) as error:
         raise CommandError(str(error)) from error
-    lock.release()
 
 
 def _bind(host: str, port: int, option: str) -> socket.socket:
@@ -183,6 +195,12 @@ def _bind(host: str, port: int, option: str) -> socket.socket:
     try:
         listener.bind((host, port))
         listener.listen(1)
+    except (socket.gaierror, TypeError, ValueError) as error:  # Python's own for an odd name
+        listener.close()
+        raise CommandError(
+            f"--host {host[:100]!r} is no address of this machine: write one, such as 127.0.0.1, "
+            "or 0.0.0.0 for all."
+        ) from error
     except OSError as error:
         listener.close()
         raise CommandError(

@@ -1,0 +1,124 @@
+"""The text of one setting becomes its value, or a ValueError that says what to write instead.
+
+No sentence of this module repeats the text: it may hold a password.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+
+MAX_RETENTION_DAYS = 36_500  # the calendar ends: no date lies a million days back
+MAX_COUNT = 10**12
+MIN_SECRET_KEY = 32
+_HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
+_DATABASE_FORM = "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
+_POSTGRESQL = ("postgres", "postgresql")
+
+
+def read_path(value: str) -> Path:
+    if not value.strip():
+        raise ValueError("name a directory, or leave it out")
+    try:
+        return Path(value).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ValueError("write a path that this machine can have") from error
+
+
+def read_flag(value: str) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if value.lower() not in words:
+        raise ValueError("write true or false")
+    return words[value.lower()]
+
+
+def read_days(value: str) -> int:
+    return _number(value, "days", 1, MAX_RETENTION_DAYS)
+
+
+def read_rows(value: str) -> int:
+    return _number(value, "changes", 1, MAX_COUNT)
+
+
+def read_count(value: str) -> int:
+    return _number(value, "elections", 0, MAX_COUNT)
+
+
+def read_hosts(value: str) -> tuple[str, ...]:
+    hosts = _listed(value)
+    if not hosts:
+        raise ValueError("name at least one host, such as board.example.com")
+    if not all(_HOST.fullmatch(host) for host in hosts):
+        raise ValueError(
+            "write host names alone, without scheme, port and path, such as board.example.com, "
+            ".example.com, 10.0.0.7 or [::1]"
+        )
+    return hosts
+
+
+def read_origins(value: str) -> tuple[str, ...]:
+    origins = _listed(value)
+    if not all(map(_is_origin, origins)):
+        raise ValueError("write each with its scheme and host alone, such as https://x.example.com")
+    return origins
+
+
+def read_secret_key(value: str) -> str:
+    if len(value.strip()) < MIN_SECRET_KEY:
+        raise ValueError(
+            f"write {MIN_SECRET_KEY} random characters or more, or leave it out: then a key is "
+            "made and kept in the data directory"
+        )
+    return value
+
+
+def read_token(value: str) -> str:
+    if value and not (value.isascii() and value.isprintable() and " " not in value):
+        raise ValueError("a bearer token is of ASCII characters without blanks")
+    return value
+
+
+def read_database_url(value: str) -> str:
+    """Only its form; whether there is a database is seen at the start."""
+    if not value:
+        return value
+    try:
+        url = urlsplit(value)
+        parsed = dj_database_url.parse(value)
+        port = url.port
+    except (ValueError, dj_database_url.ParseError, dj_database_url.UnknownSchemeError) as error:
+        raise ValueError(
+            f"{_DATABASE_FORM}, and % and two digits for each sign of the password that ends a URL"
+        ) from error
+    name = str(parsed.get("NAME") or "")
+    if url.scheme == "sqlite" and (url.netloc or not name or name == ":memory:"):
+        raise ValueError("write sqlite:///PATH, with the path of a file")
+    if url.scheme in _POSTGRESQL and (not name or "\0" in value or "%00" in value or port == 0):
+        raise ValueError(_DATABASE_FORM)
+    if url.scheme not in ("sqlite", *_POSTGRESQL) or "://" not in value:
+        raise ValueError(_DATABASE_FORM)
+    return value
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _number(value: str, what: str, least: int, most: int) -> int:
+    digits = value.isascii() and value.isdecimal() and len(value) <= len(str(most))
+    if not digits or not least <= int(value) <= most:
+        raise ValueError(f"write a whole number of {what} from {least} to {most:,}")
+    return int(value)
+
+
+def _is_origin(origin: str) -> bool:
+    try:
+        url = urlsplit(origin)
+        _ = url.port
+    except ValueError:
+        return False
+    alone = not (url.path or url.query or url.fragment or url.username or url.password)
+    return url.scheme in ("http", "https") and bool(url.hostname) and alone
