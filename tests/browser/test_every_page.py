@@ -27,6 +27,7 @@ OF_CLUSTER = {
     "leases": "leases/",
     "leases (a filter without a match)": "leases/?q=nothing-is-called-so",
     "leases (a bad filter)": "leases/?sort=age",
+    "leases (as they stood)": "leases/?at=2026-11-20T12:00:00Z",
     "lease": f"leases/{HELD}/",
     "lease (as it stood)": f"leases/{HELD}/?at=2026-11-20T12:00:00Z",
     "lease (deleted)": "leases/default/gone/",
