@@ -1,0 +1,214 @@
+"""Forty odd Leases, written, renewed, released and deleted while the process is stopped and killed.
+
+Every page answers, every change of another Lease is told, and history is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+import urllib.error
+from typing import Any
+
+import pytest
+
+from tests.dashboard.api_client import LeaseApi, leases, timestamp
+from tests.dashboard.test_clusters_live import context_file, lease_api
+from tests.dashboard.test_serve import rows, signed_in
+from tests.processes import Server, ended, get, manage, wait_for
+from tests.serving.poison import FIRST, LAST, MARKUP, NOW, ODD, Odd
+
+STOPPED = 4.0  # seconds
+PAGES = (
+    "", "leases/", "leases/?holder=odd-holder", "timeline/", "history/", "holders/", "nodes/",
+    "wall/", *(f"{page}/?format=json" for page in ("leases", "timeline", "history", "holders")),
+    "history/?format=csv", "history/?format=ndjson",
+)  # fmt: skip
+
+
+class Cluster:
+    """A Lease API with the odd Leases, and a witness: a Lease like any other."""
+
+    def __init__(self, api: LeaseApi) -> None:
+        self._api = api
+        self._turns = 0
+        api.create("witness", holder="w-0")
+
+    @property
+    def witness(self) -> str:
+        """Who holds the witness now."""
+        return f"w-{self._turns}"
+
+    @property
+    def turns(self) -> list[str]:
+        """Who has held it."""
+        return [f"w-{number}" for number in range(self._turns + 1)]
+
+    def hand_on(self) -> None:
+        self._turns += 1
+        self._api.take("witness", holder=self.witness, transitions=self._turns)
+
+    def write(self, odd: Odd) -> None:
+        body = {"metadata": {"name": odd.name, **odd.metadata}, "spec": _spec(odd)}
+        self._api.send("POST", leases(), body)
+
+    def renew(self, odd: Odd, moment: str | None = None) -> None:
+        self._replace(odd, renewTime=moment or _time(odd.renewed))
+
+    def release(self, odd: Odd) -> None:
+        self._replace(odd, holderIdentity="", leaseDurationSeconds=1)
+
+    def delete(self, odd: Odd) -> None:
+        self._api.delete(odd.name)
+
+    def _replace(self, odd: Odd, **spec: Any) -> None:
+        """Not a patch: an API server cannot read what it tells of the years 0 and 10000 itself."""
+        path = f"{leases()}/{odd.name}"
+        metadata = self._api.send("GET", path)["metadata"]
+        self._api.send("PUT", path, {"metadata": metadata, "spec": {**_spec(odd), **spec}})
+
+
+def _spec(odd: Odd) -> dict[str, Any]:
+    return {
+        "holderIdentity": odd.holder,
+        "leaseDurationSeconds": odd.duration,
+        "acquireTime": _time(odd.acquired),
+        "renewTime": _time(odd.renewed),
+        "leaseTransitions": odd.transitions,
+    }
+
+
+def _time(moment: str | None) -> str | None:
+    return timestamp() if moment == NOW else moment
+
+
+def check_pages(browser: Any, server: Server, names: list[str]) -> None:
+    """Every page answers 200, and none lets markup through."""
+    paths = [*PAGES, *(f"leases/default/{name}/{page}" for name in names for page in ("", "edit/"))]
+    refused, injected = {}, []
+    for path in paths:
+        try:
+            with browser.open(f"{server.url}/c/p/{path}", timeout=60) as answer:
+                text = answer.read().decode()
+                if "html" in answer.headers["Content-Type"] and MARKUP[2:27] in text:
+                    injected.append(path)
+        except urllib.error.HTTPError as error:
+            refused[path] = error.code
+    assert (refused, injected) == ({}, []), server.text[-4000:]
+
+
+def history(server: Server) -> dict[str, list[tuple[str, str | None]]]:
+    """Of each Lease the changes, oldest first, with the holder of each."""
+    _, _, extra = server._arguments
+    done = manage(server.data, "export_history", **extra)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, list[tuple[str, str | None]]] = {}
+    for line in filter(None, done.stdout.split("\n")):  # a holder may hold other ends of lines
+        change = json.loads(line)
+        told.setdefault(change["name"], []).append((change["change"], change["holder"]))
+    return told
+
+
+def seen(browser: Any, server: Server, cluster: Cluster) -> bool:
+    found = rows(browser, server, "p").get("default/witness")
+    return found is not None and found["holder"] == cluster.witness
+
+
+def wait_told(browser: Any, server: Server, cluster: Cluster) -> None:
+    wait_for(lambda: seen(browser, server, cluster), what=f"{cluster.witness} on the page")
+
+
+def live(browser: Any, server: Server, cluster: Cluster) -> None:
+    """All are written and renewed, some between the two ends of the calendar."""
+    for odd in ODD:
+        cluster.write(odd)
+        cluster.renew(odd)
+    for number in range(6):
+        for odd in ODD[:2]:
+            cluster.renew(odd, (LAST, FIRST)[number % 2])
+    cluster.hand_on()
+    wait_told(browser, server, cluster)
+    check_pages(browser, server, [odd.name for odd in ODD])
+
+
+def stopped(browser: Any, server: Server, cluster: Cluster) -> None:
+    """The process stands still for four seconds, in which much is written."""
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        for odd in ODD:
+            cluster.renew(odd)
+        for odd in ODD[::4]:
+            cluster.release(odd)
+        cluster.hand_on()
+        cluster.hand_on()
+        time.sleep(max(0.0, STOPPED - (time.monotonic() - began)))
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    wait_told(browser, server, cluster)
+    check_pages(browser, server, [odd.name for odd in ODD[::4]])
+
+
+def killed(server: Server, cluster: Cluster) -> None:
+    """The process dies while much is written."""
+    for odd in ODD[1::4]:
+        cluster.release(odd)
+    server.kill()
+    for odd in ODD[2::4]:
+        cluster.release(odd)
+    for odd in ODD[::4]:
+        cluster.delete(odd)
+    cluster.hand_on()
+
+
+def restarted(browser: Any, server: Server, cluster: Cluster) -> None:
+    """The rest are released, and all deleted."""
+    wait_told(browser, server, cluster)
+    for odd in ODD[3::4]:
+        cluster.release(odd)
+    left = [odd for number, odd in enumerate(ODD) if number % 4]
+    check_pages(browser, server, [odd.name for odd in left])
+    for odd in left:
+        cluster.delete(odd)
+    cluster.hand_on()
+    wait_told(browser, server, cluster)
+    check_pages(browser, server, ["witness"])
+
+
+def check_history(server: Server, cluster: Cluster) -> None:
+    """The ends of every odd Lease are told once and in order; of the witness all changes."""
+    wait_for(lambda: len(_deleted(history(server))) == len(ODD), what="all deletions in history")
+    told = history(server)
+    once = ["created", "released", "deleted"]
+    ends = {name: [word for word, _ in told[name] if word in once] for name in _deleted(told)}
+    assert {name: words for name, words in ends.items() if words != once} == {}
+    assert [holder for _, holder in told["witness"]] == cluster.turns
+
+
+def _deleted(told: dict[str, list[tuple[str, str | None]]]) -> list[str]:
+    return [name for name, found in told.items() if found[-1][0] == "deleted"]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_no_odd_lease_stops_a_page_a_change_or_history(tmp_path, database, request):
+    assert len({odd.name for odd in ODD}) == 40
+    with lease_api(tmp_path / "p") as (_process, _url):
+        config = context_file(tmp_path / "kubeconfig-p", tmp_path / "p" / "kubeconfig")
+        extra = {"KUBECONFIG": str(config)}
+        if database == "postgresql":
+            extra["LEASEBOARD_DATABASE_URL"] = request.getfixturevalue("postgres").database()
+        cluster = Cluster(LeaseApi(config))
+        with ended(Server(tmp_path / "a", "--cluster", "p=context:leaseboard", **extra)) as server:
+            server.wait_synced()
+            browser = signed_in(server)
+            live(browser, server, cluster)
+            stopped(browser, server, cluster)
+            killed(server, cluster)
+            with ended(server.again()) as again:
+                again.wait_synced()
+                restarted(signed_in(again), again, cluster)
+                check_history(again, cluster)
+                assert get(f"{again.url}/readyz")[0] == 200
+                for bad in ("Traceback", "is not understood", "refuse"):
+                    assert bad not in again.text
