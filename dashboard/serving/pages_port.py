@@ -24,6 +24,7 @@ LIMITS = Limits(
     waiting=512,
     sockets=2048,
     pipelined=16,
+    read_bytes=32 * KIB,
 )
 GRACE_SECONDS = 3
 MAX_SOCKET_MESSAGE = 256 * KIB  # a page names the 500 Leases that it shows at most

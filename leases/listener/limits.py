@@ -21,6 +21,7 @@ class Limits:
     waiting: int  # of them without a request that is being answered; the oldest are cut first
     sockets: int  # WebSockets
     pipelined: int  # requests that one connection sends before it has the answer to the first
+    read_bytes: int = 256 * KIB  # taken from a connection at once
     # An unfinished request of more than `large_bytes` is large. The oldest is cut when there are
     # more than `large`, so that many unfinished requests cannot fill the memory.
     large_bytes: int = 16 * KIB

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
 from leases.listener.stall import Stall
-from leases.listener.transport import ClosingTransport
+from leases.listener.transport import ClosingTransport, read_at_most
 from leases.listener.upgrade import head_without_upgrade
 
 READ_SECONDS = 1.0  # for which a client that was refused may read why
@@ -57,9 +57,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.limit: asyncio.TimerHandle | None = None
         self.stall = Stall(self.cut, self.limits.stall_seconds)
 
-    # the connection
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        read_at_most(transport, self.limits.read_bytes)
         super().connection_made(cast("asyncio.Transport", self.wrap(transport)))
         self.book.begin(self)
         self.limit = self.loop.call_later(self.limits.head_seconds, self._run_out)
@@ -72,6 +71,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self.stall.end()
         self.book.end(self)
         super().connection_lost(exc)
+        # Protocol and request hold each other until the next garbage collection, which comes late.
+        self.held = None
+        if self.cycle is not None and self.cycle.more_body:
+            self.cycle.body = bytearray()
 
     def cut(self) -> None:
         self.transport.abort()
@@ -83,8 +86,6 @@ class LimitedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self.stall.end()
-
-    # what the parser tells
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= self.limits.pipelined:
@@ -170,8 +171,6 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if not self.pipeline:
             self.book.begin(self)
-
-    # what comes
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()

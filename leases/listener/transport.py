@@ -25,3 +25,9 @@ class ClosingTransport:
         if self._transport.get_write_buffer_size():
             self._loop.call_later(FLUSH_SECONDS, self._transport.abort)
         self._transport.close()
+
+
+def read_at_most(transport: asyncio.BaseTransport, size: int) -> None:
+    """Read so much at once: what comes in one piece is parsed while everybody else waits."""
+    if hasattr(transport, "max_size"):  # asyncio's own transport of a socket; TLS has none
+        transport.max_size = size

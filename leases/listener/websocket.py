@@ -17,12 +17,11 @@ from leases.listener.server import ListeningState
 from leases.listener.stall import Stall
 
 MAX_FRAMES = 64  # of one message: a browser sends it in one
+MAX_PINGS, PING_SECONDS = 20, 10.0
 
 
 class LimitedWebSocket(WebSocketsSansIOProtocol):
-    """Holds what its client has not read for `stall_seconds` at most, and meanwhile reads nothing:
-    each ping would be one more answer to hold.
-    """
+    """Holds what its client does not read for `stall_seconds`, and reads nothing meanwhile."""
 
     def __init__(
         self,
@@ -33,6 +32,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.book = server_state.book
+        self.pings, self.pings_since = 0, self.loop.time()
         self.stall = Stall(self.cut, self.book.limits.stall_seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -63,6 +63,17 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         if not self.writable.is_set() and not self.disconnected:
             self.transport.pause_reading()
         return message
+
+    def handle_ping(self) -> None:
+        """Browsers send none, and programs one in many seconds."""
+        now = self.loop.time()
+        if now - self.pings_since > PING_SECONDS:
+            self.pings_since, self.pings = now, 0
+        self.pings += 1
+        if self.pings > MAX_PINGS:
+            self.cut()
+        else:
+            super().handle_ping()
 
     def handle_cont(self, event: Frame) -> None:
         super().handle_cont(event)

@@ -31,7 +31,7 @@ LIMIT = 20.0
 
 class App:
     """Answers with the size of the body; `/wait` answers when `release` is set, `/much` at length,
-    and a WebSocket says what it got, or under `/flood` never stops sending.
+    and a WebSocket says what it got, under `/burst` after much, under `/flood` never stops sending.
     """
 
     def __init__(self) -> None:
@@ -63,9 +63,11 @@ class App:
     async def _socket(self, scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
+        left = 200 if scope["path"] == "/burst" else 0
         try:
             while True:
-                if scope["path"] == "/flood":
+                if scope["path"] == "/flood" or left:
+                    left -= 1
                     await send({"type": "websocket.send", "bytes": b"x" * 64 * KIB})
                     continue
                 message = await receive()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import Server, ServerState
+
+from tests.listener.port import LIMITS, port_with, until
 
 
 def attributes(kind: type) -> set[str]:
@@ -50,3 +53,11 @@ def test_sockets_have_the_parts_that_we_use():
 def test_a_server_starts_with_no_socket_of_its_own_and_keeps_its_state_in_one_place():
     assert "for sock in sockets" in inspect.getsource(Server.startup)
     assert {"connections", "tasks", "total_requests", "default_headers"} <= attributes(ServerState)
+
+
+async def test_asyncio_reads_as_much_at_once_as_it_is_told():
+    async with port_with(replace(LIMITS, read_bytes=1000)) as port, port.client() as client:
+        await client.send(b"GET / HTTP/1.1\r\n")
+        await until(lambda: any(one.in_head for one in port.book._waiting), "a head to begin")
+        (one,) = port.book._waiting
+        assert one.transport.max_size == 1000
