@@ -12,29 +12,54 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
 from servestatic import ServeStaticASGI
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup(set_prefix=False)
 
 
+# Django's apps must be ready before these.
+from dashboard.access.client_address import client_address  # noqa: E402
+from dashboard.access.redaction import redact_loggers  # noqa: E402
+from dashboard.access.slowed_addresses import SLOWED  # noqa: E402
+from dashboard.lifespan import lifespan  # noqa: E402
+from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
+from dashboard.live.routing import urlpatterns  # noqa: E402
+from dashboard.serving.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed  # noqa: E402
+from dashboard.serving.request_threads import Busy  # noqa: E402
+from dashboard.serving.thread_choice import ThreadChoice, is_sign_in  # noqa: E402
+
+
 class Pages(ASGIHandler):
-    """Django with all of a request in one thread: in async mode each middleware would go to the
-    thread and back, twice.
+    """Django with all of a request in one thread, of which there are so many and no more: in async
+    mode each middleware would go to a thread and back, twice.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = ThreadChoice()
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        client = client_address((scope.get("client") or ("",))[0])
+        threads = self.threads.of(scope)
+        if threads is self.threads.sign_in:
+            remaining = SLOWED.remaining(client, timezone.now())
+            if remaining is not None:
+                await answer_slowed(send, remaining)
+                return
+        try:
+            async with threads.one(client or ""):
+                await super().__call__(scope, receive, send)
+        except Busy:
+            await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
+
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)
 
-
-# Django's apps must be ready before these.
-from dashboard.access.redaction import redact_loggers  # noqa: E402
-from dashboard.lifespan import lifespan  # noqa: E402
-from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
-from dashboard.live.routing import urlpatterns  # noqa: E402
 
 HASHED = r"^.+\.[0-9a-f]{12}\..+$"
 

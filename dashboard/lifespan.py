@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dashboard import runtime
+from dashboard.serving.database_pool import bound_connections, close_connections
 from leases.apiserver.lock import InUse
 from leases.apiserver.start_refusal import CannotStart
 
@@ -20,17 +21,21 @@ Send = Callable[[Message], Awaitable[None]]
 async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     """Answer the server's two lifespan messages."""
     await receive()
+    bound_connections()
     try:
         running = await runtime.launch()
     except (CannotStart, InUse, OSError) as error:
         logger.error("Leaseboard cannot start: %s", error)
+        close_connections()
         await send({"type": "lifespan.startup.failed", "message": ""})
         return
     except Exception:
         logger.exception("Leaseboard cannot start")
+        close_connections()
         await send({"type": "lifespan.startup.failed", "message": ""})
         return
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await running.stop()
+    close_connections()
     await send({"type": "lifespan.shutdown.complete"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import dj_database_url
@@ -34,6 +35,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "channels",
     "csp",
     "django_htmx",
@@ -51,6 +53,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it answers instead of a sign-in that is refused
 ]
 
 ROOT_URLCONF = "dashboard.urls"
@@ -97,6 +100,21 @@ else:
 keep_private(LEASEBOARD.data, SQLITE_FILE)
 FILE_UPLOAD_PERMISSIONS = 0o600  # of what collectstatic writes into the data directory
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: whom it refuses, no password is checked for
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_HANDLER = "dashboard.access.sign_in_limits.SignInLimits"
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=1)
+AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]
+AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in_limits.refuse"
+AXES_CLIENT_IP_CALLABLE = "dashboard.access.client_address.address_of"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or a flood would refuse people for ever
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -171,6 +189,7 @@ LOGGING = {
         "leases": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "axes": {"level": "ERROR"},  # dashboard.access.sign_in_limits says it once
         "django.request": {"level": "ERROR", "filters": ["failures"]},
     },
 }

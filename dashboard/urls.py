@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
 from dashboard.views import (
@@ -50,13 +50,7 @@ urlpatterns = [
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
     path("components/", components.components, name="components"),
-    path(
-        "sign-in/",
-        LoginView.as_view(
-            template_name="registration/sign_in.html", redirect_authenticated_user=True
-        ),
-        name="sign_in",
-    ),
+    path("sign-in/", sign_in.SignInView.as_view(), name="sign_in"),
     path("sign-in/link/", sign_in.redeem_link, name="redeem_sign_in_link"),
     path("sign-in/<str:token>/", sign_in.by_link, name="sign_in_by_link"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),

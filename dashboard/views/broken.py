@@ -10,6 +10,7 @@ from django.core.exceptions import DisallowedHost, TooManyFieldsSent
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from psycopg_pool import PoolTimeout
 
 from dashboard.access.redaction import redact
 from dashboard.context import THEMES
@@ -20,6 +21,7 @@ LOOK = (
     "Leaseboard."
 )
 REFUSED = "The database refuses"
+WAITED = "The database does not answer"
 NOT_READ = "This request cannot be read"
 
 
@@ -28,7 +30,13 @@ def broken(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     refused = isinstance(error, DatabaseError)
     title, text = OURS, LOOK
-    if refused:
+    if isinstance(error, DatabaseError) and isinstance(error.__cause__, PoolTimeout):
+        title = WAITED
+        text = (
+            "It gave no connection in time: it is busy, or cannot be reached. Reload the page in a "
+            "few seconds."
+        )
+    elif refused:
         title = REFUSED
         said = f"It says: {redact(str(error))}. " if _is_signed_in(request) else ""
         text = (

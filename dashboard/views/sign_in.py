@@ -1,8 +1,10 @@
-"""Signing in by the one-time link that `serve` prints."""
+"""Signing in by name and password, or by the one-time link that `serve` prints."""
 
 from __future__ import annotations
 
 from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -10,9 +12,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
+from dashboard.access.known_browsers import remember_browser
 from dashboard.access.sign_in_links import LinkError, find_user, redeem
 
 TEMPLATE = "registration/sign_in.html"
+
+
+class SignInView(LoginView):
+    """The form. `dashboard.access.sign_in_limits` slows down who guesses."""
+
+    template_name = TEMPLATE
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        remember_browser(answer, form.get_user().get_username())
+        return answer
 
 
 @never_cache
@@ -38,7 +53,9 @@ def redeem_link(request: HttpRequest) -> HttpResponse:
     except LinkError as error:
         return _refuse(request, error)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("home")
+    answer = redirect("home")
+    remember_browser(answer, user.get_username())
+    return answer
 
 
 def _refuse(request: HttpRequest, error: LinkError) -> HttpResponse:

@@ -37,6 +37,7 @@ SEEN_BY = {
     ("leases/tracking/next_look.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
     # Whoever started it awaits it.
+    ("dashboard/serving/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/client.py", "list"): "list awaits the page",
     ("leases/kube/ahead.py", "__init__"): "follow awaits the reading",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
