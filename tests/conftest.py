@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
+from leases.history import density
 from tests.postgres import postgres
 
 __all__ = ["postgres"]
@@ -11,3 +13,9 @@ __all__ = ["postgres"]
 # How long an example takes says how busy the machine is.
 settings.register_profile("leaseboard", deadline=None)
 settings.load_profile("leaseboard")
+
+
+@pytest.fixture(autouse=True)
+def _patient_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much of a strip is counted in time says how busy the machine is, too."""
+    monkeypatch.setattr(density, "SECONDS", 60.0)
