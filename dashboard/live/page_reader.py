@@ -14,6 +14,7 @@ import msgspec
 from dashboard import rendering
 from dashboard.live.elsewhere import Elsewhere
 from dashboard.live.field import Field
+from dashboard.live.figures import Figures
 from dashboard.live.messages import Counts, Show, connection_item, read_name
 from dashboard.live.shared import GROUPS, SharedRegions
 from dashboard.node_book import Grouping
@@ -45,6 +46,7 @@ class ChannelView(Protocol):
     @property
     def recent(self) -> deque[tuple[int, Change]]: ...
     def counts(self) -> Counts: ...
+    def figures(self) -> Figures: ...
 
 
 class Drawings:
@@ -111,6 +113,7 @@ class PageReader:
         self.field: Grouping | None = None
         self._pictured: tuple[int, int] | None = None
         self._counts: Counts = {}
+        self._figures: Figures = {}
         self._spoke_at: datetime | None = None
         self._urgent = True
         self._answers_show = False
@@ -134,7 +137,7 @@ class PageReader:
         self._elsewhere = Elsewhere(wanted.query)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
         self.field = wanted.field
-        self._counts = {}
+        self._counts, self._figures = {}, {}
         self._urgent = True
         self.wake.set()
 
@@ -251,6 +254,10 @@ class PageReader:
         if counts is not self._counts:
             aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}
             self._counts = counts
+        if "overview" in self.groups:
+            figures = self._channel.figures()
+            aside["figures"] = {k: f for k, f in figures.items() if self._figures.get(k) != f}
+            self._figures = figures
         if self._refetch:
             aside["refetch"] = True
             self._refetch = False

@@ -17,6 +17,7 @@ from datetime import datetime
 from dashboard import clock
 from dashboard.live.failing import Failed, log_failure
 from dashboard.live.field import Field
+from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared import SharedRegions
@@ -68,6 +69,7 @@ class Channel:
         self.shared = SharedRegions(self._tell_failure)
         self.fields: dict[Grouping, Field] = {}
         self._counted: tuple[int, Counts] = (-1, {})
+        self._figured: tuple[int, Figures] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
         # microseconds they do not meet those of another replica, to which a reader may come back.
         self.seq = self.first_seq = int(time.time() * 1_000_000)
@@ -145,6 +147,12 @@ class Channel:
             await self.shared.stop()
             for field in self.fields.values():
                 await field.stop()
+
+    def figures(self) -> Figures:
+        """The key figures with their captions, made once however many pages show them."""
+        if self._figured[0] != self.store.seq:
+            self._figured = (self.store.seq, figures_of(self.store))
+        return self._figured[1]
 
     def tick(self, now: datetime) -> None:
         """Wake the pages, and draw what they share."""

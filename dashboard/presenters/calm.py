@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from dashboard.presenters.kpis import KIND_WORDS, of_kind
+from dashboard.presenters.kpis import KIND_WORDS, Counts, of_kind
 from dashboard.presenters.words import counted
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
@@ -30,12 +30,16 @@ class Calm(msgspec.Struct, frozen=True):
 
 
 def calm(
-    store: Store, *, kinds: Sequence[Kind] = tuple(Kind), title: str = "Nothing needs attention"
+    store: Store,
+    counts: Counts,
+    *,
+    kinds: Sequence[Kind] = tuple(Kind),
+    title: str = "Nothing needs attention",
 ) -> Calm:
     """What is known of these kinds when none of their Leases is in trouble; `title` is the good
-    news.
+    news, `counts` what the figures beside it are made of.
     """
-    connection, counts = store.connection, store.counts()
+    connection = store.connection
     if connection.state is ConnectionState.REFUSED:
         return Calm("No access", connection.detail, "i-unplug")
     if connection.state is not ConnectionState.LIVE:
@@ -44,7 +48,7 @@ def calm(
     looked = {kind: counts.get(kind, {}) for kind in kinds}
     total = sum(sum(phases.values()) for phases in looked.values())
     if not total:
-        return _nothing_there(store, kinds)
+        return _nothing_there(store.cluster, counts, kinds)
     held = {kind: sum(phases.get(one, 0) for one in _HELD) for kind, phases in looked.items()}
     if not any(held.values()):
         vacant = sum(phases.get(Phase.VACANT, 0) for phases in looked.values())
@@ -53,13 +57,13 @@ def calm(
     return Calm(title, _looked_at(held, total), "st-held", "is-held")
 
 
-def _nothing_there(store: Store, kinds: Sequence[Kind]) -> Calm:
-    if not sum(sum(phases.values()) for phases in store.counts().values()):
+def _nothing_there(cluster: str, counts: Counts, kinds: Sequence[Kind]) -> Calm:
+    if not sum(sum(phases.values()) for phases in counts.values()):
         text = "The list is complete and empty."
-        return Calm(f"There are no Leases in {store.cluster}", text, "st-vacant")
+        return Calm(f"There are no Leases in {cluster}", text, "st-vacant")
     if len(kinds) == 1:
         many = KIND_WORDS[kinds[0]][1]
-        return Calm(f"There are no {many}", f"No Lease in {store.cluster} is one.", "st-vacant")
+        return Calm(f"There are no {many}", f"No Lease in {cluster} is one.", "st-vacant")
     return Calm("No other Leases", "There is nothing else to watch.", "st-vacant")
 
 

@@ -27,7 +27,7 @@ from dashboard.holdings import Figures, Found
 from dashboard.presenters.board import KIND_LABELS
 from dashboard.presenters.holder import holder_view
 from dashboard.presenters.kpis import Kpi, unread
-from dashboard.presenters.words import counted, thousands, when
+from dashboard.presenters.words import counted, percent, thousands, when
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -166,7 +166,7 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
     largest = figures.largest
     view = holder_view(largest.name) if largest else None
     down = largest.takes_down if largest else 0
-    share = f", {100 * down / figures.held:.0f} %" if figures.held else ""
+    share = f", {percent(down, figures.held)}" if figures.held else ""
     stranded = figures.stranded
     return (
         Kpi(

@@ -17,7 +17,7 @@ from dashboard.holder_parameter import holder_parameter
 from dashboard.holdings import HELD, Holder, host_of
 from dashboard.presenters.holder import HolderView, holder_view, shown_holder
 from dashboard.presenters.row import lease_url
-from dashboard.presenters.words import age, counted, span_of, when
+from dashboard.presenters.words import age, counted, percent, span_of, when
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import Life
@@ -117,7 +117,6 @@ def _row(
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, group, now)
     drawn = spells(terms, scale)
-    share = 100 * holder.takes_down / held if held else 0.0
     holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
     query = urlencode({"holder": holder_parameter(holder.name)})
     key = shown_holder(holder.name)
@@ -129,7 +128,7 @@ def _row(
         identities=tuple(filter(None, map(holder_view, identities))),
         identity_count=len(holder.identities),
         takes_down=holder.takes_down,
-        share=f"{share:.0f} %" if share >= 1 else "under 1 %" if share else "",
+        share=percent(holder.takes_down, held) if holder.takes_down else "",
         unread=holder.heartbeat is not None,
         chips=tuple(_chip(cluster, one) for one in holds[:CHIPS]),
         more=max(0, len(holds) - CHIPS),
@@ -197,7 +196,7 @@ def holder_item(cluster: str, holder: Holder, *, held: int) -> dict[str, Any]:
         "holder": holder.name,
         "identities": list(holder.identities),
         "takes_down": holder.takes_down,
-        "share": round(holder.takes_down / held, 4) if held else 0.0,
+        "share": 10_000 * holder.takes_down // held / 10_000 if held else 0.0,
         "terms": holder.terms,
         "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
         "holds": [_held_item(tracked) for tracked in holder.holds],

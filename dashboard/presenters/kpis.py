@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
 
-from dashboard.presenters.words import age, counted, thousands
+from dashboard.presenters.words import age, counted, percent, thousands
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.activity import HOLDER_CHANGES, Activity
@@ -24,12 +25,14 @@ KIND_WORDS = {
     Kind.LOCK: ("lock", "locks"),
     Kind.UNKNOWN: ("of unknown kind", "of unknown kind"),
 }
+PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
+NAMED_KINDS = 2  # of what a figure is made of
 DAY = timedelta(days=1)
 
 
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is numbers with their units; `count` names the number of a live frame that replaces
-    it, or "".
+    """`value` is numbers with their units, `detail` its caption; `figure` is the name under which a
+    live frame replaces both, or "".
     """
 
     label: str
@@ -38,7 +41,7 @@ class Kpi(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     phase: str = ""
     bad: bool = False
-    count: str = ""
+    figure: str = ""
 
 
 class Day(msgspec.Struct, frozen=True):
@@ -56,32 +59,40 @@ def by_phase(counts: Counts, phase: Phase) -> int:
     return sum(phases.get(phase, 0) for phases in counts.values())
 
 
-def last_day(activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
-    """Sum up a day from what happened and from the gaps that are open now."""
+def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
+    """Sum up a day from its changes of holder, from its gaps and from those that are open now."""
     start = now - DAY
-    changes = sum(activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now))
     still_open = sum(
         (now - max(t.gap_since, start)).total_seconds() for t in elections if t.gap_since
     )
     return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open)
 
 
-def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
-    """The strip, from left to right. Not `known`: no list was read yet, so nothing was counted."""
+def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
+    """Counts in which the elections are those of a list that is shown beside them."""
+    return {**counts, Kind.ELECTION: Counter(lease.phase for lease in elections)}
+
+
+def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
+    """All Leases, and how they stand: the phases add up to all."""
     total = sum(sum(phases.values()) for phases in counts.values())
     elections = sum(counts.get(Kind.ELECTION, {}).values())
     leases = reverse("leases", args=[cluster])
-    history = reverse("history", args=[cluster])
     first = Kpi(
         label="Leases",
         value=((thousands(total), ""),),
         detail=of_kind(elections, Kind.ELECTION),
         url=leases,
-        count="total",
+        figure="total",
     )
-    phases = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT)
+    return (first, *(_phase(leases, counts, phase, total) for phase in PHASES))
+
+
+def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
+    """The strip, from left to right. Not `known`: no list was read yet, so nothing was counted."""
+    now = counted_kpis(cluster, counts)
+    history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
-    now = [first, *(_phase(leases, counts, phase, total) for phase in phases)]
     return (
         *(now if known else map(unread, now)),
         Kpi(
@@ -102,7 +113,7 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
 def unread(kpi: Kpi) -> Kpi:
     """The same of a cluster of which no list was read yet: nothing was counted, not even none."""
     return msgspec.structs.replace(
-        kpi, value=(("?", ""),), detail="not read yet", phase="", count="", bad=False
+        kpi, value=(("?", ""),), detail="not read yet", phase="", figure="", bad=False
     )
 
 
@@ -114,23 +125,24 @@ def _phase(leases: str, counts: Counts, phase: Phase, total: int) -> Kpi:
     return Kpi(
         label=phase.value.capitalize(),
         value=((thousands(number), ""),),
-        detail=_share(number, total) if phase is Phase.HELD else _made_of(counts, phase),
+        detail=_share_of(number, total) if phase is Phase.HELD else _made_of(counts, phase),
         url=f"{leases}?{urlencode({'phase': phase.value})}",
         phase=phase.value if total else "",
         bad=bad,
-        count=phase.value,
+        figure=phase.value,
     )
 
 
-def _share(number: int, total: int) -> str:
-    """Rounded down, so that 100 % means all."""
-    return f"{number * 10000 // total / 100:g} %" if total else "none yet"
+def _share_of(number: int, total: int) -> str:
+    return percent(number, total) if total else "none yet"
 
 
 def _made_of(counts: Counts, phase: Phase) -> str:
     numbers = {kind: phases.get(phase, 0) for kind, phases in counts.items()}
     largest = sorted(((n, k) for k, n in numbers.items() if n), key=lambda pair: -pair[0])
-    return ", ".join(of_kind(n, k) for n, k in largest[:2]) or "none"
+    more = sum(n for n, _ in largest[NAMED_KINDS:])
+    said = ", ".join(of_kind(n, k) for n, k in largest[:NAMED_KINDS]) or "none"
+    return f"{said} and {thousands(more)} more" if more else said
 
 
 def _units(text: str) -> tuple[tuple[str, str], ...]:

@@ -94,10 +94,12 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
 def nodes_view(watched: Watched, now: datetime) -> NodesView:
     """All heartbeats of one cluster as of now."""
     store, activity = watched.store, watched.activity
-    counts = store.counts().get(Kind.HEARTBEAT, {})
+    bad = list(store.select((Kind.HEARTBEAT,), BAD))
+    everything = store.counts()
+    everything[Kind.HEARTBEAT] |= dict.fromkeys(BAD, 0) | Counter(one.phase for one in bad)
+    counts = everything[Kind.HEARTBEAT]
     some = tuple((phase.value, counts.get(phase, 0)) for phase in COUNTED)
     shown = tuple((word, number) for word, number in some if number or word in _ALWAYS)
-    bad = store.select((Kind.HEARTBEAT,), BAD)
     worst = heapq.nsmallest(WORST, bad, key=lambda one: (SEVERITY[one.phase], one.observed_at))
     total = sum(counts.values())
     return NodesView(
@@ -109,9 +111,9 @@ def nodes_view(watched: Watched, now: datetime) -> NodesView:
         joined=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.CREATED,), now)),
         left=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.DELETED,), now)),
         worst=tuple(beat_view(store.cluster, one, now) for one in worst),
-        bad=sum(counts.get(phase, 0) for phase in BAD),
+        bad=len(bad),
         finding=_finding(total, shown) if store.known else "The heartbeats are not read yet.",
-        calm=calm(store, kinds=(Kind.HEARTBEAT,), title="Every heartbeat is in time"),
+        calm=calm(store, everything, kinds=(Kind.HEARTBEAT,), title="Every heartbeat is in time"),
         join=_join(watched, now),
     )
 

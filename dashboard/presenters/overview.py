@@ -15,7 +15,7 @@ from dashboard.charts.hours import HoursChart, hours_chart
 from dashboard.node_book import NodeBook
 from dashboard.presenters.attention import Attention, attention
 from dashboard.presenters.calm import Calm, calm
-from dashboard.presenters.kpis import Kpi, kpis, last_day
+from dashboard.presenters.kpis import Kpi, kpis, last_day, with_elections
 from dashboard.presenters.nodes import orphans_of
 from dashboard.presenters.row import SEVERITY, RowView, row_view
 from dashboard.presenters.tile import TROUBLE
@@ -60,8 +60,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 def overview(watched: Watched, now: datetime) -> Overview:
     """Key figures, attention, elections and the day's changes of one cluster."""
     store, activity = watched.store, watched.activity
-    cluster, counts = store.cluster, store.counts()
+    cluster = store.cluster
     elections = list(store.select((Kind.ELECTION,), tuple(Phase)))
+    counts = with_elections(store.counts(), elections)
     lines = attention(
         cluster,
         store.select(tuple(Kind), TROUBLE),
@@ -81,12 +82,12 @@ def overview(watched: Watched, now: datetime) -> Overview:
         kpis=kpis(
             cluster,
             counts,
-            last_day(activity, elections, now),
+            last_day(sum(numbers), activity, elections, now),
             known=store.known,
         ),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
-        calm=calm(store),
+        calm=calm(store, counts),
         elections=[row_view(cluster, lease, now) for lease in shown],
         election_total=len(elections),
         hours=hours_chart(numbers, now, what="Changes of holder"),

@@ -21,7 +21,7 @@ from dashboard.presenters.lane_shape import (
     shape_view,
     until_when,
 )
-from dashboard.presenters.words import age, counted, span_of, thousands, when
+from dashboard.presenters.words import age, counted, percent, span_of, thousands, when
 from leases.domain.statistics import Statistics
 from leases.domain.terms import Gap, Life, Term
 
@@ -183,10 +183,10 @@ def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
 
 
 def _figures(seen: Statistics, *, whole: bool) -> tuple[Figure, ...]:
-    share = seen.leaderless / (seen.held + seen.leaderless) if seen.leaderless else 0.0
+    share = percent(seen.leaderless, seen.held + seen.leaderless)
     lost = age(seen.leaderless) if seen.leaderless else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
-    of_time = f"{100 * share:.2g} % of the time" if share else in_range
+    of_time = f"{share} of the time" if seen.leaderless else in_range
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
         Figure("Longest", _length(seen.longest), "so far, if it goes on"),

@@ -9,16 +9,18 @@ from leases.domain.moment import in_utc
 from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+TENTHS = 10  # seconds; shorter times are told in tenths
+_EXACT = 1e-6  # what a tenth may lack by arithmetic
 _END = 6  # letters of a name that stay where it is cut
 
 
 def age(seconds: float) -> str:
-    """A length of time in its two largest units: `0.8 s`, `12 s`, `1 m 30 s`, `8 h 51 m`, `56 d 12
-    h`.
+    """A length of time in its two largest units, rounded down: `0.8 s`, `12 s`, `1 m 30 s`,
+    `8 h 51 m`, `56 d 12 h`.
     """
     seconds = max(0.0, seconds)
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
+    if seconds < TENTHS:
+        return f"{int(10 * seconds + _EXACT) / 10:.1f} s"
     whole = int(seconds)
     if whole < MINUTE:
         return f"{whole} s"
@@ -49,6 +51,20 @@ def span_of(length: timedelta) -> str:
     return (
         f"{seconds / MINUTE:.0f} min" if seconds % MINUTE == 0 and seconds < HOUR else age(seconds)
     )
+
+
+def percent(part: float, whole: float) -> str:
+    """A share, always rounded down: `98 %`, and to hundredths near both ends, where a few of very
+    many count. `100 %` means all, `0 %` none.
+    """
+    if not part or not whole:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    hundredths = int(10_000 * part // whole)
+    if 100 <= hundredths < 9_900:
+        return f"{hundredths // 100} %"
+    return f"{hundredths / 100:g} %" if hundredths else "under 0.01 %"
 
 
 def thousands(number: int) -> str:

@@ -18,7 +18,7 @@ from dashboard.parameters import BadFilter
 from dashboard.presenters.board import says
 from dashboard.presenters.calm import calm
 from dashboard.presenters.change import change_line
-from dashboard.presenters.kpis import by_phase, of_kind
+from dashboard.presenters.kpis import Counts, by_phase, of_kind
 from dashboard.presenters.row import SEVERITY
 from dashboard.presenters.tile import TROUBLE, troubled, wall_tile
 from dashboard.presenters.words import stopwatch
@@ -54,11 +54,12 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     lanes = _lanes(store, wanted)
-    context |= _side(store, wanted, as_of)
+    counts = store.counts()
+    context |= _side(store, counts, wanted, as_of)
     context["nothing"] = _nothing(request.cluster, wanted)
     context["tiles"] = [wall_tile(lease, as_of) for lease in lanes]
     context["summary"] = says(wanted)
-    context["counts"] = [(phase.value, by_phase(store.counts(), phase)) for phase in COUNTED]
+    context["counts"] = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
     return render(request, "wall/index.html", context)
 
 
@@ -83,10 +84,9 @@ def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
     return find(store, wanted).page
 
 
-def _side(store: Store, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
+def _side(store: Store, counts: Counts, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
     """What is in trouble and has no lane."""
     kinds = wanted.kinds or (Kind.ELECTION,)
-    counts = store.counts()
     others = [kind for kind in Kind if kind not in kinds]
     bad = [lease for lease in store.select(others, TROUBLE) if troubled(lease)]
     worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
@@ -95,6 +95,6 @@ def _side(store: Store, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
     return {
         "others": [wall_tile(lease, now) for lease in worst],
         "more": len(bad) - len(worst),
-        "calm": calm(store, kinds=others, title="All in time"),
+        "calm": calm(store, counts, kinds=others, title="All in time"),
         "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",
     }

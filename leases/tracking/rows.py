@@ -5,9 +5,12 @@ One writer; any thread may read.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import TypeVar
 
 from leases.domain.by_name import ByName
 from leases.domain.kind import Kind
@@ -17,6 +20,10 @@ from leases.tracking.deadlines import Alarm
 from leases.tracking.outlook import UNKNOWN, Outlook
 from leases.tracking.tracked import Tracked
 
+T = TypeVar("T")
+
+BETWEEN_READS = 0.0001  # seconds
+LONGEST_READ = 1.0  # seconds, then one that may be off by the row that moves
 SEVERAL = 100  # rows from which on they are put in order or left out of it together
 SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
 
@@ -53,6 +60,7 @@ class Rows:
             if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
         }
         self.marked: dict[int, Row] = {}
+        self._moves = 0  # counts up before and after each move of a row: odd meanwhile
         self.get = self._by_name.get
 
     def __len__(self) -> int:
@@ -63,9 +71,10 @@ class Rows:
 
     def add(self, *rows: Row) -> None:
         """Take in rows of names not known yet."""
-        for row in rows:
-            self._by_name[row.key] = row
-            self._count(row, row.tracked, 1)
+        with self._moving():
+            for row in rows:
+                self._by_name[row.key] = row
+                self._count(row, row.tracked, 1)
         ordered, new = self._in_order, sorted(rows, key=_name)
         if not new:
             return
@@ -80,10 +89,11 @@ class Rows:
 
     def remove(self, *rows: Row) -> None:
         """Forget rows."""
-        for row in rows:
-            self._by_name.pop(row.key)
-            self.mark(row, 0)
-            self._count(row, row.tracked, -1)
+        with self._moving():
+            for row in rows:
+                self._by_name.pop(row.key)
+                self.mark(row, 0)
+                self._count(row, row.tracked, -1)
         if len(rows) < SEVERAL:
             for row in rows:
                 del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
@@ -97,8 +107,10 @@ class Rows:
         if before.lasting.lease is not tracked.lasting.lease:
             self.mark(row, 0)
         if before.phase is not tracked.phase or before.kind is not tracked.kind:
-            self._count(row, before, -1)
-            self._count(row, tracked, 1)
+            with self._moving():
+                self._count(row, before, -1)
+                self._count(row, tracked, 1)
+                row.tracked = tracked
         row.tracked = tracked
 
     def mark(self, row: Row, mark: int) -> None:
@@ -128,10 +140,11 @@ class Rows:
         if None in piles or number > SORTED_APART * len(self._in_order):
             yield from self._scan(tuple(kinds), tuple(phases))
             return
-        rows = [row for pile in piles if pile for row in list(pile.values())]
-        rows.sort(key=_name)
-        for row in rows:
-            yield row.tracked
+        found = self._at_once(
+            lambda: [row.tracked for pile in piles if pile for row in list(pile.values())]
+        )
+        found.sort(key=_key)
+        yield from found
 
     def _scan(self, kinds: tuple[Kind, ...], phases: tuple[Phase, ...]) -> Iterator[Tracked]:
         for row in tuple(self._in_order):
@@ -169,11 +182,37 @@ class Rows:
             del pile[row.key]
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
-        return {kind: dict(phases) for kind, phases in self._counts.items()}
+        """How many there are, each counted once though some may be moving."""
+        return self._at_once(lambda: {kind: dict(phases) for kind, phases in self._counts.items()})
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        self._moves += 1
+        try:
+            yield
+        finally:
+            self._moves += 1
+
+    def _at_once(self, read: Callable[[], T]) -> T:
+        """What is read while no row moves."""
+        until: float | None = None
+        while True:
+            moves, found = self._moves, read()
+            if moves == self._moves and not moves % 2:
+                return found
+            now = time.monotonic()
+            until = now + LONGEST_READ if until is None else until
+            if now > until:
+                return found
+            time.sleep(BETWEEN_READS)  # the writer ends its move
 
 
 def _name(row: Row) -> ObjectName:
     return row.key
+
+
+def _key(tracked: Tracked) -> ObjectName:
+    return tracked.lasting.key
 
 
 def _namespace(row: Row) -> str:

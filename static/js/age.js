@@ -1,7 +1,7 @@
-// Lengths of time as a person reads them; dashboard/presenters/words.py says them the same.
+// Lengths of time as a person reads them, rounded down; dashboard/presenters/words.py says them the same.
 export function age(seconds) {
   const s = Math.max(0, seconds);
-  if (s < 9.95) return `${s.toFixed(1)} s`;
+  if (s < 10) return `${(Math.floor(10 * s + 1e-6) / 10).toFixed(1)} s`;
   const n = Math.floor(s);
   if (n < 60) return `${n} s`;
   if (n < 3600) return `${Math.floor(n / 60)} m ${n % 60} s`;

@@ -1,12 +1,33 @@
 // Numbers of a frame, put where the page shows them.
 const MOST = 1000; // see dashboard/live/elsewhere.py
+const latest = { counts: {}, figures: {} };
 
-/** `counts`: what moved, by the names in data-count. */
+/** `counts`: numbers that moved, by the names in data-count. */
 export function count(counts) {
-  for (const el of document.querySelectorAll("[data-count]")) {
+  Object.assign(latest.counts, counts);
+  recount(document, counts, {});
+}
+
+/** `figures`: key figures that moved, each with its caption, by the names in data-figure. */
+export function figure(figures) {
+  Object.assign(latest.figures, figures);
+  recount(document, {}, figures);
+}
+
+/** Show the newest in `root`, which may have been drawn before they came. */
+export function recount(root, counts = latest.counts, figures = latest.figures) {
+  for (const el of root.querySelectorAll("[data-count]")) {
     const number = counts[el.dataset.count];
-    if (number !== undefined) el.textContent = number.toLocaleString("en");
-    if (number !== undefined) el.toggleAttribute("data-none", number === 0);
+    if (number === undefined) continue;
+    el.textContent = number.toLocaleString("en");
+    el.toggleAttribute("data-none", number === 0);
+  }
+  for (const el of root.querySelectorAll("[data-figure]")) {
+    const [number, caption, bad] = figures[el.dataset.figure] ?? [];
+    if (number === undefined) continue;
+    el.querySelector(".v").textContent = number;
+    el.querySelector(".d").textContent = caption;
+    el.classList.toggle("bad", bad);
   }
 }
 

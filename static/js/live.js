@@ -1,7 +1,7 @@
 // Keeps the page in step with the server: says what it shows, and puts what comes in its place.
 import { tellChanges } from "leaseboard/changes";
 import { correct, moveAll, now } from "leaseboard/clock";
-import { count, offer } from "leaseboard/counts";
+import { count, figure, offer } from "leaseboard/counts";
 import { addLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
@@ -57,6 +57,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.changes) seen(frame.seq);
     if (frame.feed || frame.changes || frame.refetch) tellChanges(frame.refetch ? null : frame.changes ?? frame.feed.length);
     if (frame.counts) count(frame.counts);
+    if (frame.figures) figure(frame.figures);
     if (frame.regions) placeShared(frame.regions);
     if ("elsewhere" in frame) offer(frame.elsewhere);
     if (frame.renewed || frame.html?.lease) refetch("renewed");

@@ -2,6 +2,7 @@
 //   <section id="why" data-region="renewed">   one page's own: fetched again when what it names moved
 //   <main data-groups="overview ages">         the same for everyone: the socket brings them by id
 import { scan } from "leaseboard/clock";
+import { recount } from "leaseboard/counts";
 
 const SPACING = 2500; // ms between two fetches
 const WRITTEN = 1000; // ms until history has what the socket told
@@ -39,6 +40,7 @@ function placeKept() {
     kept.delete(id);
     if (!place) continue;
     place.innerHTML = html;
+    recount(place);
     scan(place);
     if (place.querySelector("[data-key]")) rows.push(place);
   }

@@ -19,7 +19,7 @@ COUNTS = {
 
 
 def figures(counts=COUNTS):
-    day = last_day(Activity(), [], NOW)
+    day = last_day(0, Activity(), [], NOW)
     return {kpi.label: kpi for kpi in kpis("prod", counts, day)}
 
 
@@ -36,9 +36,9 @@ def test_each_counts_a_phase_and_says_what_it_is_made_of():
 
 
 def test_what_was_not_read_is_not_zero():
-    strip = kpis("prod", {}, last_day(Activity(), [], NOW), known=False)
-    assert [value(kpi) for kpi in strip] == ["?"] * 5 + ["0", "0s"]
-    assert not any(kpi.count for kpi in strip)
+    strip = kpis("prod", {}, last_day(0, Activity(), [], NOW), known=False)
+    assert [value(kpi) for kpi in strip] == ["?"] * 6 + ["0", "0s"]
+    assert not any(kpi.figure for kpi in strip)
 
 
 def test_a_share_is_never_rounded_up_to_all():
@@ -60,5 +60,5 @@ def test_the_time_without_a_holder_is_summed_and_cut_to_the_day():
         change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, gap_seconds=12.0,
     )  # fmt: skip
     activity.note([taken_over])
-    day = last_day(activity, [still_open], NOW)
+    day = last_day(1, activity, [still_open], NOW)
     assert (day.changes, day.gap_seconds) == (1, 72.0)

@@ -120,6 +120,20 @@ def test_a_renewal_is_numbers_and_a_new_holder_is_a_drawn_row(page, channel):
     assert "renewed" not in frame
 
 
+def test_key_figures_come_with_their_captions_where_they_are_shown(page, channel):
+    page.show(Show({"row": [str(KEY)]}))
+    assert "figures" not in page.frame(NOW)
+    page.show(Show({}, groups=["overview"]))
+    first = page.frame(NOW)["figures"]
+    assert first["total"] == ("2", "2 elections", False)
+    assert first["held"] == ("2", "100 %", False)
+    write(channel, seconds=2, version="2", holder_identity=None)
+    assert page.frame(NOW)["figures"] == {
+        "held": ("1", "50 %", False),
+        "vacant": ("1", "1 election", True),
+    }
+
+
 def test_many_renewals_between_two_frames_are_one(page, channel):
     page.show(Show({"row": [str(KEY)]}))
     page.frame(NOW)

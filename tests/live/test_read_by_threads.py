@@ -15,7 +15,9 @@ from dashboard.holder_filter import HolderFilter
 from dashboard.holdings import MOST_CHOICES, Holdings
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
 from dashboard.recent import settled_seq
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.tracking.renewals import MOST_ASKED, RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
@@ -132,3 +134,32 @@ def test_pages_that_choose_the_same_share_one_answer():
             for thread in threads:
                 thread.join()
         assert len(set(map(id, found))) == 1
+
+
+def test_what_is_counted_adds_up_while_a_lease_changes_its_phase(monkeypatch):
+    """A reader that comes in the middle of a move has each Lease once."""
+    leases = [tracked(f"lease-{number}", kind=Kind.LOCK) for number in range(20)]
+    store = Store("a")
+    store.restore(leases, T0)
+    rows, row, seen = store._rows, store._rows.get(leases[0].key), []
+    assert row is not None
+
+    def read() -> None:
+        counts = sum(sum(phases.values()) for phases in store.counts().values())
+        listed = [one.key for one in store.select((Kind.LOCK, Kind.ELECTION), tuple(Phase))]
+        seen.append((counts, len(listed), len(set(listed))))
+
+    readers = []
+    count_one = rows._count
+
+    def count_and_let_read(*given: object) -> None:
+        count_one(*given)  # type: ignore[arg-type]
+        readers.append(threading.Thread(target=read))
+        readers[-1].start()
+        readers[-1].join(0.02)
+
+    monkeypatch.setattr(rows, "_count", count_and_let_read)
+    rows.put(row, row.tracked.but(phase=Phase.VACANT, kind=Kind.ELECTION))
+    for reader in readers:
+        reader.join()
+    assert seen == [(20, 20, 20)] * 2
