@@ -199,16 +199,3 @@ async def test_odd_characters_of_a_name_are_quoted(
 async def test_the_client_names_itself(cluster: ScriptedServer, client: LeaseClient) -> None:
     await list_whole(client)
     assert cluster.requests[0].headers["user-agent"] == "leaseboard/0.1"
-
-
-async def test_every_answer_counts_as_a_sign_of_life_and_silence_does_not(
-    cluster: ScriptedServer, client: LeaseClient
-) -> None:
-    # Twice, because aiohttp asks once more when a connection ends before the answer.
-    cluster.script("verb", hang_up, hang_up, answer(404, status(404, "NotFound")))
-    with pytest.raises(Unreachable):
-        await client.get(KEY)
-    assert client.heard_at is None
-    with pytest.raises(NotFound):
-        await client.get(KEY)
-    assert client.heard_at is not None
