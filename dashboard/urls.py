@@ -22,6 +22,7 @@ from dashboard.views import (
     metrics,
     nodes,
     overview,
+    refused,
     sign_in,
     timeline,
     wall,
@@ -60,5 +61,6 @@ urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
 ]
 
+handler403 = refused.permission_denied
 handler400 = broken.bad_request
 handler500 = broken.broken

@@ -60,14 +60,16 @@ def open_wall(key: str, name: str) -> WatchedCluster:
     return running.clusters[name]
 
 
+class NoRole(PermissionDenied):
+    """Somebody is signed in who may not even read."""
+
+
 def check_view(request: HttpRequest) -> HttpResponseBase | None:
     """None when the user may read; a redirect to sign-in for strangers; else PermissionDenied."""
     if may_view(request.user):
         return None
     if request.user.is_authenticated:
-        raise PermissionDenied(
-            f"{request.user} may not read Leases. Ask an admin for the role operator."
-        )
+        raise NoRole(f"{request.user} may not read Leases. Ask an admin for the role operator.")
     return redirect_to_login(request.get_full_path())
 
 

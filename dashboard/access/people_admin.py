@@ -16,6 +16,7 @@ from dashboard.access.manageable import (
     may_manage,
     may_manage_group,
 )
+from dashboard.access.new_person_form import NewPersonForm
 
 if TYPE_CHECKING:
     Users = UserAdmin[User]
@@ -28,6 +29,16 @@ FOR_SUPERUSERS = ("is_staff", "is_superuser")
 class PeopleAdmin(Users):
     """Accounts of people who may do no more than the one who edits them."""
 
+    add_fieldsets = (
+        (
+            None,
+            {
+                "classes": ("wide",),
+                "fields": ("username", "role", "usable_password", "password1", "password2"),
+            },
+        ),
+    )
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_change_permission(request, obj)
         return allowed and (obj is None or may_manage(_actor(request), obj))
@@ -35,6 +46,12 @@ class PeopleAdmin(Users):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_manage(_actor(request), obj))
+
+    def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            mine = {"actor": _actor(request)}
+            kwargs["form"] = type("NewPersonForm", (NewPersonForm,), mine)
+        return super().get_form(request, obj, change=change, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = super().get_readonly_fields(request, obj)

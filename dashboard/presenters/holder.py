@@ -61,13 +61,17 @@ def holder_view(identity: str | None) -> HolderView | None:
 def shown_holder(identity: str) -> str:
     """The holder inside a text: no longer than MAX_IDENTITY, with each NUL to be seen."""
     if len(identity) > MAX_IDENTITY:
-        identity = f"{shortened(identity, MAX_SHOWN)} ({len(identity):,} characters)"
+        identity = f"{shortened(identity, MAX_SHOWN)}{_length(identity)}"
     return identity.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def _cut(identity: str) -> HolderView:
-    whole = shown_holder(identity)
-    return HolderView(whole, whole, "", "", _hue(identity))
+    whole, length = shown_holder(identity), _length(identity)
+    return HolderView(whole, whole.removesuffix(length), "", length, _hue(identity))
+
+
+def _length(identity: str) -> str:
+    return f" ({len(identity):,} characters)"
 
 
 @lru_cache(8192)  # a timeline names the same few a thousand times

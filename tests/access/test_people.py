@@ -80,14 +80,39 @@ def test_the_role_admin_makes_somebody_and_gives_a_role(browser):
     for path in ("/admin/", "/admin/auth/user/", "/admin/auth/user/add/"):
         assert browser.get(path).status_code == 200
     new = {"username": "olga", "password1": PASSWORD, "password2": PASSWORD}
-    new |= {"usable_password": "true"}
+    operator = Group.objects.get(name="operator")
+    new |= {"usable_password": "true", "role": operator.pk}
     assert browser.post("/admin/auth/user/add/", new).status_code == 302
     olga = User.objects.get(username="olga")
-    operator = Group.objects.get(name="operator")
-    assert browser.post(page(olga), form(olga, groups=[operator.pk])).status_code == 302
+    assert list(olga.groups.all()) == [operator]
     assert olga.has_perm("leases.view_change")
+    admins = Group.objects.get(name="admin")
+    assert browser.post(page(olga), form(olga, groups=[admins.pk])).status_code == 302
+    assert User.objects.get(pk=olga.pk).has_perm("leases.edit_lease")
     assert browser.post(page(olga), form(olga, is_active="")).status_code == 302
     assert not User.objects.get(pk=olga.pk).is_active
+
+
+def test_making_somebody_asks_for_a_role(browser):
+    new = {"username": "olga", "password1": PASSWORD, "password2": PASSWORD}
+    new |= {"usable_password": "true"}
+    for role in ("", "999", "x"):
+        answer = browser.post("/admin/auth/user/add/", new | {"role": role})
+        assert answer.status_code == 200
+        text = answer.content.decode()
+        assert ("Choose a role: without one" in text) == (role == "")
+        assert ("This is no role that you can give" in text) == (role != "")
+    assert not User.objects.filter(username="olga").exists()
+
+
+def test_a_role_that_may_do_more_is_neither_offered_nor_taken(browser):
+    beyond = Group.objects.create(name="beyond")
+    beyond.permissions.add(permission(BEYOND[0]))
+    assert "beyond" not in browser.get("/admin/auth/user/add/").content.decode()
+    new = {"username": "olga", "password1": PASSWORD, "password2": PASSWORD}
+    new |= {"usable_password": "true", "role": beyond.pk}
+    assert browser.post("/admin/auth/user/add/", new).status_code == 200
+    assert not User.objects.filter(username="olga").exists()
 
 
 def test_the_account_menu_leads_there(browser, operator):
@@ -188,6 +213,7 @@ def test_a_new_account_is_no_more_than_its_fields_say(browser):
     new = {
         "username": "mallory", "password1": PASSWORD, "password2": PASSWORD,
         "usable_password": "true", "is_superuser": "on", "is_staff": "on",
+        "role": Group.objects.get(name="operator").pk,
         "user_permissions": [permission(BEYOND[0]).pk],
     }  # fmt: skip
     browser.post("/admin/auth/user/add/", new)

@@ -341,5 +341,5 @@ def test_who_may_read_nothing_is_told_whom_to_ask(store, guest):
     response = guest.get("/c/a/")
     assert response.status_code == 403
     html = text_of(response)
-    assert "Ask an admin for the role operator." in html
+    assert "Ask an admin for the role <b>operator</b>" in html
     assert str(KEY) not in html

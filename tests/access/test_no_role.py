@@ -1,0 +1,64 @@
+"""Somebody who is signed in without a role sees who he is, whom to ask, and the way out."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from tests.dashboard.conftest import a_lease, browser_of, fill, member
+from tests.dashboard.every_url import every_page
+
+pytestmark = pytest.mark.django_db
+OPEN = {"healthz", "readyz", "metrics", "sign_in", "sign_in_by_link"}  # ask for no role
+POSTED = {"lease_kind", "revoke_wall_link", "redeem_sign_in_link", "sign_out"}
+
+
+@pytest.fixture(autouse=True)
+def filled(board):
+    fill(board.clusters["a"].store, a_lease())
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in every_page() if p.name not in OPEN | POSTED], ids=lambda page: page.name
+)
+def test_every_page_says_who_is_signed_in_whom_to_ask_and_how_to_leave(guest, page):
+    answer = guest.get(page.path)
+    text = answer.content.decode()
+    assert answer.status_code == 403
+    assert "You have no role yet" in text
+    assert "signed in as <b>gil</b>" in text
+    assert text.count('action="/sign-out/"') == 2, "the page and the account menu"
+    assert 'aria-label="Account: gil, no role"' in text
+    assert "kube-system" not in text.replace(page.path, "")
+
+
+def test_it_names_those_who_can_give_a_role_the_last_seen_first(guest):
+    for name in ("ada", "bea"):
+        member(name, "admin")
+    User.objects.filter(username="bea").update(last_login=timezone.now(), first_name="Bea B.")
+    member("olga", "operator")
+    gone = User.objects.create_superuser("root")
+    User.objects.filter(pk=gone.pk).update(is_active=False)
+    text = guest.get("/c/a/").content.decode()
+    assert "Ask an admin (<b>Bea B.</b>, <b>ada</b>) for the role" in text
+    assert "olga" not in text
+    assert "root" not in text
+
+
+def test_it_leads_on_once_a_role_is_given(guest):
+    assert guest.get("/").status_code == 403
+    User.objects.get(username="gil").groups.add(Group.objects.get(name="operator"))
+    assert guest.get("/", follow=True).status_code == 200
+
+
+def test_one_right_that_is_missing_is_told_as_before(operator):
+    text = operator.get("/wall-links/").content.decode()
+    assert "You may not do this" in text
+    assert "no role" not in text
+
+
+def test_signing_out_is_possible(guest):
+    assert guest.post("/sign-out/").status_code == 302
+    assert browser_of(User.objects.get(username="gil")).get("/").status_code == 403
+    assert guest.get("/").status_code == 302
