@@ -83,9 +83,9 @@ def _time(label: str, moment: datetime | None, now: datetime, note: str = "") ->
 def _beyond(moment: datetime, now: datetime) -> str:
     """What is to be said of a time that no age counts up from."""
     if moment == EARLIEST:
-        return "or earlier: Leaseboard's calendar begins there"
+        return "or earlier: the calendar begins there"
     if moment == LATEST:
-        return "or later: Leaseboard's calendar ends there"
+        return "or later: the calendar ends there"
     ahead = (moment - now).total_seconds()
     return f"{age(ahead)} ahead of our clock" if ahead > AHEAD else ""
 

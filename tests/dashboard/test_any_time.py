@@ -6,11 +6,22 @@ from __future__ import annotations
 
 import json
 import urllib.error
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+import pytest
+
+from dashboard.presenters.facts import lease_detail
+from leases.domain.lease import Lease
+from leases.domain.moment import EARLIEST, LATEST
+from leases.tracking.store import Store
+from leases.wire.events import Listed
+from leases.wire.microtime import format_microtime
 from tests.dashboard.api_client import LeaseApi
 from tests.dashboard.test_clusters_live import context_file, lease_api
 from tests.dashboard.test_serve import rows, signed_in
+from tests.domain.build import NOON, lease
 from tests.processes import Server, ended, get, manage, wait_for
 
 FIRST, LAST = "0001-01-02T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"
@@ -86,3 +97,25 @@ def test_times_at_the_ends_of_the_calendar_stop_nothing_live_or_over_a_restart(t
                 wait_for(lambda: history(again, "other") == changes, what="history")
                 assert get(f"{again.url}/readyz")[0] == 200
                 assert "Traceback" not in again.text
+
+
+@pytest.mark.parametrize(
+    ("renewed", "note"),
+    [
+        (EARLIEST, "or earlier: the calendar begins there"),
+        (LATEST, "or later: the calendar ends there"),
+        (NOON + timedelta(hours=2), "2 h 0 m ahead of our clock"),
+    ],
+)
+def test_a_time_that_no_age_counts_up_from_says_why(renewed: datetime, note: str) -> None:
+    store = Store("a")
+    built = lease()
+    spec = msgspec.structs.replace(built.spec, renew_time=renewed)
+    store.replace(Listed((Lease(built.metadata, spec),), "7"), NOON)
+    (tracked,) = store.snapshot()
+    (fact,) = [
+        one for one in lease_detail(tracked, NOON).groups[0].facts if one.label == "renewTime"
+    ]
+    assert (fact.note, fact.since) == (note, None)
+    (line,) = [line for line in lease_detail(tracked, NOON).yaml if line.key == "renewTime"]
+    assert line.value == f'"{format_microtime(renewed)}"'

@@ -12,6 +12,7 @@ import urllib.error
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboard.api_client import LeaseApi, leases, timestamp
 from tests.dashboard.test_clusters_live import context_file, lease_api
@@ -98,6 +99,16 @@ def check_pages(browser: Any, server: Server, names: list[str]) -> None:
     assert (refused, injected) == ({}, []), server.text[-4000:]
 
 
+def check_metrics(server: Server) -> None:
+    """Prometheus can read them, and every Lease was understood."""
+    status, text = get(f"{server.url}/metrics")
+    assert status == 200
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert "leaseboard_election_holder_info" in families, sorted(families)
+    (skipped,) = families["leaseboard_events_not_understood"].samples
+    assert skipped.value == 0
+
+
 def history(server: Server) -> dict[str, list[tuple[str, str | None]]]:
     """Of each Lease the changes, oldest first, with the holder of each."""
     _, _, extra = server._arguments
@@ -130,6 +141,7 @@ def live(browser: Any, server: Server, cluster: Cluster) -> None:
     cluster.hand_on()
     wait_told(browser, server, cluster)
     check_pages(browser, server, [odd.name for odd in ODD])
+    check_metrics(server)
 
 
 def stopped(browser: Any, server: Server, cluster: Cluster) -> None:
