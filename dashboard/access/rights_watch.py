@@ -20,7 +20,7 @@ from contextlib import suppress
 from django.db import Error, connection
 
 from dashboard import clock
-from dashboard.access.rights import Right, find_ended
+from dashboard.access.rights import Right, RightsReader
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ class Grant:
 class RightsWatch:
     """Everything that is open in this process, by its right."""
 
-    def __init__(self, find: FindEnded = find_ended) -> None:
-        self._find = find
+    def __init__(self, find: FindEnded | None = None) -> None:
+        self._find = find or RightsReader().find_ended
         self._open: dict[Right, set[Grant]] = {}
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
@@ -10,7 +11,6 @@ from typing import Any
 
 import msgspec
 from asgiref.sync import sync_to_async
-from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
@@ -97,7 +97,7 @@ async def _parts(lines: Iterator[str], right: UserRight, filename: str) -> Async
         while part := await sync_to_async(next_part)():
             if ended:
                 logger.warning("%s was cut while it was sent: %s", filename, ended[0])
-                raise RequestAborted(ended[0])
+                raise asyncio.CancelledError  # as Django itself ends an answer that nobody reads
             yield part
     finally:
         rights.remove(grant)

@@ -50,6 +50,7 @@ setInterval(placeKept, 1000);
 
 async function fetchPage() {
   timer = null;
+  if (document.querySelector("[data-live=refused]")) return waiting.clear(); // its right has ended
   last = performance.now();
   const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
   const html = ids.length ? await read(ids) : null;

@@ -17,7 +17,6 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 from dashboard.access import wall_links
-from dashboard.access.rights import BACKEND
 
 read = Permission.objects.get(codename="view_change")
 store = import_module(settings.SESSION_ENGINE).SessionStore
@@ -37,7 +36,7 @@ for name, how in json.loads(%r).items():
         user.groups.add(group)
     session = store()
     session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = BACKEND
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     told[name] = {"id": user.pk, "session": session.session_key}

@@ -140,7 +140,7 @@ def test_revoking_asks_first(board, admin):
     assert f'href="{path}"' in page
     assert f'action="{path}"' not in page, "no button of the list revokes"
     asked = admin.get(path)
-    assert "goes dark within 5 seconds" in asked.content.decode()
+    assert "stops within 5 seconds" in asked.content.decode()
     assert opened(token)[0] == 200, "asking revokes nothing"
     assert admin.post(path).status_code == 302
     assert opened(token)[0] == 403

@@ -49,12 +49,13 @@ OF_CLUSTER = {
 PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "audit": "audit/",
     "wall_links": "wall-links/",
+    "revoke_wall_link": "wall-links/1/revoke/",
     "components": "components/",
     "404": "c/nowhere/",
 }
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
-    "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link", "revoke_wall_link",
+    "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "redeem_sign_in_link",
 }  # fmt: skip
 RUN = """async (part) => {

@@ -1,0 +1,14 @@
+"""What asks the database, once more on PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.postgres import passes_on
+
+HERE = Path(__file__).parent
+
+
+def test_the_same_tests_pass_on_postgresql(postgres):
+    names = ("test_rights_watch.py", "test_people.py", "test_strangers.py")
+    passes_on(postgres, *(str(HERE / name) for name in names))

@@ -1,0 +1,93 @@
+"""A page whose right has ended says why in a sentence, shows nothing as live, and stays quiet."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from dashboard.access import rights
+from tests.access import people
+from tests.dashboard.api_client import LeaseApi
+from tests.processes import Server, serving
+
+LIMIT = 15_000  # ms: the server looks every two seconds
+PAGES = ["", "leases/", "leases/default/story/", "timeline/", "nodes/", "history/"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("ended") / "data", "--no-demo") as one:
+        LeaseApi(one.kubeconfig).create("story", holder="one")
+        one.wait_synced()
+        yield one
+
+
+def execute(server: Server, sql: str, *values: object) -> None:
+    """As another process does."""
+    with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
+        database.execute(sql, values)
+        database.commit()
+
+
+def count_requests(page: Page) -> list[str]:
+    """Addresses that the page asks for from now on, sockets included."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: asked.append(socket.url))
+    return asked
+
+
+def assert_quiet(page: Page) -> None:
+    """It asks the server for nothing any more; its longest wait would be 5 s."""
+    asked = count_requests(page)
+    page.wait_for_timeout(7000)
+    assert asked == []
+
+
+def test_a_wall_whose_link_is_revoked_says_so(server: Server, browser: Browser) -> None:
+    with browser.new_context(viewport={"width": 1920, "height": 1080}) as context:
+        page = context.new_page()
+        page.goto(server.printed("Wall"))
+        expect(page.locator("[data-wall-live]")).to_contain_text("Live")
+        execute(server, "UPDATE leases_walllink SET revoked_at = '2026-11-20 03:12:40'")
+        why = page.locator("[data-why]")
+        said = "This wall link was revoked on 2026-11-20 at 03:12 UTC. Ask an admin for a new one."
+        expect(why).to_have_text(said, timeout=LIMIT)
+        expect(why).to_be_visible()
+        expect(page.locator("[data-wall-live]")).to_be_hidden()
+        assert_quiet(page)
+        expect(why).to_be_visible()
+        page.reload()
+        expect(page.locator("main")).to_contain_text(said)
+
+
+def signed_in(browser: Browser, server: Server, session: str) -> BrowserContext:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_cookies([{"name": "sessionid", "value": session, "url": server.url}])
+    return context
+
+
+def test_every_page_of_somebody_who_was_signed_out_says_so(
+    server: Server, browser: Browser
+) -> None:
+    session = people.make(server.data, {"olga": people.READER})["olga"]["session"]
+    with signed_in(browser, server, session) as context:
+        pages = [context.new_page() for _ in PAGES]
+        for page, path in zip(pages, PAGES, strict=True):
+            page.goto(f"{server.url}/c/embedded/{path}")
+            expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+        execute(server, "DELETE FROM django_session WHERE session_key = ?", session)
+        for page in pages:
+            expect(page.locator("[data-stale-text]")).to_have_text(rights.SIGNED_OUT, timeout=LIMIT)
+            expect(page.locator("[data-stale-title]")).to_have_text(re.compile("No access since"))
+            expect(page.locator("[data-live-pill]")).to_have_text("No access")
+            expect(page.locator("html")).to_have_attribute("data-live", "refused")
+        for page in (pages[0], pages[3]):
+            assert_quiet(page)
+        pages[0].get_by_role("link", name="Reload").click()
+        pages[0].wait_for_url("**/sign-in/**")

@@ -1,0 +1,87 @@
+"""Sockets answer to the hosts that pages answer to, and to sites of ours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from websockets.asyncio.client import connect
+
+from dashboard.live.origin import OTHER_SITE, UNKNOWN_HOST, is_host_allowed, may_open
+from tests.access import people
+from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
+from tests.processes import serving
+
+ALLOWED = ["board.example.com", ".inside.example", "[::1]"]
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("board.example.com", True),
+        ("BOARD.example.com:8443", True),
+        ("a.inside.example", True),
+        ("[::1]:8000", True),
+        ("evil.example", False),
+        ("board.example.com.evil.example", False),
+        ("board.example.com@evil.example", False),
+        ("board.example.com, evil.example", False),
+        ("", False),
+        ("[::1", False),
+    ],
+)
+def test_a_host_is_judged_as_for_a_page(host, allowed):
+    assert is_host_allowed([(b"host", host.encode())], allowed=ALLOWED) is allowed
+
+
+def test_none_and_two_hosts_are_refused():
+    good = (b"host", b"board.example.com")
+    assert not is_host_allowed([], allowed=ALLOWED)
+    assert not is_host_allowed([good, good], allowed=ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("origin", "opens"),
+    [
+        ("", True),
+        ("http://board.example.com", True),
+        ("https://trusted.example", True),
+        ("http://evil.example", False),
+        ("http://[", False),
+        ("null", False),
+    ],
+)
+def test_an_origin_is_ours_or_trusted(origin, opens):
+    headers = [(b"host", b"board.example.com"), (b"origin", origin.encode())]
+    assert may_open(headers, trusted=["https://trusted.example"]) is opens
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with serving(tmp_path_factory.mktemp("hosts") / "data", "--no-demo") as server:
+        yield House(server, people.make(server.data, {"olga": people.READER}))
+
+
+@pytest.mark.parametrize("path", [PAGE, FEED])
+@pytest.mark.parametrize(
+    ("host", "origin", "reason"),
+    [
+        ("evil.example", "http://evil.example", UNKNOWN_HOST),
+        ("rebound.example:8000", None, UNKNOWN_HOST),
+        ("localhost", "http://evil.example", OTHER_SITE),
+    ],
+)
+async def test_a_socket_under_another_name_is_refused(house, path, host, origin, reason):
+    """As a page of another site asks whose name leads to our address."""
+    port, cookie = house.server.port, f"sessionid={house.told['olga']['session']}"
+    async with connect(
+        f"ws://{host}/c/embedded/live/{path}/",
+        host="127.0.0.1",
+        port=port,
+        origin=origin,
+        additional_headers={"Cookie": cookie},
+        compression=None,
+    ) as socket:
+        assert await closing_of(socket) == (4403, reason)
+    async with await house.open((path, {}), house.told["olga"]):
+        pass
