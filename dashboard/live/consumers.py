@@ -13,12 +13,14 @@ from dashboard.access.rights import Refused, Right, WallRight, right_of_socket
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
+from dashboard.live.socket_share import TOO_MANY
 from dashboard.node_book import Grouping
 
 REFUSED = 4403  # the page must not try again
 UNKNOWN = 4404
 BAD_MESSAGE = 4400
 FAILED = 1011
+BUSY = 1013  # the page tries again
 GATHER = 0.02  # seconds in which changes gather into one frame
 
 
@@ -42,6 +44,9 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         if channel is None:
             await self.close(code=UNKNOWN)
             return
+        if not running.publisher.sockets.take(self.right):
+            await self.close(code=BUSY, reason=TOO_MANY)
+            return
         if isinstance(self.right, WallRight):
             running.link_use.note(self.right.link_id)
         self.join(channel)
@@ -52,6 +57,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         sender: asyncio.Task[None] | None = getattr(self, "sender", None)
         if sender is not None:
             runtime.get().rights.remove(self.grant)
+            runtime.get().publisher.sockets.give_back(self.right)
             self.leave()
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)

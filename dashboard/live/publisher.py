@@ -21,6 +21,7 @@ from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared import SharedRegions
+from dashboard.live.socket_share import SocketShare
 from dashboard.node_book import Grouping, NodeBook
 from dashboard.presenters.overview import HeartbeatAges
 from leases.domain.change import Change, ChangeType
@@ -184,6 +185,7 @@ class Publisher:
     """All channels of the process."""
 
     def __init__(self, stores: dict[str, Store]) -> None:
+        self.sockets = SocketShare()
         self.channels = {name: Channel(store) for name, store in stores.items()}
 
     def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:

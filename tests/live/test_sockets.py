@@ -131,3 +131,22 @@ async def test_a_program_that_does_not_read_loses_the_oldest_and_can_see_it(fill
     assert len(slow.frames) == FEED_QUEUE
     first = json.loads(slow.frames[0])["seq"]
     assert json.loads(slow.frames[-1])["seq"] == first + FEED_QUEUE - 1 == channel.seq
+
+
+async def test_one_account_has_so_many_sockets_and_others_have_theirs(
+    filled, operator, monkeypatch
+):
+    monkeypatch.setattr("dashboard.live.socket_share.MAX_SOCKETS", 2)
+    open_ones = [socket(path, operator) for path in ("/c/a/live/changes/", "/c/b/live/page/")]
+    for one in open_ones:
+        await one.connect()
+    assert await closed_with(socket("/c/a/live/changes/", operator)) == 1013
+    wall = socket(f"/c/a/live/changes/?key={await wall_key('a')}", AnonymousUser())
+    await wall.connect()
+    await wall.hear()
+    await open_ones[0].leave()
+    again = socket("/c/a/live/changes/", operator)
+    await again.connect()
+    await again.hear()
+    for one in (wall, again, open_ones[1]):
+        await one.leave()

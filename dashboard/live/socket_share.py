@@ -1,0 +1,37 @@
+"""How many sockets one person, or one wall link, may have open in this process."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dashboard.access.rights import Right, UserRight
+
+MAX_SOCKETS = 500
+TOO_MANY = f"{MAX_SOCKETS} live connections are open for this account. Close some pages."
+
+Holder = tuple[str, int]
+
+
+class SocketShare:
+    """Counts them, so that one account cannot take all the sockets of the port."""
+
+    def __init__(self) -> None:
+        self._open: Counter[Holder] = Counter()
+
+    def take(self, right: Right) -> bool:
+        """Count one more; False when that is too many."""
+        holder = _holder(right)
+        if self._open[holder] >= MAX_SOCKETS:
+            return False
+        self._open[holder] += 1
+        return True
+
+    def give_back(self, right: Right) -> None:
+        holder = _holder(right)
+        self._open[holder] -= 1
+        if not self._open[holder]:
+            del self._open[holder]
+
+
+def _holder(right: Right) -> Holder:
+    return ("user", right.user_id) if isinstance(right, UserRight) else ("wall", right.link_id)
