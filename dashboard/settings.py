@@ -169,6 +169,7 @@ LOGGING = {
             "callback": lambda record: getattr(record, "status_code", 500) != 503,
         },
         "sentences": {"()": "dashboard.access.redaction.SentenceFilter"},
+        "flood": {"()": "dashboard.serving.log_limits.FloodFilter"},
     },
     "formatters": {
         "line": {
@@ -181,7 +182,7 @@ LOGGING = {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "line",
-            "filters": ["sentences"],
+            "filters": ["flood", "sentences"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
