@@ -6,11 +6,13 @@ import os
 import re
 from datetime import UTC, datetime
 from html import unescape
+from urllib.parse import unquote
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from dashboard.forms.edit_lease import EditLeaseForm
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.history.text import from_stored
@@ -19,6 +21,7 @@ from leases.kube.source import parse_source
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.dashboard.conftest import fill, member
+from tests.dashboard.test_every_parameter import VALUES
 from tests.postgres import passes_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,6 +105,23 @@ async def test_it_is_released(cluster, holder):
     assert saved.status_code == 302, saved.content.decode()[-3000:]
     assert (await cluster.client.get(KEY)).holder is None
     assert (await Edit.objects.aget()).outcome == "done"
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["holder_identity", "duration_seconds", "reason", "seen_term", "seen_holder", "seen_duration"],
+)
+async def test_any_value_of_a_field_is_used_or_refused(cluster, field):
+    """Previews alone: each begins with the Lease as it was."""
+    await held_by(cluster, "cp-1")
+    admin = await browser()
+    page = (await admin.get(PATH)).content.decode()
+    sent = as_a_browser_sends(page) | {"reason": "drill"}
+    assert set(sent) - {"csrfmiddlewaretoken", "q"} == set(EditLeaseForm.base_fields)
+    for value in (*map(unquote, VALUES), *HOLDERS):
+        answer = await admin.post(PATH, sent | {field: value})
+        assert answer.status_code in (200, 409, 422), value[:40]
+        assert "Traceback" not in answer.content.decode()
 
 
 async def test_a_conflict_with_a_long_holder_is_shown_short(cluster):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import pytest
 from django.http import QueryDict
@@ -44,6 +45,7 @@ READS = {
     "wall": FILTER | {"key"},
     "audit": {"page"},
     "wall_links": set(),
+    "revoke_wall_link": set(),
     "components": set(),
     "sign_in": {"next"},
     "sign_in_by_link": set(),
@@ -52,7 +54,7 @@ READS = {
     "metrics": set(),
 }  # fmt: skip
 EVERYWHERE = {"q", "key"}  # read by the frame of each page
-POSTED = {"lease_kind", "revoke_wall_link", "redeem_sign_in_link", "sign_out"}  # answer no GET
+POSTED = {"lease_kind", "redeem_sign_in_link", "sign_out"}  # answer no GET
 FORMATS = {
     "leases": ("json",),
     "timeline": ("json",),
@@ -88,6 +90,7 @@ def browser(board, admin) -> Client:
     other = ObjectName("team-a", "worker")
     fill(board.clusters["a"].store, a_lease(), a_lease(other, holder="w-1", now=now))
     fill(board.clusters["b"].store)
+    models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
     models.Change.objects.bulk_create(map(to_row, changes))
     return admin
@@ -248,3 +251,32 @@ def test_pages_take_any_value_from_a_reader_too(board, db):
     for value in VALUES:
         answer = operator.get(f"/c/a/leases/kube-system/scheduler/?range={value}")
         check(answer, "range", value)
+
+
+def fields_of(page: str) -> set[str]:
+    """What the forms of a page send by POST, but for signing out and the guard against forgery."""
+    names: set[str] = set()
+    for form in re.findall(r'<form[^>]* method="post".*?</form>', page, re.DOTALL):
+        names |= set(re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', form))
+    return names - {"csrfmiddlewaretoken"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "posted", "given"),
+    [
+        ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
+        ("/c/a/leases/kube-system/scheduler/", "kind/", {"kind": "lock"}),
+        ("/sign-in/", "/sign-in/", {"username": "ada", "password": "x"}),
+        ("/sign-in/nobody/", "/sign-in/link/", {"token": "nobody"}),
+    ],
+)
+def test_any_value_of_a_form_is_used_or_refused(browser, board, shown, posted, given):
+    reader = Client() if posted.startswith("/sign-in/") else browser
+    drawn = fields_of(reader.get(shown).content.decode())
+    assert drawn - {"next", "username", "password"} <= set(given), "a field without a test"
+    for field in given:
+        for value in VALUES:
+            sent = {**given, field: unquote(value)}
+            answer = reader.post(urljoin(shown, posted), sent)
+            assert answer.status_code in (200, 302, 400, 410, 422, 429), (field, value[:40])
+            assert "Traceback" not in answer.content.decode()
