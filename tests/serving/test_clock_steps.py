@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import sqlite3
 from collections.abc import Iterator
-from datetime import timedelta
+from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -60,7 +64,34 @@ def test_a_restart_after_a_step_goes_on_with_what_was_written(board: Board) -> N
     board.api.create("steady", holder="h-0", duration=3000)
     wait_for(lambda: board.asked("history/?format=json")["items"], what="the first change")
     board.step()
+    seen = moment(board.lease("steady")[0]["observed_at"])
+    wait_for(lambda: remembered(board.server.data, "steady") == seen, what="the state as of now")
     board.server.kill()
     with ended(board.server.again()) as server:
         server.wait_synced()
     assert [change["change"] for change in history(server.data, "embedded")] == ["created"]
+
+
+def remembered(data: Path, name: str) -> datetime:
+    """observed_at of a Lease in the checkpoint."""
+    asked = "SELECT tracked FROM leases_leaserecord WHERE name = ?"
+    with closing(sqlite3.connect(data / "leaseboard.sqlite3")) as database:
+        ((state,),) = database.execute(asked, (name,))
+    return moment(json.loads(state)["observed_at"])
+
+
+def test_a_cluster_without_leases_notices_it_too(board: Board) -> None:
+    board.step()
+    assert SAID in board.text("")
+
+
+def test_what_is_written_right_after_a_step_has_the_new_time(board: Board) -> None:
+    """The next event of the watch notices it: nobody waits for the next look at the clock."""
+    board.api.create("steady", holder="h-0", duration=3000)
+    _, began = board.lease("steady")
+    board.server.process.send_signal(signal.SIGUSR1)
+    board.take("steady", 1)
+    wait_for(lambda: len(board.asked("history/?format=json")["items"]) == 2, what="the change")
+    newest, _ = board.asked("history/?format=json")["items"]
+    assert newest["change"] == "replaced"
+    assert timedelta(hours=1) < moment(newest["at"]) - began < timedelta(hours=1, minutes=1)

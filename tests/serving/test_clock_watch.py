@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,12 +16,15 @@ from dashboard.clusters import ClusterSpec
 from dashboard.metrics.families import metrics
 from dashboard.runtime import Options, Runtime
 from dashboard.serving.clock_watch import ClockWatch
+from dashboard.serving.cluster_watch import ClusterWatch
 from leases.domain.clock import Jump, SteadyClock
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.watching import Ended, unwatched
 from leases.history.rows import to_row
 from leases.kube.source import Source, SourceKind
-from leases.models import Change
+from leases.models import Change, LeaseRecord
+from leases.wire.events import Listed
+from tests.dashboard.conftest import KEY, a_lease
 from tests.history.factory import a_change
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -169,6 +173,46 @@ async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, c
     await asyncio.gather(forgetting, return_exceptions=True)
     assert await running.recorder.in_thread(Change.objects.count) == 1
     await running.recorder.close(writing)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("process_clock")
+async def test_a_runtime_that_watches_nothing_looks_too(machine, tmp_path):
+    running = Runtime(Options(clusters=(), data=tmp_path))
+    running._start_tasks()
+    try:
+        machine.ahead = 3600 * 10**9
+        async with asyncio.timeout(5):
+            while not running.clock.jumps:
+                await asyncio.sleep(0.01)
+    finally:
+        await running.stop()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("process_clock")
+async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
+    running = runtime(tmp_path)
+    cluster = running.clusters["a"]
+    watch = ClusterWatch(
+        cluster,
+        recorder=running.recorder,
+        publisher=running.publisher,
+        clock=running.clock,
+        kubeconfig=(),
+    )
+    await watch.prepare()
+    watch.tracker.handle(Listed((a_lease(now=clock.now()),), "7"))
+    await running.recorder.flush()
+    machine.ahead = 3600 * 10**9
+    running.clock.look()
+    await running.recorder.flush()
+    (row,) = await running.recorder.in_thread(lambda: list(LeaseRecord.objects.all()))
+    known = cluster.store.get(KEY)
+    assert json.loads(bytes(row.tracked))["observed_at"].startswith("2026-11-20T13:")
+    assert known.observed_at == datetime.fromisoformat("2026-11-20T13:00:00+00:00")
+    watch.tracker.stop()
+    await running.recorder.close(asyncio.create_task(running.recorder.run()))
 
 
 @pytest.mark.usefixtures("process_clock")

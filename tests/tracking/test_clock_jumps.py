@@ -17,7 +17,15 @@ from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.events import Applied, Connected, Deleted, Listed, ReflectorEvent
+from leases.wire.events import (
+    Applied,
+    Arrived,
+    Connected,
+    Deleted,
+    Listed,
+    ReflectorEvent,
+    Unreadable,
+)
 from tests.domain.build import NOON, after, lease
 
 KEY = ObjectName("default", "controller")
@@ -235,3 +243,21 @@ async def test_after_sleep_what_comes_tells_of_the_past(watched: Watched) -> Non
     assert taken_over.at == after(300)  # not when we woke
     watched.at(610)
     assert len(watched.changes) == 3
+
+
+@steps
+async def test_one_that_is_not_understood_stays_so_and_goes_on_from_what_was(
+    watched: Watched, by: timedelta
+) -> None:
+    watched.live(lease())
+    watched.at(3, Arrived((Unreadable(KEY, "It says nothing.", "uid-1", "5"),)))
+    watched.ahead = by
+    watched.at(10)
+    known = watched.store.get(KEY)
+    assert known is not None
+    told = known.lasting.not_understood
+    assert told is not None
+    assert told.since == after(3) + by
+    watched.renew(11, 6, skew=by)
+    watched.at(25)
+    assert [change.change for change in watched.changes] == ["created"]
