@@ -117,8 +117,11 @@ class Channel:
         """The number that the feed has reached, and the newest changes up to it with theirs, oldest
         first. For any thread: to copy a deque runs no Python code, so nobody changes it meanwhile.
         """
-        seq = self.seq
-        return seq, [told for told in list(self.recent) if told[0] <= seq]
+        while True:
+            seq, recent = self.seq, list(self.recent)
+            told = [one for one in recent if one[0] <= seq]
+            if told or not recent:  # else more came between the two looks than are kept
+                return seq, told
 
     def clock_jumped(self, jump: Jump) -> None:
         """The wall clock was set: what pages show moves with it, at once."""
