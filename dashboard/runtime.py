@@ -171,6 +171,7 @@ class Runtime:
         """Stop watching, write what is left, stop the embedded API."""
         right_changes.disconnect()
         await self.supervisor.stop()
+        self.rights.close()
         if self._writing is not None:
             await self.recorder.close(self._writing)
         for cluster in self.clusters.values():

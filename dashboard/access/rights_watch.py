@@ -101,6 +101,10 @@ class RightsWatch:
             await self.check()
             await asyncio.sleep(MIN_SPACING)
 
+    def close(self) -> None:
+        """Let the thread that asks the database end."""
+        self._thread.shutdown(wait=False)
+
     async def check(self) -> None:
         """End what is open by a right that has ended."""
         rights = self.rights

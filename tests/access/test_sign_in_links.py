@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,13 @@ def test_the_log_of_another_programs_handler_loses_them_too():
     logger.addHandler(handler)
     logger.error('%s - "%s %s" %d', "::1", "GET", "/sign-in/abc/", 410)
     assert heard == ['::1 - "GET /sign-in/[hidden]/" 410']
+
+
+def test_the_loggers_of_uvicorn_lose_them_whoever_starts_the_server():
+    import_module("dashboard.asgi")
+    for name in ("uvicorn.access", "uvicorn.error"):
+        filters = logging.getLogger(name).filters
+        assert any(isinstance(one, redaction.RedactingFilter) for one in filters)
 
 
 def test_a_traceback_in_the_log_loses_them_too():

@@ -67,11 +67,14 @@ def test_a_key_that_nobody_made_opens_nothing(board, key):
     assert wall_links.UNKNOWN in text
 
 
-def test_a_link_of_an_earlier_version_says_that_it_ended(board):
+def test_a_link_of_an_earlier_version_says_that_it_ended(board, admin):
     WallLink.objects.create(name="old", created_at=timezone.now(), clusters=["a"])
     status, text = opened("1:c2lnbmF0dXJl")
     assert status == 403
     assert wall_links.OUTDATED in text
+    listed = admin.get("/wall-links/").content.decode()
+    assert "made by an earlier version" in listed
+    assert "ended with the upgrade" in listed
 
 
 def test_a_revoked_link_stays_closed_in_a_database_made_anew(board):

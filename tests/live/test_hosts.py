@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.db import OperationalError
 from websockets.asyncio.client import connect
 
-from dashboard.live.origin import OTHER_SITE, UNKNOWN_HOST, is_host_allowed, may_open
+from dashboard.live.origin import (
+    NO_DATABASE,
+    OTHER_SITE,
+    UNKNOWN_HOST,
+    is_host_allowed,
+    may_open,
+    told_of_database,
+)
 from tests.access import people
 from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
+from tests.live.communicator import Socket
 from tests.processes import serving
 
 ALLOWED = ["board.example.com", ".inside.example", "[::1]"]
@@ -54,6 +63,21 @@ def test_none_and_two_hosts_are_refused():
 def test_an_origin_is_ours_or_trusted(origin, opens):
     headers = [(b"host", b"board.example.com"), (b"origin", origin.encode())]
     assert may_open(headers, trusted=["https://trusted.example"]) is opens
+
+
+@pytest.mark.parametrize("accepts_first", [True, False])
+async def test_a_socket_that_the_database_does_not_let_in_is_told_to_try_again(accepts_first):
+    async def refusing(_scope, receive, send):
+        if accepts_first:
+            await receive()
+            await send({"type": "websocket.accept"})
+        raise OperationalError("no route to 10.9.9.9")
+
+    one = Socket(told_of_database(refusing), "/c/a/live/page/", None, [])
+    await one.connect()
+    assert await one.receive_output() == {
+        "type": "websocket.close", "code": 1011, "reason": NO_DATABASE,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")

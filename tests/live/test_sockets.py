@@ -101,6 +101,7 @@ async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
     while "html" not in (frame := await one.hear()):
         pass
     assert set(frame["html"]) == {"tile"}
+    assert len(filled.link_use._used) == 1
     await one.leave()
 
 
