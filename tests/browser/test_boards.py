@@ -97,7 +97,7 @@ def names(page: Page) -> list[str]:
         ("", ["Who holds now", "web-1", "Holder changes", "was created, held by pod-1"]),
         ("leases/", ["web-1", "pod-1", "Elections 3", "node-1"]),
         ("leases/?labels=app%3Dshop", ["web-2"]),
-        ("nodes/", ["Every heartbeat is in time", "3 heartbeats: 3 held"]),
+        ("nodes/", ["Every heartbeat is in time", "Held 3 Late 0 Expired 0"]),
     ],
 )
 def test_a_page_tells_its_story_without_a_script(
@@ -215,7 +215,7 @@ def test_the_overview_moves_without_a_reload(page: Page, server: Server, api: Le
     api.create("brief", holder="pod-1", duration=1)
     expect(page.locator("#feed")).to_contain_text("brief was created")
     expect(page.locator("#attention")).to_contain_text("brief", timeout=10_000)
-    expect(page.locator('[data-count="expired"]')).to_have_text(re.compile("[1-9]"))
+    expect(page.locator(".kpi.is-expired .v")).to_have_text(re.compile("[1-9]"))
     expect(page.locator("#elections")).to_contain_text("brief")
     api.delete("brief")
     expect(page.locator("#attention")).not_to_contain_text("brief", timeout=10_000)
