@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
 from leases.listener.stall import Stall
-from leases.listener.transport import ClosingTransport, read_at_most
+from leases.listener.transport import ClosingTransport
 from leases.listener.upgrade import head_without_upgrade
 
 READ_SECONDS = 1.0  # for which a client that was refused may read why
@@ -58,8 +58,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self.stall = Stall(self.cut, self.limits.stall_seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        read_at_most(transport, self.limits.read_bytes)
-        super().connection_made(cast("asyncio.Transport", self.wrap(transport)))
+        wrapped = self.wrap(transport)
+        wrapped.read_at_most(self.limits.read_bytes)
+        super().connection_made(cast("asyncio.Transport", wrapped))
         self.book.begin(self)
         self.limit = self.loop.call_later(self.limits.head_seconds, self._run_out)
 

@@ -26,8 +26,7 @@ class ClosingTransport:
             self._loop.call_later(FLUSH_SECONDS, self._transport.abort)
         self._transport.close()
 
-
-def read_at_most(transport: asyncio.BaseTransport, size: int) -> None:
-    """Read so much at once: what comes in one piece is parsed while everybody else waits."""
-    if hasattr(transport, "max_size"):  # asyncio's own transport of a socket; TLS has none
-        transport.max_size = size
+    def read_at_most(self, size: int) -> None:
+        """Read so much at once: what comes in one piece is parsed while everybody else waits."""
+        if hasattr(self._transport, "max_size"):  # asyncio's own of a plain socket; TLS has none
+            self._transport.max_size = size

@@ -7,16 +7,19 @@ Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_tim
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
+from leases.listener.limits import KIB
 from leases.listener.server import ListeningState
 from leases.listener.stall import Stall
+from leases.listener.transport import ClosingTransport
 
 MAX_FRAMES = 64  # of one message: a browser sends it in one
+READ_BYTES = 4 * KIB  # at once: hundreds of small frames in it would hold up the others
 MAX_PINGS, PING_SECONDS = 20, 10.0
 
 
@@ -37,6 +40,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        cast("ClosingTransport", transport).read_at_most(READ_BYTES)
         self.book.upgrade(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from leases.listener.limits import KIB
+from leases.listener.websocket import READ_BYTES
 from tests.listener.port import LIMITS, UPGRADE, Client, Port, port_with, request, until
 
 MASK = b"\x00\x00\x00\x00"
@@ -79,6 +80,8 @@ async def test_a_socket_that_floods_with_pings_is_cut():
         live = await upgraded(port, stack)
         await live.send((b"\x89\x80" + MASK) * 10)
         assert await asyncio.wait_for(live.reader.readexactly(20), 20) == b"\x8a\x00" * 10
+        (held,) = port.book.sockets
+        assert held.transport.max_size == READ_BYTES  # type: ignore[attr-defined]
         await live.send((b"\x89\x80" + MASK) * 100)
         await until(lambda: len(port.book) == 0, "the socket to end")
 
