@@ -29,6 +29,7 @@ from typing import Any
 
 import yaml
 from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 
 from tests.benchmarks.attacks import ATTACKS, HOST
 from tests.processes import environment, free_port, get, wait_for
@@ -75,6 +76,7 @@ class Subject:
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
     def resident(self) -> int:
+        assert self.process.poll() is None, self.log.read_text()[-2000:]
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -140,7 +142,7 @@ class Watch:
         url = f"ws://{HOST}:{self.subject.port}/c/embedded/live/changes/"
         headers = {"Cookie": self.cookie, "Origin": self.subject.url}
         while True:
-            with suppress(Exception):
+            with suppress(OSError, TimeoutError, WebSocketException):
                 async with connect(url, additional_headers=headers, max_size=None) as socket:
                     async for frame in socket:
                         for change in json.loads(frame)["changes"]:

@@ -64,6 +64,18 @@ def test_a_flood_of_guesses_tires_nobody_on_sqlite(tmp_path):
         assert "wrong-guess" not in server.text
 
 
+def sessions(postgres: Postgres, database: str) -> int:
+    """How many connections to this database were ever made."""
+    with psycopg.connect(postgres.url("postgres")) as connection:
+        name = database.rpartition("/")[2]
+        made = connection.execute(
+            "SELECT sessions FROM pg_stat_database WHERE datname = %s", [name]
+        ).fetchone()
+    assert made is not None
+    count: int = made[0]
+    return count
+
+
 def test_a_flood_of_guesses_leaves_postgresql_its_connections(tmp_path, postgres: Postgres):
     database = postgres.database()
     most = 0
@@ -84,6 +96,7 @@ def test_a_flood_of_guesses_leaves_postgresql_its_connections(tmp_path, postgres
         server.wait_synced()
         asyncio.run(under_flood(server, look))
         assert 0 < most <= MAX_CONNECTIONS
+        assert sessions(postgres, database) <= MAX_CONNECTIONS  # a request does not open its own
         assert server.interrupt() == 0
     assert "Traceback" not in server.text
     assert "couldn't stop thread" not in server.text
