@@ -36,7 +36,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with open_files(USUAL_FILES):
         stack = ExitStack()
         data = tmp_path_factory.mktemp("pages") / "data"
-        one = stack.enter_context(serving(data, "--no-demo"))
+        # No embedded API, which raises the limit of files for itself.
+        one = stack.enter_context(serving(data, "--cluster", "far=url:http://127.0.0.1:9"))
     with stack:
         yield one
     assert "Traceback" not in one.text
