@@ -11,8 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from dashboard.clock import now as utc_now
 from dashboard.forgetting import Forgetting
-from dashboard.runtime import Runtime, utc_now
+from dashboard.runtime import Runtime
 from dashboard.serving.cluster_watch import ClusterWatch
 from leases.history.batch import write_what_fits
 from leases.history.recorder import Recorder

@@ -304,7 +304,8 @@ async def test_the_audit_trail_takes_any_holder():
         action="lease.edit", reason=NUL, at=T0,
     )  # fmt: skip
     with pytest.raises(ValueError, match="odd"):
-        async with audited(intent, before=lease, wanted={"spec": {"holderIdentity": NUL}}):
+        wanted = {"spec": {"holderIdentity": NUL}}
+        async with audited(intent, before=lease, wanted=wanted, clock=lambda: T0):
             raise ValueError(f"odd {NUL}")
     row = await models.Edit.objects.aget()
     assert row.before == {"holderIdentity": "a␀b"}
