@@ -70,7 +70,7 @@ async def prepared(board: Runtime) -> None:
         board.clusters["a"],
         recorder=board.recorder,
         publisher=board.publisher,
-        clock=utc_now,
+        clock=board.clock,
         kubeconfig=(),
     )
     await watch.prepare()

@@ -303,8 +303,8 @@ async def test_the_audit_trail_takes_any_holder():
         user=await User.objects.acreate(username="ada"), cluster="a", key=lease.key,
         action="lease.edit", reason=NUL, at=T0,
     )  # fmt: skip
+    wanted = {"spec": {"holderIdentity": NUL}}
     with pytest.raises(ValueError, match="odd"):
-        wanted = {"spec": {"holderIdentity": NUL}}
         async with audited(intent, before=lease, wanted=wanted, clock=lambda: T0):
             raise ValueError(f"odd {NUL}")
     row = await models.Edit.objects.aget()
