@@ -39,7 +39,7 @@ class Target:
         try:
             writer.write(data)
             await writer.drain()
-            answer = await asyncio.wait_for(reader.read(), 60)
+            answer = await reader.read()
         finally:
             writer.close()
         self.seen[answer[9:12].decode() or "cut"] += 1

@@ -157,7 +157,8 @@ class Watch:
             path, at = PAGES[at % len(PAGES)], at + 1
             begun = time.monotonic()
             try:
-                code = await asyncio.wait_for(self._get(path), LIMIT)
+                async with asyncio.timeout(LIMIT):  # `wait_for` may lose a cancellation
+                    code = await self._get(path)
             except (OSError, TimeoutError):
                 code = 0
             seen.pages.append(time.monotonic() - begun)
@@ -189,12 +190,13 @@ class Watch:
         first = self.number == 1
         method, path = ("POST", LEASES) if first else ("PATCH", f"{LEASES}/attacked")
         kind = "application/json" if first else "application/merge-patch+json"
-        code, text = await self._ask(
-            self.subject.api_port, method, path, f"Authorization: Bearer {self.token}",
-            f"Content-Type: {kind}", body=json.dumps(lease).encode(),
-        )  # fmt: skip
-        assert code in (200, 201), text
-        return await asyncio.wait_for(heard, LIMIT) - begun
+        async with asyncio.timeout(LIMIT):
+            code, text = await self._ask(
+                self.subject.api_port, method, path, f"Authorization: Bearer {self.token}",
+                f"Content-Type: {kind}", body=json.dumps(lease).encode(),
+            )  # fmt: skip
+            assert code in (200, 201), text
+            return await heard - begun
 
     async def _changes(self, seen: Seen, until: float) -> None:
         while time.monotonic() < until:
