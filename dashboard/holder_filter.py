@@ -32,7 +32,6 @@ DOWN, NAME, TERMS = SORTS = ("down", "name", "terms")
 NOW, PAST = HOLDS = ("now", "past")
 # Heartbeats are folded: a node that holds nothing but its own is no holder to look at.
 KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
-NAMES = ("q", "kind", "group", "holds", "range", "sort", "page", "limit", "format")
 
 
 class HolderFilter(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,10 +46,6 @@ class Difference(msgspec.Struct):
     removed: Paths
 
 
-def stripped(paths: Paths) -> Paths:
-    return paths - _STRIPPED
-
-
 def compare(old: Any, new: Any, kind: schema.Kind) -> Difference:
     """What is new, changed and gone, without what no manager owns."""
     found = Difference(set(), set(), set())
