@@ -1,4 +1,4 @@
 """What a person sees; also the Django project. Imports `leases`, never the other way round.
 
-Tests: tests/dashboard, tests/live, tests/browser.
+Tests: tests/pages, tests/parts, tests/live, tests/browser.
 """

@@ -1,5 +1,5 @@
 """Django's admin shows the audit trail and what history could not store, both read-only; people and
-groups are `dashboard.access.people_admin`'s.
+groups are `dashboard.access.people.people_admin`'s.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from dashboard.access import people_admin
+from dashboard.access.people import people_admin
 from leases.models import Edit, RefusedRow
 
 if TYPE_CHECKING:

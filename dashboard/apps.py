@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 class BoardAdminConfig(AdminConfig):
     """Takes the place of `django.contrib.admin` in INSTALLED_APPS, for a site of our own."""
 
-    default_site = "dashboard.access.admin_site.BoardAdminSite"
+    default_site = "dashboard.access.people.admin_site.BoardAdminSite"
 
 
 class DashboardConfig(AppConfig):

@@ -20,15 +20,15 @@ django.setup(set_prefix=False)
 
 
 # Django's apps must be ready before these.
-from dashboard.access.client_address import client_address  # noqa: E402
 from dashboard.access.redaction import redact_loggers  # noqa: E402
-from dashboard.access.slowed_addresses import SLOWED  # noqa: E402
-from dashboard.lifespan import lifespan  # noqa: E402
+from dashboard.access.sign_in.client_address import client_address  # noqa: E402
+from dashboard.access.sign_in.slowed_addresses import SLOWED  # noqa: E402
 from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
 from dashboard.live.routing import urlpatterns  # noqa: E402
-from dashboard.serving.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed  # noqa: E402
-from dashboard.serving.request_threads import Busy  # noqa: E402
-from dashboard.serving.thread_choice import ThreadChoice, is_sign_in  # noqa: E402
+from dashboard.serving.lifespan import lifespan  # noqa: E402
+from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed  # noqa: E402
+from dashboard.serving.requests.request_threads import Busy  # noqa: E402
+from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in  # noqa: E402
 
 
 class Pages(ASGIHandler):

@@ -1,8 +1,8 @@
 """What time it is for this process: the one clock that pages, deadlines and retention go by.
 
 Do not ask `datetime.now` or `timezone.now` for anything that is compared with a moment that the
-process keeps: the wall clock may jump between the two. `dashboard.serving.clock_watch` looks for
-jumps.
+process keeps: the wall clock may jump between the two. `dashboard.serving.tasks.clock_watch`
+looks for jumps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Every setting: one environment variable, one field, one line of help. README lists the same ones.
+"""Every setting: one environment variable, one field, one line of help.
+
+docs/operations.md lists the same ones.
 
 A wrong value stops the start and names the variable and the value.
 """
@@ -12,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.access.redaction import passwords_in, without_credentials
-from dashboard.clusters import ClusterSpec, parse_clusters
-from dashboard.setting_values import (
+from dashboard.configuration.cluster_specs import ClusterSpec, parse_clusters
+from dashboard.configuration.setting_values import (
     read_count,
     read_database_url,
     read_days,

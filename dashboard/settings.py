@@ -12,8 +12,8 @@ from csp.constants import NONCE, NONE, SELF
 from dashboard.access.private_files import keep_private
 from dashboard.access.redaction import hide, redact
 from dashboard.config import ConfigError, load, secrets_of
-from dashboard.data_directory import BadDataDirectory, open_data_directory
-from dashboard.secret import BadSecretKey, secret_key
+from dashboard.serving.data_directory import BadDataDirectory, open_data_directory
+from dashboard.serving.secret_key import BadSecretKey, secret_key
 
 try:
     LEASEBOARD = load()
@@ -74,7 +74,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "dashboard.context.page",
+                "dashboard.parts.frame.page_context.page",
             ],
         },
     },
@@ -105,12 +105,12 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # first: whom it refuses, no password is checked for
     "django.contrib.auth.backends.ModelBackend",
 ]
-AXES_HANDLER = "dashboard.access.sign_in_limits.SignInLimits"
+AXES_HANDLER = "dashboard.access.sign_in.limits.SignInLimits"
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]
-AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in_limits.refuse"
-AXES_CLIENT_IP_CALLABLE = "dashboard.access.client_address.address_of"
+AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in.limits.refuse"
+AXES_CLIENT_IP_CALLABLE = "dashboard.access.sign_in.client_address.address_of"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or a flood would refuse people for ever
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 AXES_DISABLE_ACCESS_LOG = True
@@ -129,7 +129,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = LEASEBOARD.data / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
-    "staticfiles": {"BACKEND": "dashboard.assets.HashedStorage"},
+    "staticfiles": {"BACKEND": "dashboard.serving.static_files.HashedStorage"},
 }
 
 CONTENT_SECURITY_POLICY = {
@@ -190,7 +190,7 @@ LOGGING = {
         "leases": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        "axes": {"level": "ERROR"},  # dashboard.access.sign_in_limits says it once
+        "axes": {"level": "ERROR"},  # dashboard.access.sign_in.limits says it once
         "django.request": {"level": "ERROR", "filters": ["failures"]},
     },
 }

@@ -6,35 +6,32 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dashboard.views import (
-    audit,
-    broken,
-    components,
-    health,
-    history,
-    holders,
-    home,
-    lease,
-    lease_asked,
-    lease_edit,
-    lease_kind,
-    leases,
-    metrics,
-    nodes,
-    overview,
-    refused,
-    sign_in,
-    timeline,
-    wall,
-    wall_links,
-)
+from dashboard.metrics import health_view
+from dashboard.metrics import view as metrics
+from dashboard.pages.account import sign_in_view
+from dashboard.pages.audit import view as audit
+from dashboard.pages.components import view as components
+from dashboard.pages.edit import view as lease_edit
+from dashboard.pages.errors import refused_view
+from dashboard.pages.errors import view as broken
+from dashboard.pages.history import view as history
+from dashboard.pages.holders import view as holders
+from dashboard.pages.lease import cluster_view, kind_view
+from dashboard.pages.lease import view as lease
+from dashboard.pages.leases import view as leases
+from dashboard.pages.nodes import view as nodes
+from dashboard.pages.overview import front_door
+from dashboard.pages.overview import view as overview
+from dashboard.pages.timeline import view as timeline
+from dashboard.pages.wall import view as wall
+from dashboard.pages.wall_links import view as wall_links
 
 of_cluster = [
     path("", overview.overview, name="overview"),
     path("leases/", leases.leases, name="leases"),
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
-    path("leases/<str:namespace>/<str:name>/asked/", lease_asked.lease_asked, name="lease_asked"),
-    path("leases/<str:namespace>/<str:name>/kind/", lease_kind.lease_kind, name="lease_kind"),
+    path("leases/<str:namespace>/<str:name>/asked/", cluster_view.lease_asked, name="lease_asked"),
+    path("leases/<str:namespace>/<str:name>/kind/", kind_view.lease_kind, name="lease_kind"),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),
@@ -45,22 +42,22 @@ of_cluster = [
 ]
 
 urlpatterns = [
-    path("", home.home, name="home"),
+    path("", front_door.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("audit/", audit.audit, name="audit"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
     path("components/", components.components, name="components"),
-    path("sign-in/", sign_in.SignInView.as_view(), name="sign_in"),
-    path("sign-in/link/", sign_in.redeem_link, name="redeem_sign_in_link"),
-    path("sign-in/<str:token>/", sign_in.by_link, name="sign_in_by_link"),
+    path("sign-in/", sign_in_view.SignInView.as_view(), name="sign_in"),
+    path("sign-in/link/", sign_in_view.redeem_link, name="redeem_sign_in_link"),
+    path("sign-in/<str:token>/", sign_in_view.by_link, name="sign_in_by_link"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
+    path("healthz", health_view.healthz, name="healthz"),
+    path("readyz", health_view.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
 ]
 
-handler403 = refused.permission_denied
+handler403 = refused_view.permission_denied
 handler400 = broken.bad_request
 handler500 = broken.broken

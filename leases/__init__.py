@@ -1,4 +1,4 @@
 """What is true of Leases, with nobody looking. Never imports `dashboard`.
 
-The rooms and who may import whom: README, "Rooms".
+The rooms and who may import whom: docs/contributing.md.
 """

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-# The words of `leases.domain.change.ChangeType` that two of the indexes hold.
+# The words of `leases.domain.changes.change.ChangeType` that two of the indexes hold.
 BEGIN_A_SPAN = (
     "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
 )  # fmt: skip
@@ -174,7 +174,7 @@ class WatchSpan(models.Model):
     process = models.CharField(max_length=32)
     since = models.DateTimeField()
     until = models.DateTimeField()  # moves on while the watch lasts
-    ended = models.CharField(max_length=16, default="")  # leases.domain.watching.Ended
+    ended = models.CharField(max_length=16, default="")  # leases.domain.past.watched_times.Ended
     detail = models.TextField(default="")  # why it ended, as the page said it
 
     class Meta:

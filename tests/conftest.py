@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from leases.history import density
-from tests.postgres import postgres
+from leases.history.read import density
+from tests.support.board import admin, board, guest, operator
+from tests.support.postgres import postgres
 
-__all__ = ["postgres"]
+__all__ = ["admin", "board", "guest", "operator", "postgres"]
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("leaseboard", deadline=None)

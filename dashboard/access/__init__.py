@@ -2,5 +2,5 @@
 the end of rights on open sockets.
 
 May import Django, `leases.models` and the runtime of the process; never a page or a template.
-Tests: tests/access, tests/dashboard.
+Tests: tests/access, tests/pages.
 """

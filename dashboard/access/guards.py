@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
@@ -13,11 +13,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
-from dashboard import runtime
+from dashboard.access.page_gate import page_gate
 from dashboard.access.roles import EDIT, VIEW
-from dashboard.access.wall_links import PARAMETER, open_link
-from dashboard.page_gate import page_gate
-from dashboard.watched import WatchedCluster
+from dashboard.access.wall.links import PARAMETER, open_link
+from dashboard.board import running_board
+
+if TYPE_CHECKING:
+    from dashboard.parts.kept.watched_cluster import WatchedCluster
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
@@ -44,7 +46,7 @@ def may_edit(user: User) -> bool:
 
 def find_cluster(name: str) -> WatchedCluster:
     """The cluster of this name, or 404 naming those that are watched. For those who may read."""
-    clusters = runtime.get().clusters
+    clusters = running_board().clusters
     if name not in clusters:
         raise Http404(f"No cluster is called {name!r} here. Watched: {', '.join(clusters)}.")
     return clusters[name]
@@ -52,7 +54,7 @@ def find_cluster(name: str) -> WatchedCluster:
 
 def open_wall(key: str, name: str) -> WatchedCluster:
     """The cluster whose wall this key opens; else a sentence that names no other cluster."""
-    running = runtime.get()
+    running = running_board()
     link = open_link(key, cluster=name)
     running.link_use.note(link.pk)
     if name not in running.clusters:
@@ -92,7 +94,7 @@ def viewer_required(view: View[P]) -> Wrapped:
         if "\0" in request.path:  # PostgreSQL would refuse to look for it
             raise Http404("No Lease has a NUL in its name.")
         request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
-        with page_gate.drawing(runtime.get().clusters.values()):
+        with page_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded
@@ -113,7 +115,7 @@ def wall_required(view: View[P]) -> Wrapped:
             request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
         else:
             request.cluster = open_wall(key, cluster)  # type: ignore[attr-defined]
-        with page_gate.drawing(runtime.get().clusters.values()):
+        with page_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded

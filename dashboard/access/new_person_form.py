@@ -8,7 +8,7 @@ from django import forms
 from django.contrib.auth.forms import AdminUserCreationForm
 from django.contrib.auth.models import Group, User
 
-from dashboard.access.manageable import grantable_groups
+from dashboard.access.people.manageable import grantable_groups
 
 if TYPE_CHECKING:
     Base = AdminUserCreationForm[User]

@@ -1,1 +1,1 @@
-"""Scales and geometry of pictures; templates draw them. Pure. Tests: tests/dashboard."""
+"""Scales and geometry of pictures; templates draw them. Pure. Tests: tests/charts."""

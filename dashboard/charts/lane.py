@@ -14,7 +14,7 @@ import msgspec
 
 from dashboard.charts.pieces import Busy, Piece, pieces
 from dashboard.charts.scale import WHOLE, Scale, percent
-from leases.domain.terms import Gap, Life, Term
+from leases.domain.past.terms import Gap, Life, Term
 
 NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours on a wide screen
 MOST_SHAPES = 48

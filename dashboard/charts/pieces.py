@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.terms import Gap, Life, Term
+from leases.domain.past.terms import Gap, Life, Term
 
 
 class Busy(msgspec.Struct, frozen=True):

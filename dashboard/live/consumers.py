@@ -8,13 +8,14 @@ import msgspec
 from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from dashboard import clock, runtime
-from dashboard.access.rights import Refused, Right, WallRight, right_of_socket
+from dashboard import clock
+from dashboard.access.rights.rights import Refused, Right, WallRight, right_of_socket
+from dashboard.board import running_board
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import Channel, FeedReader
 from dashboard.live.socket_share import TOO_MANY
-from dashboard.node_book import Grouping
+from dashboard.parts.kept.node_book import Grouping
 
 REFUSED = 4403  # the page must not try again
 UNKNOWN = 4404
@@ -39,7 +40,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         except Refused as error:
             await self.close(code=REFUSED, reason=str(error))
             return
-        running = runtime.get()
+        running = running_board()
         channel = running.publisher.channels.get(name)
         if channel is None:
             await self.close(code=UNKNOWN)
@@ -56,8 +57,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         sender: asyncio.Task[None] | None = getattr(self, "sender", None)
         if sender is not None:
-            runtime.get().rights.remove(self.grant)
-            runtime.get().publisher.sockets.give_back(self.right)
+            running_board().rights.remove(self.grant)
+            running_board().publisher.sockets.give_back(self.right)
             self.leave()
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
@@ -99,7 +100,7 @@ class PageConsumer(ClusterConsumer):
 
     def join(self, channel: Channel) -> None:
         self.channel = channel
-        self.reader = PageReader(channel, runtime.get().drawings)
+        self.reader = PageReader(channel, running_board().drawings)
         channel.pages.add(self.reader)
 
     def leave(self) -> None:

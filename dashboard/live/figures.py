@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.presenters.kpis import counted_kpis
+from dashboard.parts.key_figures import counted_kpis
 from leases.tracking.store import Store
 
 Figure = tuple[str, str, bool]  # its number, its caption, whether it is bad

@@ -1,4 +1,4 @@
-"""What is said over the sockets, as values that become JSON. README's "Live feed" and "Page
+"""What is said over the sockets, as values that become JSON. docs/api.md, "Live feed" and "Page
 socket" describe them."""
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from dashboard.node_book import Grouping
-from leases.domain.change import Change
+from dashboard.parts.kept.node_book import Grouping
+from leases.domain.changes.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.export import as_item, format_moment
+from leases.history.read.export import as_item, format_moment
 
 MAX_SHOWN = 500
 

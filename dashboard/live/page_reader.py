@@ -11,16 +11,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dashboard import rendering
-from dashboard.live.elsewhere import Elsewhere
-from dashboard.live.field import Field
 from dashboard.live.figures import Figures
 from dashboard.live.messages import Counts, Show, connection_item, read_name
-from dashboard.live.shared import GROUPS, SharedRegions
-from dashboard.node_book import Grouping
-from leases.domain.change import Change
+from dashboard.live.shared_drawings import GROUPS, SharedRegions
+from dashboard.live.trouble_elsewhere import Elsewhere
+from dashboard.pages.nodes.node_grid import Field
+from dashboard.parts.frame import rendering
+from dashboard.parts.kept.node_book import Grouping
+from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.activity import Activity
+from leases.history.read.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 

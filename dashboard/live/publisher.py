@@ -15,18 +15,18 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from dashboard import clock
-from dashboard.live.failing import Failed, log_failure
-from dashboard.live.field import Field
 from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
-from dashboard.live.shared import SharedRegions
+from dashboard.live.shared_drawings import SharedRegions
 from dashboard.live.socket_share import SocketShare
-from dashboard.node_book import Grouping, NodeBook
-from dashboard.presenters.overview import HeartbeatAges
-from leases.domain.change import Change, ChangeType
+from dashboard.pages.nodes.node_grid import Field
+from dashboard.pages.overview.summary import HeartbeatAges
+from dashboard.parts.kept.drawing_failures import Failed, log_failure
+from dashboard.parts.kept.node_book import Grouping, NodeBook
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.clock import Jump
-from leases.history.activity import Activity
+from leases.history.read.activity import Activity
 from leases.history.refusals import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update

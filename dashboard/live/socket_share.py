@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dashboard.access.rights import Right, UserRight
+from dashboard.access.rights.rights import Right, UserRight
 
 MAX_SOCKETS = 500
 TOO_MANY = f"{MAX_SOCKETS} live connections are open for this account. Close some pages."

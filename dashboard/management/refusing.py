@@ -1,4 +1,4 @@
-"""A command that answers bad input with one sentence and exit code 1: see README's "Start"."""
+"""A command that answers bad input with one sentence and exit code 1: see docs/operations.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """What Prometheus reads at `/metrics`: the process, each cluster, and its elections one by one.
 
-README's "Metrics" tells every name. Tests: tests/dashboard/test_metrics.py.
+docs/operations.md names them all. Tests: tests/metrics/test_families.py.
 """

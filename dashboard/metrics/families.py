@@ -20,28 +20,28 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from dashboard.board import Board
 from dashboard.metrics.elections import exposition, left_out
-from dashboard.runtime import Runtime
-from dashboard.watched import WatchedCluster
+from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.connection import ConnectionState
 
 
-def metrics(runtime: Runtime, *, elections: int, now: datetime) -> str:
+def metrics(board: Board, *, elections: int, now: datetime) -> str:
     """The whole page; at most so many elections of each cluster are told one by one."""
     registry = CollectorRegistry()
-    registry.register(_Families(runtime, elections))
+    registry.register(_Families(board, elections))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     few = generate_latest(registry).decode()
-    return few + exposition(runtime.clusters.values(), elections, now)
+    return few + exposition(board.clusters.values(), elections, now)
 
 
 class _Families(Collector):
     """Reads what runs at the moment of asking."""
 
-    def __init__(self, runtime: Runtime, elections: int) -> None:
-        self._runtime = runtime
+    def __init__(self, board: Board, elections: int) -> None:
+        self._runtime = board
         self._elections = elections
 
     def collect(self) -> Iterable[Metric]:

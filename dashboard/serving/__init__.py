@@ -1,5 +1,5 @@
 """How the process runs: what it starts, supervises and stops.
 
 May import every other room of the dashboard and all of `leases`; nothing but the entry points
-(lifespan, commands, `dashboard.runtime`) imports it. Its tests are in `tests/serving/`.
+(lifespan, commands, `dashboard.serving.runtime`) imports it. Its tests are in `tests/serving/`.
 """

@@ -1,1 +1,1 @@
-"""What templates need beside Django's own. Tests: tests/dashboard."""
+"""What templates need beside Django's own. Tests: tests/pages."""

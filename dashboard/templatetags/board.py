@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.presenters import words
+from dashboard.parts import words
 
 register = template.Library()
 

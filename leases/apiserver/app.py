@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from leases.apiserver import discovery
-from leases.apiserver.auth import Access, Tokens, authorize, authorize_path
-from leases.apiserver.discovery import AUTHORIZATION_GROUP, REVIEWS, Discovery
+from leases.apiserver.auth.tokens import Access, Tokens, authorize, authorize_path
+from leases.apiserver.discovery import documents
+from leases.apiserver.discovery.documents import AUTHORIZATION_GROUP, REVIEWS, Discovery
+from leases.apiserver.discovery.openapi import OpenApi
 from leases.apiserver.errors import (
     failure,
     internal,
@@ -15,13 +16,18 @@ from leases.apiserver.errors import (
     not_acceptable,
 )
 from leases.apiserver.handlers import Handlers
-from leases.apiserver.negotiation import JSON, Output, check_produced, encode, negotiate_or_json
-from leases.apiserver.openapi import OpenApi
-from leases.apiserver.patching import PATCH_TYPES
-from leases.apiserver.request import Receive, Request, Scope, Send
+from leases.apiserver.http.negotiation import (
+    JSON,
+    Output,
+    check_produced,
+    encode,
+    negotiate_or_json,
+)
+from leases.apiserver.http.request import Receive, Request, Scope, Send
+from leases.apiserver.http.routes import BadPath, Place, access_of, methods_of, place_of, split
+from leases.apiserver.patch.dispatch import PATCH_TYPES
+from leases.apiserver.registry.access_reviews import review
 from leases.apiserver.resources import Resource
-from leases.apiserver.reviews import review
-from leases.apiserver.routes import BadPath, Place, access_of, methods_of, place_of, split
 from leases.wire.status import ApiError, StatusDetails
 
 logger = logging.getLogger(__name__)
@@ -98,7 +104,7 @@ class App:
     async def _serve_path(self, request: Request) -> None:
         path = request.path
         verbose = request.query.get("verbose") is not None
-        if (text := discovery.health(path, verbose=verbose)) is not None:
+        if (text := documents.health(path, verbose=verbose)) is not None:
             await request.answer_text(200, text)
             return
         if path.startswith("/openapi/"):
@@ -121,20 +127,20 @@ class App:
 
     async def _serve_aggregated(self, request: Request, path: str) -> bool:
         """Aggregated discovery, when it is asked for. Raises 406 for versions of it not served."""
-        wanted = discovery.wants_aggregated(request.header(b"accept"))
+        wanted = documents.wants_aggregated(request.header(b"accept"))
         if wanted is None:
             accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
             raise not_acceptable(f"only the following media types are accepted: {accepted}")
         if not wanted:
             return False
         document = self._discovery.aggregated(path)
-        tag = discovery.etag(document)
+        tag = documents.etag(document)
         more = [(b"etag", tag.encode()), (b"vary", b"Accept")]
         if request.header(b"if-none-match") == tag:
-            await request.answer(304, b"", discovery.AGGREGATED, more)
+            await request.answer(304, b"", documents.AGGREGATED, more)
             return True
         body = encode(document, Output(JSON), pretty=False)
-        await request.answer(200, body, discovery.AGGREGATED, more)
+        await request.answer(200, body, documents.AGGREGATED, more)
         return True
 
 

@@ -137,12 +137,6 @@ def required(field: str, detail: str = "") -> StatusCause:
     return StatusCause(reason="FieldValueRequired", message=message, field=field)
 
 
-def bad_value(field: str, value: str, detail: str) -> StatusCause:
-    """`value` is shown as it stands: quote texts with go_quote."""
-    message = f"Invalid value: {value}: {detail}"
-    return StatusCause(reason="FieldValueInvalid", message=message, field=field)
-
-
 def not_supported(field: str, value: str, supported: Sequence[str]) -> StatusCause:
     listed = ", ".join(f'"{item}"' for item in supported)
     message = f"Unsupported value: {value}: supported values: {listed}"
@@ -156,27 +150,6 @@ def not_allowed(field: str, detail: str) -> StatusCause:
 def too_long(field: str, limit: int) -> StatusCause:
     message = f"Too long: may not be more than {limit} bytes"
     return StatusCause(reason="FieldValueTooLong", message=message, field=field)
-
-
-_NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"}
-
-
-def go_quote(text: str) -> str:
-    """strconv.Quote: what %q shows."""
-    out = []
-    for char in text:
-        code = ord(char)
-        if char in '"\\':
-            out.append("\\" + char)
-        elif code in _NAMED:
-            out.append(_NAMED[code])
-        elif char.isprintable():
-            out.append(char)
-        elif code < 0x80:
-            out.append(f"\\x{code:02x}")
-        else:
-            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return f'"{"".join(out)}"'
 
 
 def status_body(error: ApiError) -> dict[str, Any]:

@@ -6,15 +6,13 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from leases.apiserver.aside import aside
-from leases.apiserver.bodies import media_type_of, parse, read_object
-from leases.apiserver.deleting import delete
+from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.codec.large_bodies import aside
+from leases.apiserver.codec.schema import DELETE_OPTIONS
 from leases.apiserver.errors import bad_request, internal, not_found, success_body
-from leases.apiserver.gojson import dumps
-from leases.apiserver.listing import Page, list_page, wait_for_version
-from leases.apiserver.namespaces import Namespaces
-from leases.apiserver.negotiation import JSON, Output, negotiate, wants_pretty
-from leases.apiserver.options import (
+from leases.apiserver.http.bodies import media_type_of, parse, read_object
+from leases.apiserver.http.negotiation import JSON, Output, negotiate, wants_pretty
+from leases.apiserver.http.options import (
     DeleteOptions,
     delete_options_of_body,
     delete_options_of_query,
@@ -22,15 +20,22 @@ from leases.apiserver.options import (
     list_options,
     write_options,
 )
-from leases.apiserver.patching import Patcher
-from leases.apiserver.request import Request
+from leases.apiserver.http.request import Request
+from leases.apiserver.http.routes import Place
+from leases.apiserver.patch.dispatch import Patcher
+from leases.apiserver.registry.create_update import (
+    Writer,
+    check_name,
+    merge_owners,
+    place_in_namespace,
+)
+from leases.apiserver.registry.delete import delete
+from leases.apiserver.registry.get_list import Page, list_page, wait_for_version
+from leases.apiserver.registry.namespaces import Namespaces
+from leases.apiserver.registry.tables import convert_list, convert_object
 from leases.apiserver.resources import NAMESPACES, Resource
-from leases.apiserver.routes import Place
-from leases.apiserver.schema import DELETE_OPTIONS
-from leases.apiserver.storage import Store
-from leases.apiserver.tables import convert_list, convert_object
-from leases.apiserver.watching import Watches
-from leases.apiserver.writing import Writer, check_name, merge_owners, place_in_namespace
+from leases.apiserver.storage.store import Store
+from leases.apiserver.watch.stream import Watches
 from leases.wire.status import NotFound
 
 Object = dict[str, Any]

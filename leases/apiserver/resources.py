@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from leases.apiserver import schema
+from leases.apiserver.codec import schema
 from leases.apiserver.errors import GROUP
-from leases.apiserver.names import config_key_errors, label_name_errors, subdomain_errors
+from leases.wire.names import config_key_errors, label_name_errors, subdomain_errors
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 NameErrors = Callable[..., list[str]]

@@ -12,22 +12,22 @@ from functools import partial
 from pathlib import Path
 
 from leases.apiserver.app import App
-from leases.apiserver.auth import Tokens
+from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.failing import Failed, Keep, log_failure, run_once
 from leases.apiserver.handlers import Handlers
-from leases.apiserver.journal import FILE_NAME, connect
-from leases.apiserver.kubeconfig import token_in, write_kubeconfig
-from leases.apiserver.listening import Server, certificate_for, tls_context
-from leases.apiserver.lock import Lock
-from leases.apiserver.namespaces import Namespaces
-from leases.apiserver.patching import Patcher
-from leases.apiserver.protocol import LIMITS
+from leases.apiserver.http.kubeconfig import token_in, write_kubeconfig
+from leases.apiserver.http.listening import Server, certificate_for, tls_context
+from leases.apiserver.http.protocol import LIMITS
+from leases.apiserver.patch.dispatch import Patcher
+from leases.apiserver.registry.create_update import Writer
+from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.resources import served
 from leases.apiserver.start_refusal import explained
-from leases.apiserver.storage import Store
-from leases.apiserver.watchers import Hub
-from leases.apiserver.watching import Watches
-from leases.apiserver.writing import Writer
+from leases.apiserver.storage.directory_lock import Lock
+from leases.apiserver.storage.journal import FILE_NAME, connect
+from leases.apiserver.storage.store import Store
+from leases.apiserver.watch.hub import Hub
+from leases.apiserver.watch.stream import Watches
 from leases.listener.open_files import allow_open_files
 from leases.listener.server import listen
 from leases.wire.status import Unauthorized

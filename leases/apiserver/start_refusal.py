@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from leases.apiserver.journal import FILE_NAME
+from leases.apiserver.storage.journal import FILE_NAME
 
 
 class CannotStart(Exception):

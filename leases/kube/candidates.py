@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from leases.domain.candidates import Candidate
+from leases.domain.election.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.client import LeaseClient, segment
 from leases.wire.decoding import Undecodable, decoder

@@ -15,9 +15,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 import msgspec
 
 from leases.domain.lease import number_of
-from leases.kube.ahead import Ahead, watch_ahead
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
+from leases.kube.early_watch import Ahead, watch_ahead
 from leases.kube.watching import check_not_past
 from leases.wire.events import (
     Applied,

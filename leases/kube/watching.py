@@ -14,11 +14,11 @@ import msgspec
 
 from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
+from leases.kube.loop_slices import Slices
 from leases.kube.session import READ_BUFFER, Limits, Session
-from leases.kube.slices import Slices
 from leases.wire.events import Unreadable, WatchEvent
+from leases.wire.fingerprints import Reader
 from leases.wire.lines import LineCutter, LineLengthError
-from leases.wire.marks import Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 
 # A connection that was cut without a word (NAT, power) fails after 10 + 3 x 5 s.

@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
-from leases.domain.change import vanished
+from leases.domain.changes.change import vanished
+from leases.domain.changes.write_time import Sighting, believed, renewal_moved, written_at
 from leases.domain.clock import Jump, moved
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.moment import plus
-from leases.domain.sighting import Sighting, believed, renewal_moved, written_at
-from leases.tracking.deadlines import Deadlines
-from leases.tracking.observe import (
+from leases.tracking.expiry.blind_times import Window
+from leases.tracking.expiry.deadlines import Deadlines
+from leases.tracking.expiry.phase_turn import outlook, turn_of
+from leases.tracking.expiry.reanchor import reanchor
+from leases.tracking.observation import (
     first_sight,
     listed_renewed,
     next_sight,
@@ -25,14 +28,11 @@ from leases.tracking.observe import (
     renewed,
     turned,
 )
-from leases.tracking.outlook import outlook, turn_of
 from leases.tracking.overrides import Overrides, judged_anew
-from leases.tracking.reanchor import reanchor
 from leases.tracking.rows import Row, Rows, version_after
 from leases.tracking.skipping import Skipping
-from leases.tracking.step import Step
+from leases.tracking.store_step import Step
 from leases.tracking.tracked import Tracked
-from leases.tracking.window import Window
 
 REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
 # In one look at the deadlines; more wait for the next, so that nothing else waits for them.

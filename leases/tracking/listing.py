@@ -9,7 +9,7 @@ from leases.domain.lease import Lease
 from leases.tracking.ledger import Ledger
 from leases.tracking.rows import Row, version_after
 from leases.tracking.skipping import failed_on
-from leases.tracking.step import Step
+from leases.tracking.store_step import Step
 from leases.wire.events import Applied, Listed, ListPage
 
 _EPOCH = datetime.fromtimestamp(0, UTC)

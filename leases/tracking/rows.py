@@ -16,8 +16,8 @@ from leases.domain.by_name import ByName
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.phase import Phase
-from leases.tracking.deadlines import Alarm
-from leases.tracking.outlook import UNKNOWN, Outlook
+from leases.tracking.expiry.deadlines import Alarm
+from leases.tracking.expiry.phase_turn import UNKNOWN, Outlook
 from leases.tracking.tracked import Tracked
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Row(Alarm, kw_only=True, gc=False):
     told_at: datetime  # when the newest change told happened
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
-    mark: int = 0  # of its plain renewals, see leases.wire.marks; 0 before the first
+    mark: int = 0  # of its plain renewals, see leases.wire.fingerprints; 0 before the first
     outlook: Outlook = UNKNOWN
 
     @property

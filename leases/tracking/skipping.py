@@ -12,10 +12,10 @@ from datetime import datetime
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectMeta, ObjectName, number_of
 from leases.domain.phase import Phase
-from leases.tracking.deadlines import Deadlines
-from leases.tracking.outlook import UNKNOWN
+from leases.tracking.expiry.deadlines import Deadlines
+from leases.tracking.expiry.phase_turn import UNKNOWN
 from leases.tracking.rows import Row, Rows
-from leases.tracking.step import Step
+from leases.tracking.store_step import Step
 from leases.tracking.tracked import Lasting, NotUnderstood, Skipped, Tracked
 from leases.wire.events import Applied, Deleted, Renewed, Unreadable, WatchEvent
 

@@ -17,13 +17,13 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
+from leases.tracking.checkpoint_rotation import Rounds
+from leases.tracking.expiry.reanchor import moved_connection
 from leases.tracking.ledger import Ledger
 from leases.tracking.listing import Listing
-from leases.tracking.reanchor import moved_connection
-from leases.tracking.rounds import Rounds
 from leases.tracking.rows import Row, version_after
 from leases.tracking.skipping import failed_on
-from leases.tracking.step import Step
+from leases.tracking.store_step import Step
 from leases.tracking.tracked import Tracked, Update
 from leases.wire.events import Applied, Deleted, Listed, ListPage, Renewed, Unreadable, WatchEvent
 from leases.wire.watch import read_event

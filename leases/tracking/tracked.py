@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from leases.domain.cadence import EMPTY, median
-from leases.domain.change import Change
+from leases.domain.changes.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName

@@ -18,14 +18,14 @@ from leases.domain.clock import Jump, moved
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
-from leases.tracking.lags import Lags
-from leases.tracking.next_look import NextLook
-from leases.tracking.patience import Patience
-from leases.tracking.progress import Progress
+from leases.tracking.counters import Tally
+from leases.tracking.expiry.deadline_gate import Patience
+from leases.tracking.expiry.lags import Lags
+from leases.tracking.expiry.next_look import NextLook
+from leases.tracking.expiry.timer_errors import TimerErrors
+from leases.tracking.list_progress import Progress
 from leases.tracking.skipped_log import SkippedLog
 from leases.tracking.store import Store
-from leases.tracking.tally import Tally
-from leases.tracking.timer_errors import TimerErrors
 from leases.tracking.tracked import Sink, Update
 from leases.wire.events import (
     Applied,

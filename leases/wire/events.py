@@ -13,7 +13,8 @@ from leases.domain.lease import Lease, ObjectName
 class Applied(msgspec.Struct, frozen=True, gc=False):
     """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart.
 
-    `mark` is one number for all renewals that change nothing else, see leases.wire.marks; or 0.
+    `mark` is one number for all renewals that change nothing else, or 0: see
+    leases.wire.fingerprints.
     """
 
     lease: Lease

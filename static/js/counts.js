@@ -1,5 +1,5 @@
 // Numbers of a frame, put where the page shows them.
-const MOST = 1000; // see dashboard/live/elsewhere.py
+const MOST = 1000; // see dashboard/live/trouble_elsewhere.py
 const latest = { counts: {}, figures: {} };
 
 /** `counts`: numbers that moved, by the names in data-count. */

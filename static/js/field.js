@@ -1,4 +1,4 @@
-// All heartbeats as the socket brings them: groups, and a byte for each phase. See dashboard/live/field.py.
+// All heartbeats as the socket brings them: groups, and a byte for each phase. See dashboard/pages/nodes/node_grid.py.
 export const PHASES = ["held", "late", "expired", "vacant", "untimed", "deleted"];
 export const field = { generation: 0, groups: [], phases: new Uint8Array(0) };
 const HEADER = 12;

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.dashboard.conftest import admin, board, guest, operator
+from tests.support.board import admin, board, guest, operator
 
 __all__ = ["admin", "board", "guest", "operator"]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.processes import manage
+from tests.support.processes import manage
 
 # Makes what a JSON list asks for, and prints what a test must know of it.
 SCRIPT = """
@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
-from dashboard.access import wall_links
+from dashboard.access.wall import links as wall_links
 
 read = Permission.objects.get(codename="view_change")
 store = import_module(settings.SESSION_ENGINE).SessionStore

@@ -19,10 +19,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from dashboard.access import rights, rights_watch, wall_links
+from dashboard.access.rights import rights, rights_watch
+from dashboard.access.wall import links
 from tests.access import people
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
 
 LEASE = "default/story"
 FEED, PAGE = "changes", "page"
@@ -102,10 +103,10 @@ WALLS = {
         "UPDATE leases_walllink SET expires_at = '2026-11-20 03:12:40' WHERE id = :id",
         "This wall link ended on 2026-11-20 at 03:12 UTC. Ask an admin for a new one.",
     ),
-    "deleted": ("DELETE FROM leases_walllink WHERE id = :id", wall_links.UNKNOWN),
+    "deleted": ("DELETE FROM leases_walllink WHERE id = :id", links.UNKNOWN),
     "for another cluster": (
         "UPDATE leases_walllink SET clusters = '[\"other\"]' WHERE id = :id",
-        wall_links.OTHER_CLUSTER,
+        links.OTHER_CLUSTER,
     ),
 }
 
@@ -212,7 +213,7 @@ async def test_a_wall_link_opens_no_socket_of_another_cluster(house):
     url = f"{house.server.url}/c/%s/live/changes/?key={who['key']}".replace("http", "ws", 1)
     for cluster in ("nowhere", "other"):
         async with connect(url % cluster, compression=None) as socket:
-            assert await closing_of(socket) == (4403, wall_links.OTHER_CLUSTER)
+            assert await closing_of(socket) == (4403, links.OTHER_CLUSTER)
 
 
 async def test_a_stranger_learns_of_no_cluster_by_a_socket(house):
@@ -232,7 +233,7 @@ def test_rights_are_looked_at_often_enough():
 
 def test_every_reason_fits_into_a_close_frame():
     said = [value for name, value in vars(rights).items() if name.isupper()]
-    said += [wall_links.UNKNOWN, wall_links.OTHER_CLUSTER, wall_links.OUTDATED]
+    said += [links.UNKNOWN, links.OTHER_CLUSTER, links.OUTDATED]
     said += [reason for _, reason in WALLS.values()]
     assert max(len(one.encode()) for one in said if isinstance(one, str)) <= 123
 

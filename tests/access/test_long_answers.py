@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.access import rights
+from dashboard.access.rights import rights
 from tests.access import people
 from tests.access.test_ended_rights import FEED, House, closing_of
-from tests.processes import serving
+from tests.support.processes import serving
 
 ROWS = 100_000
 # So many that no buffer between the two holds them all.

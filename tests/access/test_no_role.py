@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from tests.dashboard.conftest import a_lease, browser_of, fill, member
-from tests.dashboard.every_url import every_page
+from tests.support.board import a_lease, browser_of, fill, member
+from tests.support.every_url import every_page
 
 pytestmark = pytest.mark.django_db
 OPEN = {"healthz", "readyz", "metrics", "sign_in", "sign_in_by_link"}  # ask for no role

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from tests.dashboard.conftest import browser_of, member
+from tests.support.board import browser_of, member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.postgres import passes_on
+from tests.support.postgres import passes_on
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, Server, ended, environment, free_port, get, manage, wait_for
+from tests.support.processes import (
+    ROOT,
+    Server,
+    ended,
+    environment,
+    free_port,
+    get,
+    manage,
+    wait_for,
+)
 
 COMMANDS = {
     "migrate": ("migrate", "--verbosity", "0"),

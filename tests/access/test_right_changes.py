@@ -14,12 +14,12 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access import right_changes, rights
+from dashboard.access.rights import right_changes, rights
 from leases.models import WallLink
 from tests.access import people
 from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
-from tests.processes import Server, ended
-from tests.signing_in import Opener, cookie_keeper, form_of, press_button
+from tests.support.processes import Server, ended
+from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button
 
 WITHOUT_TIMER = ("-m", "tests.access.serve_without_timer")
 

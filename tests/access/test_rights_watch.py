@@ -17,8 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard import clock
-from dashboard.access import rights_watch, wall_links
-from dashboard.access.rights import (
+from dashboard.access.rights import rights_watch
+from dashboard.access.rights.rights import (
     BATCH,
     DEACTIVATED,
     PASSWORD_CHANGED,
@@ -29,8 +29,9 @@ from dashboard.access.rights import (
     UserRight,
     WallRight,
 )
-from dashboard.access.rights_watch import PROBLEM, RightsWatch
-from tests.dashboard.conftest import member
+from dashboard.access.rights.rights_watch import PROBLEM, RightsWatch
+from dashboard.access.wall import links
+from tests.support.board import member
 
 MANY = 1000
 RIGHT = WallRight(1, "a")
@@ -55,7 +56,7 @@ def test_a_thousand_rights_are_looked_at_in_a_few_queries(board):
     until = clock.now() + timedelta(days=1)
     keys = [f"{number:032}" for number in range(MANY)]
     Session.objects.bulk_create([Session(key, data, until) for key in keys])
-    link, _ = wall_links.create(name="w", clusters=["a"], created_by="x", now=clock.now())
+    link, _ = links.create(name="w", clusters=["a"], created_by="x", now=clock.now())
     rights: list[Right] = [UserRight(one.user_id, key) for key in keys]
     rights += [WallRight(link.pk, "a")] * MANY
     rights += [WallRight(link.pk, str(number)) for number in range(MANY)]

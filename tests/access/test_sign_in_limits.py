@@ -14,10 +14,10 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.client_address import client_address
-from dashboard.access.known_browsers import COOKIE
-from dashboard.access.sign_in_limits import COOL_OFF, MAX_FAILURES
-from dashboard.access.slowed_addresses import SLOWED, SlowedAddresses
+from dashboard.access.sign_in.client_address import client_address
+from dashboard.access.sign_in.known_browsers import COOKIE
+from dashboard.access.sign_in.limits import COOL_OFF, MAX_FAILURES
+from dashboard.access.sign_in.slowed_addresses import SLOWED, SlowedAddresses
 
 RIGHT, WRONG = "right horse", "wrong-horse-battery"
 
@@ -141,7 +141,7 @@ def test_who_is_refused_writes_nothing_and_has_no_password_checked(
 
 
 def test_failures_that_count_no_more_are_forgotten(ada, monkeypatch):
-    monkeypatch.setattr("dashboard.access.sign_in_limits.CLEAN_SECONDS", 0.0)
+    monkeypatch.setattr("dashboard.access.sign_in.limits.CLEAN_SECONDS", 0.0)
     for number in range(20):
         sign_in(f"nobody-{number}", WRONG, f"192.0.2.{number}")
     let_pass(COOL_OFF * 2)
@@ -183,7 +183,7 @@ def test_an_ipv6_network_counts_as_one_client(said, counted):
 
 
 def test_the_slowed_addresses_are_bounded(monkeypatch):
-    monkeypatch.setattr("dashboard.access.slowed_addresses.MAX_ADDRESSES", 2)
+    monkeypatch.setattr("dashboard.access.sign_in.slowed_addresses.MAX_ADDRESSES", 2)
     known, now = SlowedAddresses(), timezone.now()
     for name in ("a", "b", "c"):
         assert known.slow(name, now + COOL_OFF)

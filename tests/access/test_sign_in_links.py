@@ -20,10 +20,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access import redaction, sign_in_links
+from dashboard.access import redaction
+from dashboard.access.sign_in import links
 from leases.models import SignInLink
-from tests.processes import Server, get, serving
-from tests.signing_in import Opener, cookie_keeper, press_button, send_form
+from tests.support.processes import Server, get, serving
+from tests.support.signing_in import Opener, cookie_keeper, press_button, send_form
 
 MANY = 30
 
@@ -35,7 +36,7 @@ def admin_user(db: None, board: object) -> User:
 
 @pytest.fixture
 def token(admin_user: User) -> str:
-    return sign_in_links.create(admin_user, now=timezone.now())
+    return links.create(admin_user, now=timezone.now())
 
 
 def press(token: str, browser: Client | None = None) -> int:
@@ -62,14 +63,14 @@ def test_a_used_link_is_410_and_says_so(token, how):
         else Client().post("/sign-in/link/", {"token": token})
     )
     assert answer.status_code == 410
-    assert sign_in_links.USED in answer.content.decode()
+    assert links.USED in answer.content.decode()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda: SignInLink.objects.update(expires_at=timezone.now()), sign_in_links.EXPIRED),
-        (lambda: User.objects.update(is_active=False), sign_in_links.INACTIVE),
+        (lambda: SignInLink.objects.update(expires_at=timezone.now()), links.EXPIRED),
+        (lambda: User.objects.update(is_active=False), links.INACTIVE),
     ],
 )
 def test_a_link_that_opens_no_more_says_why_and_stays_unused(token, change, said):
@@ -87,7 +88,7 @@ def test_a_link_that_opens_no_more_says_why_and_stays_unused(token, change, said
 def test_a_link_of_somebody_elses_making_is_refused(admin_user, token):
     answer = Client().post("/sign-in/link/", {"token": token})
     assert answer.status_code == 410
-    assert sign_in_links.WRONG in answer.content.decode()
+    assert links.WRONG in answer.content.decode()
 
 
 def test_a_form_of_another_site_cannot_use_a_link_up(token):
@@ -105,7 +106,7 @@ def test_the_database_holds_no_token(token):
 
 def test_old_links_are_forgotten(token, admin_user):
     SignInLink.objects.update(expires_at=timezone.now() - timedelta(days=2))
-    sign_in_links.create(admin_user, now=timezone.now())
+    links.create(admin_user, now=timezone.now())
     assert SignInLink.objects.count() == 1
 
 

@@ -13,12 +13,13 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from dashboard import urls
-from dashboard.clusters import ClusterSpec
-from dashboard.runtime import Options, Runtime, install
-from dashboard.views import health
+from dashboard.board import install_board
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.metrics import health_view
+from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import Connection, ConnectionState
 from leases.kube.source import Source, SourceKind
-from tests.dashboard.conftest import browser_of, member
+from tests.support.board import browser_of, member
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +35,7 @@ def secretive(board, tmp_path):
     )
     now = datetime.now(UTC)
     one = Runtime(Options(clusters=specs, data=tmp_path))
-    install(one)
+    install_board(one)
     lost = Connection(state=ConnectionState.CONNECTING, since=now, detail=ADDRESS)
     one.clusters[SECRET].store.connect(lost, now)
     one.supervisor.failed("watch", OSError(), effect=f"{SECRET} is not watched.", cluster=SECRET)
@@ -126,7 +127,7 @@ def test_no_token_in_the_settings_is_no_token_to_send(secretive):
 
 def test_the_database_tells_its_error_to_readers_alone(secretive, monkeypatch, operator):
     reader = operator
-    monkeypatch.setattr(health, "_database_error", lambda: "no route to 10.9.9.9")
+    monkeypatch.setattr(health_view, "_database_error", lambda: "no route to 10.9.9.9")
     assert "10.9.9.9" in reader.get("/readyz").content.decode()
     told = Client().get("/readyz").content.decode()
     assert told.endswith("database does not answer\n")
@@ -136,7 +137,7 @@ def test_a_page_that_broke_tells_strangers_nothing_of_the_database(secretive, mo
     def refuse(*_args: object, **_more: object) -> None:
         raise OperationalError("connection to server at 10.9.9.9 failed")
 
-    monkeypatch.setattr("dashboard.views.sign_in.find_user", refuse)
+    monkeypatch.setattr("dashboard.pages.account.sign_in_view.find_user", refuse)
     stranger = Client(raise_request_exception=False)
     answer = stranger.get("/sign-in/x/")
     assert answer.status_code == 503

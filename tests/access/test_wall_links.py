@@ -13,11 +13,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from dashboard import runtime
-from dashboard.access import wall_links
-from dashboard.access.link_use import LinkUse
+from dashboard.access.wall import links
+from dashboard.access.wall.link_use import LinkUse
+from dashboard.board import running_board
 from leases.models import WallLink
-from tests.processes import get, serving
+from tests.support.processes import get, serving
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ OTHER_PAGES = ["/", "/c/a/", "/c/a/leases/", "/c/a/history/?format=json", "/audi
 
 
 def link(name: str = "lobby", *clusters: str, **more: object) -> tuple[WallLink, str]:
-    return wall_links.create(
+    return links.create(
         name=name, clusters=clusters or ("a",), created_by="ada", now=timezone.now(), **more
     )
 
@@ -45,7 +45,7 @@ def test_a_link_reads_the_walls_of_its_clusters_and_nothing_else(board):
     _, token = link("lobby", "a")
     assert opened(token)[0] == 200
     assert opened(token, "b")[0] == 403
-    assert wall_links.OTHER_CLUSTER in opened(token, "b")[1]
+    assert links.OTHER_CLUSTER in opened(token, "b")[1]
     assert told(opened(token, "nowhere")) == told(opened(token, "b"))
     for path in OTHER_PAGES:
         assert Client().get(path, {"key": token}).status_code == 302
@@ -64,14 +64,14 @@ def test_a_key_that_nobody_made_opens_nothing(board, key):
     link()
     status, text = opened(key)
     assert status == 403
-    assert wall_links.UNKNOWN in text
+    assert links.UNKNOWN in text
 
 
 def test_a_link_of_an_earlier_version_says_that_it_ended(board, admin):
     WallLink.objects.create(name="old", created_at=timezone.now(), clusters=["a"])
     status, text = opened("1:c2lnbmF0dXJl")
     assert status == 403
-    assert wall_links.OUTDATED in text
+    assert links.OUTDATED in text
     listed = admin.get("/wall-links/").content.decode()
     assert "made by an earlier version" in listed
     assert "ended with the upgrade" in listed
@@ -91,8 +91,8 @@ def test_a_revoked_link_stays_closed_in_a_database_made_anew(board):
 def test_a_link_that_ended_or_was_revoked_says_since_when(board):
     one, token = link(expires_at=datetime(2026, 11, 20, 3, 4, tzinfo=UTC))
     assert "This wall link ended on 2026-11-20 at 03:04 UTC. Ask an admin" in opened(token)[1]
-    wall_links.revoke(one.pk, now=timezone.now() - timedelta(seconds=1))
-    wall_links.revoke(one.pk, now=timezone.now() + timedelta(days=1))  # the first time counts
+    links.revoke(one.pk, now=timezone.now() - timedelta(seconds=1))
+    links.revoke(one.pk, now=timezone.now() + timedelta(days=1))  # the first time counts
     assert re.search(r"This wall link was revoked (on \S+ )?at \d\d:\d\d UTC\.", opened(token)[1])
 
 
@@ -185,7 +185,7 @@ def test_opening_a_wall_notes_its_use(board):
     one, token = link()
     opened(token)
     opened("nonsense")
-    assert runtime.get().link_use._used == {one.pk}
+    assert running_board().link_use._used == {one.pk}
 
 
 def test_an_upgrade_ends_the_links_of_before():

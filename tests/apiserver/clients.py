@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from leases.apiserver.auth import Tokens
-from tests.processes import ROOT, environment, wait_for
+from leases.apiserver.auth.tokens import Tokens
+from tests.support.processes import ROOT, environment, wait_for
 
 ADMIN, VIEWER = "admin-token", "viewer-token"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.clients import Process
-from tests.processes import ROOT
+from tests.support.processes import ROOT
 
 FOLDER = ROOT / "tests" / "conformance"
 GATE = ("--feature-gates", "CoordinatedLeaderElection=true")

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from leases.apiserver.commits import Commits, Write
 from leases.apiserver.serving import LeaseApiServer
+from leases.apiserver.storage.group_commit import Commits, Write
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.lowering import lower
 from tests.apiserver.streams import call

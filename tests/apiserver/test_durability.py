@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.apiserver.clients import LEASES, Client, Process, lease
 from tests.apiserver.killing import Account, Books, Watcher, Writer
-from tests.processes import manage
+from tests.support.processes import manage
 
 ROUNDS = 50
 WRITERS = 8

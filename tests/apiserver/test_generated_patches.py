@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leases.apiserver.jsonpatch import PatchError, json_patch, merge_patch
+from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
 from tests.apiserver import expected, generated
 from tests.apiserver.clients import LEASES, Answer, Client, Process
 

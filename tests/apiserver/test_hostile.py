@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leases.apiserver.gojson import MAX_DEPTH
+from leases.apiserver.codec.go_json import MAX_DEPTH
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, Client, Process, lease, make_tokens
 from tests.apiserver.lowering import lower

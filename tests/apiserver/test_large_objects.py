@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver import namespaces, writing
-from leases.apiserver.aside import LARGE
+from leases.apiserver.codec.large_bodies import LARGE
+from leases.apiserver.registry import create_update, namespaces
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES
 from tests.apiserver.streams import call
@@ -27,13 +27,13 @@ def large(name: str, holder: str = "a") -> dict[str, Any]:
 
 def before(monkeypatch: pytest.MonkeyPatch, name: str, then: Callable[[], object]) -> None:
     """Call something before each check."""
-    check = getattr(writing, name)
+    check = getattr(create_update, name)
 
     def told(*given: Any, **more: Any) -> Any:
         then()
         return check(*given, **more)
 
-    monkeypatch.setattr(writing, name, told)
+    monkeypatch.setattr(create_update, name, told)
 
 
 async def test_only_large_objects_are_checked_aside(

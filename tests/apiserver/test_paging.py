@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver import listing, storage
+from leases.apiserver.registry import get_list
 from leases.apiserver.serving import LeaseApiServer
+from leases.apiserver.storage import store
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.streams import call
 
@@ -41,7 +42,7 @@ async def test_a_page_too_old_offers_to_go_on_from_the_present(
 ) -> None:
     await fill(api, "a", "b", "c")
     first = await call(api.url, "GET", LEASES, limit="1")
-    monkeypatch.setattr(storage, "WINDOW_EVENTS", 1)
+    monkeypatch.setattr(store, "WINDOW_EVENTS", 1)
     await fill(api, "d", "e")
     gone = await call(api.url, "GET", LEASES, **{"continue": first["metadata"]["continue"]})
     assert (gone["code"], gone["reason"]) == (410, "Expired")
@@ -76,7 +77,7 @@ async def test_a_version_to_come_is_waited_for(api: LeaseApiServer) -> None:
 async def test_a_version_that_does_not_come_is_a_timeout(
     api: LeaseApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "FUTURE_WAIT", 0.1)
+    monkeypatch.setattr(get_list, "FUTURE_WAIT", 0.1)
     told = await call(api.url, "GET", LEASES, resourceVersion="999999")
     assert (told["code"], told["reason"]) == (504, "Timeout")
     assert told["details"]["retryAfterSeconds"] == 1

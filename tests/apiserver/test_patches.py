@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver import schema
-from leases.apiserver.jsonpatch import PatchError, json_patch, merge_patch
-from leases.apiserver.strategic import StrategicError, strategic_merge
+from leases.apiserver.codec import schema
+from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
+from leases.apiserver.patch.strategic_merge import StrategicError, strategic_merge
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leases.apiserver.listening import certificate_for
+from leases.apiserver.http.listening import certificate_for
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.streams import call

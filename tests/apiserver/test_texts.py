@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver.gojson import JsonError, Number, dumps, loads
-from leases.apiserver.request import warning_headers
-from leases.apiserver.selectors import SelectorError, parse_fields, parse_labels
-from leases.apiserver.tables import human_duration
-from leases.apiserver.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.go_json import JsonError, Number, dumps, loads
+from leases.apiserver.codec.yaml_input import YamlError, load_yaml
+from leases.apiserver.http.request import warning_headers
+from leases.apiserver.registry.tables import human_duration
 from leases.wire.microtime import normal_microtime, normal_time
+from leases.wire.selectors import SelectorError, parse_fields, parse_labels
 
 
 @pytest.mark.parametrize(

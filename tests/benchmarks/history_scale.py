@@ -149,8 +149,9 @@ class Bench:
         from django.contrib.auth.models import User
         from django.test import Client
 
-        from dashboard import runtime
-        from dashboard.clusters import ClusterSpec
+        from dashboard.board import install_board
+        from dashboard.configuration.cluster_specs import ClusterSpec
+        from dashboard.serving import runtime
         from leases.domain.connection import Connection, ConnectionState
         from leases.kube.source import Source, SourceKind
         from leases.wire.events import Listed
@@ -158,7 +159,7 @@ class Bench:
         now = datetime.now(UTC)
         spec = ClusterSpec("big", Source(SourceKind.EMBEDDED))
         running = runtime.Runtime(runtime.Options(clusters=(spec,), data=folder))
-        runtime.install(running)
+        install_board(running)
         store = running.clusters["big"].store
         store.replace(Listed(tuple(leases(asked, now)), "1"), now)
         store.connection = Connection(state=ConnectionState.LIVE, since=now)
@@ -210,7 +211,7 @@ def leases(asked: Namespace, now: datetime) -> Iterator[Any]:
 
 def reached(rows: int) -> tuple[datetime, int]:
     """Time and id of the change that stands so many down from the newest."""
-    from leases.history.select import moment, select
+    from leases.history.read.select import moment, select
 
     ((at, number),) = select(
         "SELECT at, id FROM leases_change INDEXED BY change_by_time WHERE cluster = 'big' "
@@ -221,7 +222,7 @@ def reached(rows: int) -> tuple[datetime, int]:
 
 
 def measure(bench: Bench, asked: Namespace) -> None:
-    from leases.history.queries import write_cursor
+    from leases.history.read.queries import write_cursor
 
     now = datetime.now(UTC)
 

@@ -100,8 +100,8 @@ def leaseboard(url: str, meter: Meter) -> None:
 
 
 async def _follow(url: str, meter: Meter, data: Path) -> None:
-    from dashboard.clusters import parse_clusters
-    from dashboard.runtime import Options, Runtime
+    from dashboard.configuration.cluster_specs import parse_clusters
+    from dashboard.serving.runtime import Options, Runtime
 
     runtime = Runtime(Options(clusters=parse_clusters(f"storm=url:{url}"), data=data))
     await runtime.start()

@@ -30,7 +30,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.benchmarks.storm import Pages, Usage, calm_storm, print_page_times, storm
-from tests.processes import Server, free_port, get, wait_for
+from tests.support.processes import Server, free_port, get, wait_for
 
 SETTLE = 15.0  # seconds after the list until cadences are learned and nothing else is begun
 WATCHED = "leases/?kind=election&limit=200"

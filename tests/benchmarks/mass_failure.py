@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.benchmarks.many_pages import delays, watched_in_chromium
 from tests.benchmarks.storm import SETTLE, Pages, Usage, all_written, calm_storm, compare, storm
-from tests.processes import Server, free_port, get, wait_for
+from tests.support.processes import Server, free_port, get, wait_for
 
 
 def arguments() -> Namespace:

@@ -21,9 +21,9 @@ def main() -> None:
     import django
 
     django.setup()
-    from dashboard.clusters import ClusterSpec
+    from dashboard.configuration.cluster_specs import ClusterSpec
     from dashboard.metrics.families import metrics
-    from dashboard.runtime import Options, Runtime
+    from dashboard.serving.runtime import Options, Runtime
     from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
     from leases.kube.source import Source, SourceKind
     from leases.wire.events import Listed

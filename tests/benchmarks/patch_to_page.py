@@ -20,9 +20,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
+from tests.support.signing_in import sign_in_page
 
 NAME = "bench"
 WATCH = """key => {

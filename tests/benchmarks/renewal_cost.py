@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.apiserver.clients import ADMIN, LEASES, Process
 from tests.apiserver.crowd import Crowd, cpu_seconds
 from tests.apiserver.streams import call
-from tests.processes import ROOT, free_port, get, wait_for
+from tests.support.processes import ROOT, free_port, get, wait_for
 
 CLIENTS = 64
 WATCHERS = (1, 100, 1000)

@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.benchmarks.storm import storm
-from tests.postgres import running
-from tests.processes import ROOT, Server, free_port, manage
+from tests.support.postgres import running
+from tests.support.processes import ROOT, Server, free_port, manage
 
 
 def arguments() -> Namespace:

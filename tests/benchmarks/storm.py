@@ -32,8 +32,8 @@ from typing import Any
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.processes import ROOT, Server, free_port, get, manage, wait_for
-from tests.signing_in import press_button
+from tests.support.processes import ROOT, Server, free_port, get, manage, wait_for
+from tests.support.signing_in import press_button
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 IDLE = 8.0  # seconds of doing nothing, to compare with

@@ -22,8 +22,8 @@ import msgspec
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_playwright
 
 from tests.benchmarks.storm import calm_storm, storm
-from tests.processes import Server, free_port, get, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.processes import Server, free_port, get, wait_for
+from tests.support.signing_in import sign_in_page
 
 WARM_UP = 10_000  # ms until a page is drawn, its code compiled and its first frames are in
 MIB = 1024 * 1024

@@ -32,8 +32,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from tests.benchmarks.attacks import ATTACKS, HOST
-from tests.processes import environment, free_port, get, wait_for
-from tests.signing_in import send_form
+from tests.support.processes import environment, free_port, get, wait_for
+from tests.support.signing_in import send_form
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ("/c/embedded/", "/c/embedded/history/", "/c/embedded/wall/")

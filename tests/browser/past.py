@@ -15,9 +15,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 sys.path.insert(0, str(Path.cwd()))
 django.setup()
 
-from leases.domain.change import Change, ChangeType  # noqa: E402
+from leases.domain.changes.change import Change, ChangeType  # noqa: E402
 from leases.domain.kind import Kind  # noqa: E402
-from leases.history.rows import to_row  # noqa: E402
+from leases.history.change_row import to_row  # noqa: E402
 from leases.models import Change as Row  # noqa: E402
 from leases.models import WatchSpan  # noqa: E402
 

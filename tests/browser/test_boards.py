@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving, wait_for
+from tests.support.signing_in import sign_in_page
 
 COLOURS = """canvas => {
   const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import ROOT, Server, environment, free_port, get, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import ROOT, Server, environment, free_port, get, wait_for
+from tests.support.signing_in import sign_in_page
 
 
 class ApiProcess:

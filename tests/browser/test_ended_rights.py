@@ -10,10 +10,10 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dashboard.access import rights
+from dashboard.access.rights import rights
 from tests.access import people
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
 
 LIMIT = 15_000  # ms: the server looks every two seconds
 PAGES = ["", "leases/", "leases/default/story/", "timeline/", "nodes/", "history/"]

@@ -16,9 +16,9 @@ from django.urls import URLPattern, URLResolver
 from playwright.sync_api import Browser, Page
 
 from dashboard import urls
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving, wait_for
+from tests.support.signing_in import sign_in_page
 
 AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 HELD, FREE = "default/held", "default/free"

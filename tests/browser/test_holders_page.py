@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.visits import Visits
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, serving
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
 
 PATH = "/c/embedded/holders/"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, ended
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, ended
+from tests.support.signing_in import sign_in_page
 
 MANY = 3
 ROUNDS = 12

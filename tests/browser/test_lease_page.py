@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.visits import Visits
-from tests.dashboard.api_client import LeaseApi, timestamp
-from tests.processes import Server, serving, wait_for
+from tests.support.api_client import LeaseApi, timestamp
+from tests.support.processes import Server, serving, wait_for
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 PATH = "/c/embedded/leases/default/story/"

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_connection import ApiProcess
 from tests.browser.visits import Visits
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import Server, wait_for
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, wait_for
 
 STORY = "leases/default/story/"
 PATHS = ("", "leases/", STORY, f"{STORY}edit/", "holders/", "nodes/", "timeline/", "history/")

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.contender import contending
-from tests.processes import Server, manage, serving, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.contender import contending
+from tests.support.processes import Server, manage, serving, wait_for
+from tests.support.signing_in import sign_in_page
 
 NAMESPACE, NAME = "default", "story"
 KEY = f"{NAMESPACE}/{NAME}"

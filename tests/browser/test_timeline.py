@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.dashboard.api_client import LeaseApi
-from tests.processes import ROOT, Server, environment, manage, serving, wait_for
-from tests.signing_in import sign_in_page
+from tests.support.api_client import LeaseApi
+from tests.support.processes import ROOT, Server, environment, manage, serving, wait_for
+from tests.support.signing_in import sign_in_page
 
 PAST = Path(__file__).with_name("past.py")
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -8,8 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.processes import Server
-from tests.signing_in import sign_in_page
+from tests.support.processes import Server
+from tests.support.signing_in import sign_in_page
 
 
 class Visits:

@@ -16,7 +16,7 @@ import pytest
 from tests.apiserver.clients import Process
 from tests.clients.presence import absent, program
 from tests.clients.somebody import Somebody
-from tests.processes import free_port
+from tests.support.processes import free_port
 
 pytestmark = pytest.mark.clients
 PROGRAMS = Path(__file__).with_name("node")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.apiserver.clients import Process
 from tests.clients.somebody import Somebody
-from tests.processes import manage, wait_for
+from tests.support.processes import manage, wait_for
 
 pytestmark = [
     pytest.mark.clients,

@@ -14,7 +14,7 @@ from tests.apiserver.clients import Process
 from tests.clients.kubeconfigs import without_tls
 from tests.clients.presence import imported
 from tests.clients.somebody import Somebody
-from tests.processes import free_port, wait_for
+from tests.support.processes import free_port, wait_for
 
 pytestmark = pytest.mark.clients
 Told = tuple[str, str, str]

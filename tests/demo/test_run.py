@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leases.apiserver.auth import Tokens
+from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.names import API_SERVERS, ELECTIONS, LOCKS, NODES
 from leases.demo.run import run_demo
-from leases.domain.change import Change, ChangeType
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from leases.kube.backoff import Backoff

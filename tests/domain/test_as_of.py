@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.as_of import Stood, as_of, leaderless
-from leases.domain.terms import fold
+from leases.domain.past.as_of import Stood, as_of, leaderless
+from leases.domain.past.terms import fold
 from tests.domain.build import after
 from tests.domain.story import told
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from leases.domain.change import Change, ChangeType, appeared, compare, ran_out, vanished
-from leases.domain.identity import identity
+from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out, vanished
+from leases.domain.changes.change_identity import identity
+from leases.domain.changes.write_time import Sighting
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
-from leases.domain.sighting import Sighting
 from tests.domain.build import NOON, after, lease
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leases.domain.flapping import flaps
 from leases.domain.kind import Kind
+from leases.domain.past.flapping import flaps
 from tests.domain.build import after
 from tests.domain.story import told
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.statistics import percentile, statistics
-from leases.domain.terms import fold
+from leases.domain.past.statistics import percentile, statistics
+from leases.domain.past.terms import fold
 from tests.domain.build import after
 from tests.domain.story import told
 

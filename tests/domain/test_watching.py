@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.watching import Ended, Unwatched, Watched, unwatched
+from leases.domain.past.watched_times import Ended, Unwatched, Watched, unwatched
 from tests.domain.build import after
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from leases.domain.change import Change, ChangeType
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history import checkpoint
+from leases.history.write import checkpoint
 
 T0 = datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from leases.domain.change import ChangeType
+from leases.domain.changes.change import ChangeType
 from leases.domain.clock import Jump
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.activity import HOLDER_CHANGES, Activity
-from leases.history.rows import to_row
+from leases.history.change_row import to_row
+from leases.history.read.activity import HOLDER_CHANGES, Activity
 from tests.history.factory import a_change
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)

@@ -7,15 +7,15 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from leases.domain.change import ChangeType, compare
+from leases.domain.changes.change import ChangeType, compare
+from leases.domain.changes.write_time import Sighting
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32
 from leases.domain.moment import EARLIEST, LATEST
-from leases.domain.sighting import Sighting
-from leases.history import export, queries
-from leases.history.activity import Activity
-from leases.history.streams import HistoryFilter
-from leases.history.writing import write_changes
+from leases.history.read import export, queries
+from leases.history.read.activity import Activity
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.write.change_rows import write_changes
 from tests.domain.build import NOON, lease
 from tests.domain.test_change import Known
 from tests.history.factory import T0, a_change

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.change import ChangeType
-from leases.history import export
+from leases.domain.changes.change import ChangeType
+from leases.history.read import export
 from tests.history.factory import a_change
 
 # What OWASP names, by itself and behind the end of a cell.

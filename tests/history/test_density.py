@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from leases.history import density as counting
-from leases.history.density import density
-from leases.history.rows import to_row
-from leases.history.streams import HistoryFilter
+from leases.history.change_row import to_row
+from leases.history.read import density as counting
+from leases.history.read.density import density
+from leases.history.read.index_streams import HistoryFilter
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from leases.domain.change import ChangeType
+from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history import holders, lanes
-from leases.history.holders import Ended, ended_terms
-from leases.history.rows import to_row
+from leases.history.change_row import to_row
+from leases.history.read import holders, lanes
+from leases.history.read.holders import Ended, ended_terms
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from leases.history.queries import find
-from leases.history.rows import to_row
-from leases.history.streams import HistoryFilter
+from leases.history.change_row import to_row
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import find
 from tests.history.factory import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.postgres import passes_on
+from tests.support.postgres import passes_on
 
 
 def test_the_same_tests_pass_on_postgresql(postgres):

@@ -11,12 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from leases import models
-from leases.domain.change import Change, ChangeType
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history import export, queries
-from leases.history.queries import BadCursor, Page
-from leases.history.rows import to_row
-from leases.history.streams import HistoryFilter
+from leases.history.change_row import to_row
+from leases.history.read import export, queries
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import BadCursor, Page
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

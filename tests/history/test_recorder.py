@@ -9,10 +9,10 @@ import pytest
 from django.db import OperationalError
 
 from leases import models
-from leases.domain.change import ChangeType
+from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history import batch, recorder
-from leases.history.recorder import Recorder, Source
+from leases.history.write import batch, recorder
+from leases.history.write.recorder import Recorder, Source
 from tests.history.factory import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,7 +119,7 @@ async def test_rows_come_back_as_the_changes_they_were(running):
     )
     running.record(cluster="a", changes=(change,))
     await until(lambda: models.Change.objects.count() == 1)
-    from leases.history.queries import recent
+    from leases.history.read.queries import recent
 
     assert await in_thread(lambda: recent("a", 5)) == [change]
     assert msgspec.json.encode(change)

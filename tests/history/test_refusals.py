@@ -18,15 +18,17 @@ from django.db import Error, connection, connections, transaction
 from leases import models
 from leases.actions.audit import Intent, audited
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.domain.watching import Ended, Watched
-from leases.history import batch, export, queries, refusals
-from leases.history.batch import Batch, write_what_fits
-from leases.history.holders import ended_terms
-from leases.history.recorder import Recorder, Source
+from leases.domain.past.watched_times import Ended, Watched
+from leases.history import refusals
+from leases.history.read import export, queries
+from leases.history.read.holders import ended_terms
+from leases.history.read.index_streams import HistoryFilter, streams, take
+from leases.history.read.states import states_at
 from leases.history.refusals import What, forget_refused, is_of_the_value, recently_refused
-from leases.history.states import states_at
-from leases.history.streams import HistoryFilter, streams, take
 from leases.history.text import from_stored, to_stored
+from leases.history.write import batch
+from leases.history.write.batch import Batch, write_what_fits
+from leases.history.write.recorder import Recorder, Source
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 

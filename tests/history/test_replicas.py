@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 
 from leases import models
-from leases.domain.change import Change, ChangeType
-from leases.history.recorder import Recorder, Source
-from leases.history.rows import from_row
-from leases.history.writing import _FORGET, write_changes
+from leases.domain.changes.change import Change, ChangeType
+from leases.history.change_row import from_row
+from leases.history.write.change_rows import _FORGET, write_changes
+from leases.history.write.recorder import Recorder, Source
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 

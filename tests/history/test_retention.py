@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from leases import models
-from leases.domain.as_of import as_of
-from leases.domain.change import ChangeType
-from leases.domain.terms import fold
-from leases.history import retention
-from leases.history.queries import oldest_first
-from leases.history.rows import to_row
-from leases.history.streams import HistoryFilter
+from leases.domain.changes.change import ChangeType
+from leases.domain.past.as_of import as_of
+from leases.domain.past.terms import fold
+from leases.history.change_row import to_row
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import oldest_first
+from leases.history.write import retention
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

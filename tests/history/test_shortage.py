@@ -15,10 +15,10 @@ from django.db import connection
 from leases import models
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.watching import Ended
-from leases.history import recorder
-from leases.history.recorder import Recorder, Source
-from leases.history.watches import unwatched_times
+from leases.domain.past.watched_times import Ended
+from leases.history.write import recorder
+from leases.history.write.recorder import Recorder, Source
+from leases.history.write.watched_spans import unwatched_times
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

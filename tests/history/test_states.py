@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 
 from leases import models
-from leases.domain.as_of import Stood, as_of
-from leases.domain.change import ChangeType
+from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.terms import fold
-from leases.history import lanes as lanes_module
-from leases.history.lanes import Tally, lanes, tallies
-from leases.history.rows import to_row
-from leases.history.states import gone_since, states_at
+from leases.domain.past.as_of import Stood, as_of
+from leases.domain.past.terms import fold
+from leases.history.change_row import to_row
+from leases.history.read import lanes as lanes_module
+from leases.history.read.lanes import Tally, lanes, tallies
+from leases.history.read.states import gone_since, states_at
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

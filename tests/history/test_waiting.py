@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.change import Change
+from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history import waiting
-from leases.history.waiting import Waiting
+from leases.history.write import write_queue
+from leases.history.write.write_queue import Waiting
 from tests.history.factory import a_change
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "CHANGES_PER_WRITE", 2)
-    monkeypatch.setattr(waiting, "STATES_PER_WRITE", 3)
+    monkeypatch.setattr(write_queue, "CHANGES_PER_WRITE", 2)
+    monkeypatch.setattr(write_queue, "STATES_PER_WRITE", 3)
 
 
 def of(name: str) -> tuple[Change, ObjectName]:

@@ -10,10 +10,10 @@ from asgiref.sync import sync_to_async
 
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.watching import Ended
-from leases.history import watches
-from leases.history.recorder import Recorder, Source
-from leases.history.watches import unwatched_times
+from leases.domain.past.watched_times import Ended
+from leases.history.write import watched_spans
+from leases.history.write.recorder import Recorder, Source
+from leases.history.write.watched_spans import unwatched_times
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,8 +120,8 @@ async def test_what_is_to_come_is_not_unwatched():
 
 
 def test_a_watch_that_breaks_without_end_takes_no_memory_without_end(monkeypatch):
-    monkeypatch.setattr(watches, "MAX_CLOSED", 3)
-    log = watches.WatchLog()
+    monkeypatch.setattr(watched_spans, "MAX_CLOSED", 3)
+    log = watched_spans.WatchLog()
     for second in range(0, 100, 2):
         log.tell("a", live(second))
         log.tell("a", stale(second + 1, "broke"))

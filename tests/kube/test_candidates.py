@@ -18,9 +18,9 @@ from leases.kube.client import LeaseClient
 from leases.kube.connect import connect
 from leases.kube.source import parse_source
 from leases.wire.status import Forbidden, Unreachable
-from tests.dashboard.api_client import LeaseApi
 from tests.kube.conftest import FAST
 from tests.kube.scripted import ScriptedServer, answer, silence, status
+from tests.support.api_client import LeaseApi
 
 KEY = ObjectName("default", "demo")
 NOT_FOUND = answer(404, status(404, "NotFound", "the server could not find the resource"))

@@ -18,8 +18,8 @@ from dashboard.live.origin import (
 )
 from tests.access import people
 from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
-from tests.live.communicator import Socket
-from tests.processes import serving
+from tests.support.communicator import Socket
+from tests.support.processes import serving
 
 ALLOWED = ["board.example.com", ".inside.example", "[::1]"]
 

@@ -17,8 +17,8 @@ from leases.domain.clock import Jump
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.wire.events import Applied, Deleted, Listed
-from tests.dashboard.conftest import KEY, a_lease
 from tests.history.factory import a_change
+from tests.support.board import KEY, a_lease
 
 NOW = datetime.now(UTC)
 CHANGE = a_change()

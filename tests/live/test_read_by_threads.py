@@ -10,19 +10,19 @@ from itertools import count
 
 import pytest
 
-from dashboard import runtime
-from dashboard.holder_filter import HolderFilter
-from dashboard.holdings import MOST_CHOICES, Holdings
+from dashboard import board as board_module
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.recent import settled_seq
+from dashboard.parts.kept.holdings import MOST_CHOICES, Holdings
+from dashboard.parts.query.holder_filter import HolderFilter
+from dashboard.parts.query.recent_changes import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewals import MOST_ASKED, RenewalLog
+from leases.tracking.renewal_log import MOST_ASKED, RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
-from tests.dashboard.leases import tracked
 from tests.history.factory import T0, a_change
+from tests.support.lease_parts import tracked
 
 ROUNDS = 4000
 READERS = 3
@@ -73,7 +73,7 @@ def publisher(monkeypatch):
     class Running:
         publisher = one
 
-    monkeypatch.setattr(runtime, "_running", Running)
+    monkeypatch.setattr(board_module, "_running", Running)
     return one
 
 

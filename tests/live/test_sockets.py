@@ -11,12 +11,12 @@ from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from dashboard.access import wall_links
+from dashboard.access.wall import links
 from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns
 from leases.wire.events import Applied
-from tests.dashboard.conftest import KEY, a_lease, board, fill, member  # noqa: F401
-from tests.live.communicator import Socket
+from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
+from tests.support.communicator import Socket
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,7 +43,7 @@ def filled(board):  # noqa: F811
 
 @sync_to_async
 def wall_key(*clusters: str) -> str:
-    made = wall_links.create(name="lobby", clusters=clusters, created_by="ada", now=timezone.now())
+    made = links.create(name="lobby", clusters=clusters, created_by="ada", now=timezone.now())
     return made[1]
 
 

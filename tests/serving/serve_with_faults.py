@@ -13,14 +13,19 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
-from dashboard import forgetting, node_book, overrides, runtime, watched  # noqa: E402
-from dashboard.access import link_use, rights_watch  # noqa: E402
-from dashboard.live import field, page_reader, publisher, shared  # noqa: E402
-from dashboard.serving import clock_watch, supervisor  # noqa: E402
-from leases.apiserver import listening, namespaces, watchers  # noqa: E402
-from leases.history import recorder  # noqa: E402
-from leases.listener import accepting  # noqa: E402
-from leases.tracking import tracker  # noqa: E402
+from dashboard.access.rights import rights_watch
+from dashboard.access.wall import link_use
+from dashboard.live import page_reader, publisher, shared_drawings
+from dashboard.pages.nodes import node_grid
+from dashboard.parts.kept import node_book, watched_cluster
+from dashboard.serving import runtime
+from dashboard.serving.tasks import clock_watch, kind_overrides, retention, supervisor
+from leases.apiserver.http import listening
+from leases.apiserver.registry import namespaces
+from leases.apiserver.watch import hub
+from leases.history.write import recorder
+from leases.listener import accepting
+from leases.tracking import tracker
 
 FAULTS = Path(os.environ["FAULTS"])
 
@@ -85,13 +90,13 @@ patch("watch-renewals", tracker.Tracker, "flush", after=True)
 patch("nodes", node_book, "list_nodes")
 patch("publisher", publisher.Channel, "tick")
 patch("recorder", recorder.Recorder, "_batch")
-patch("retention", forgetting.Forgetting, "run")
-patch("overrides", overrides.Overrides, "refresh")
-patch("renewals", watched.WatchedCluster, "look_at_renewals")
+patch("retention", retention.Forgetting, "run")
+patch("overrides", kind_overrides.Overrides, "refresh")
+patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", link_use.LinkUse, "write")
-link_use.WRITE_SECONDS = overrides.LOOK_SECONDS = 1.0
+link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled
 
@@ -106,10 +111,10 @@ supervisor.Supervisor.__init__.__kwdefaults__["settled"] = 1.0  # type: ignore[i
 patch("demo", runtime, "run_demo")
 patch("lease-api", listening.Server, "on_tick")
 patch("accept", accepting.Acceptor, "_accept", after=True)
-patch("regions", shared, "_fresh")
-patch("picture", field.Field, "_ordered")
+patch("regions", shared_drawings, "_fresh")
+patch("picture", node_grid.Field, "_ordered")
 patch("socket", page_reader.PageReader, "frame")
 patch("sweep", namespaces.Namespaces, "_empty")
-patch("bookmarks", watchers.Watcher, "mark")
-patch("publish", watchers.Hub, "_publish", after=True)
+patch("bookmarks", hub.Watcher, "mark")
+patch("publish", hub.Hub, "_publish", after=True)
 execute_from_command_line(sys.argv)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import HTTPCookieProcessor
 
-from tests.dashboard.api_client import LeaseApi
-from tests.dashboard.test_serve import signed_in
-from tests.processes import Server, get, wait_for
+from tests.serving.test_serve import signed_in
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, get, wait_for
 
 HOUR, DECADE = 3600, 3650 * 86400
 STEPS = (HOUR, -HOUR, DECADE, -DECADE)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboard.test_clusters_live import history
-from tests.processes import ended, wait_for
 from tests.serving.stepped_board import SAID, STEPS, Board, moment
+from tests.serving.test_clusters_live import history
+from tests.support.processes import ended, wait_for
 
 
 @pytest.fixture

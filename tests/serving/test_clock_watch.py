@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from dashboard import clock
-from dashboard.clusters import ClusterSpec
+from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.metrics.families import metrics
-from dashboard.runtime import Options, Runtime
-from dashboard.serving.clock_watch import ClockWatch
-from dashboard.serving.cluster_watch import ClusterWatch
+from dashboard.serving.runtime import Options, Runtime
+from dashboard.serving.tasks.clock_watch import ClockWatch
+from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from leases.domain.clock import Jump, SteadyClock
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.watching import Ended, unwatched
-from leases.history.rows import to_row
+from leases.domain.past.watched_times import Ended, unwatched
+from leases.history.change_row import to_row
 from leases.kube.source import Source, SourceKind
 from leases.models import Change, LeaseRecord
 from leases.wire.events import Listed
-from tests.dashboard.conftest import KEY, a_lease
 from tests.history.factory import a_change
+from tests.support.board import KEY, a_lease
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 NOON = 1_795_176_000 * 10**9  # 2026-11-20 12:00:00

@@ -1,7 +1,7 @@
 """Nothing runs in the background unseen: every place that starts a task or a timer is listed here.
 
-Who adds one lets the supervisor start it (see `dashboard.serving.supervisor`), or says here who
-sees that it fails.
+Who adds one lets the supervisor start it (see `dashboard.serving.tasks.supervisor`), or says here
+who sees that it fails.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ STARTING = {
 
 SEEN_BY = {
     # The tasks themselves.
-    ("dashboard/serving/supervisor.py", "start"): "the supervisor",
+    ("dashboard/serving/tasks/supervisor.py", "start"): "the supervisor",
     ("leases/apiserver/failing.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
     # It catches everything, and tells whoever supervises.
     ("dashboard/live/consumers.py", "connect"): "_relay_or_close closes the socket, and counts",
-    ("dashboard/live/field.py", "tick"): "_make tells, and is tried again",
-    ("dashboard/live/shared.py", "tick"): "_draw tells, and is tried again",
-    ("leases/apiserver/namespaces.py", "_sweep_later"): "_sweep tells, and tries again",
+    ("dashboard/pages/nodes/node_grid.py", "tick"): "_make tells, and is tried again",
+    ("dashboard/live/shared_drawings.py", "tick"): "_draw tells, and is tried again",
+    ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep tells, and tries again",
     ("leases/listener/server.py", "startup"): "Acceptor.run tells, and goes on",
-    ("leases/apiserver/watchers.py", "add"): "_tick tells, and cuts the one watch",
-    ("leases/apiserver/watchers.py", "_tick"): "_tick tells, and cuts the one watch",
-    ("leases/apiserver/commits.py", "_schedule"): "_submit tells, and the writes fail",
-    ("leases/apiserver/commits.py", "done"): "_committed tells",
-    ("leases/apiserver/journal.py", "open"): "_run hands every failure to who waits",
+    ("leases/apiserver/watch/hub.py", "add"): "_tick tells, and cuts the one watch",
+    ("leases/apiserver/watch/hub.py", "_tick"): "_tick tells, and cuts the one watch",
+    ("leases/apiserver/storage/group_commit.py", "_schedule"): "_submit tells, and the writes fail",
+    ("leases/apiserver/storage/group_commit.py", "done"): "_committed tells",
+    ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
     ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
-    ("leases/tracking/next_look.py", "plan"): "TimerErrors fails the watch",
-    ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
+    ("leases/tracking/expiry/next_look.py", "plan"): "TimerErrors fails the watch",
+    ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
     # Whoever started it awaits it.
-    ("dashboard/serving/request_threads.py", "one"): "the request awaits it",
+    ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/client.py", "list"): "list awaits the page",
-    ("leases/kube/ahead.py", "__init__"): "follow awaits the reading",
+    ("leases/kube/early_watch.py", "__init__"): "follow awaits the reading",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
     # One client's connection: asyncio logs what fails, and the client comes again.
-    ("leases/apiserver/watching.py", "_stream"): "ends with the request; see _left",
-    ("leases/apiserver/listening.py", "welcome"): "not yet handed over to a protocol",
-    ("leases/apiserver/listening.py", "_first_byte"): "sets an event",
-    ("leases/apiserver/protocol.py", "write"): "flushes",
+    ("leases/apiserver/watch/stream.py", "_stream"): "ends with the request; see _left",
+    ("leases/apiserver/http/listening.py", "welcome"): "not yet handed over to a protocol",
+    ("leases/apiserver/http/listening.py", "_first_byte"): "sets an event",
+    ("leases/apiserver/http/protocol.py", "write"): "flushes",
     ("leases/listener/protocol.py", "connection_made"): "cuts it",
     ("leases/listener/protocol.py", "_check_limits"): "cuts it",
     ("leases/listener/protocol.py", "hang_up"): "cuts it",
@@ -57,7 +57,7 @@ SEEN_BY = {
 
 # Places that start more than one.
 TIMES = {
-    ("leases/apiserver/commits.py", "_schedule"): 2,
+    ("leases/apiserver/storage/group_commit.py", "_schedule"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

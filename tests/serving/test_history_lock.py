@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.processes import free_port, get, manage, serving
+from tests.support.processes import free_port, get, manage, serving
 
 
 def test_a_second_serve_on_one_history_is_refused_with_a_sentence(tmp_path):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.serving.pages_port import LIMITS, pages_server
+from dashboard.serving.requests.pages_port import LIMITS, pages_server
 from leases.listener.limits import MIB
 from leases.listener.protocol import LimitedProtocol
 from leases.listener.websocket import LimitedWebSocket
-from tests.processes import Server, get, serving
+from tests.support.processes import Server, get, serving
 
 USUAL_FILES = 1024
 

@@ -11,9 +11,9 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.urls import reverse
 
-from dashboard.access.known_browsers import COOKIE, SALT
-from dashboard.serving.request_threads import Busy, Threads
-from dashboard.serving.thread_choice import SIGN_IN, ThreadChoice
+from dashboard.access.sign_in.known_browsers import COOKIE, SALT
+from dashboard.serving.requests.request_threads import Busy, Threads
+from dashboard.serving.requests.thread_choice import SIGN_IN, ThreadChoice
 
 
 def threads(*, size: int = 2, waiting: int = 3, per_client: int = 3) -> Threads:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psycopg
 
-from dashboard.serving.database_pool import MAX_CONNECTIONS
+from dashboard.serving.requests.database_pool import MAX_CONNECTIONS
 from tests.benchmarks.attacks import Target, attack
-from tests.postgres import Postgres
-from tests.processes import Server, get, serving, wait_for
+from tests.support.postgres import Postgres
+from tests.support.processes import Server, get, serving, wait_for
 
 SECONDS = 60.0
 

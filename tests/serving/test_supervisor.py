@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from dashboard.serving.supervisor import Problem, Supervisor
+from dashboard.serving.tasks.supervisor import Problem, Supervisor
 from leases.kube.backoff import Backoff
 
 EFFECT = "Nothing is counted."

@@ -10,8 +10,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from dashboard.clusters import ClusterSpec
-from dashboard.runtime import Options, Runtime
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import ConnectionState
 from leases.kube.backoff import Backoff
 from leases.kube.source import Source, SourceKind

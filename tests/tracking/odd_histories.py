@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from leases.domain.change import Change
+from leases.domain.changes.change import Change
 from leases.domain.lease import Lease
-from leases.tracking.remembered import read_remembered
+from leases.tracking.restore import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.wire.events import Applied, Deleted, Listed, Renewed, WatchEvent

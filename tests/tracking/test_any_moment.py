@@ -9,12 +9,12 @@ from datetime import datetime
 import msgspec
 from hypothesis import given, settings
 
-from dashboard.presenters.lease import lease_view
-from dashboard.presenters.row import row_view
-from leases.domain.identity import identity
-from leases.domain.terms import fold
-from leases.tracking.remembered import read_remembered
-from leases.tracking.renewals import RenewalLog
+from dashboard.parts.lease_head import lease_view
+from dashboard.parts.row import row_view
+from leases.domain.changes.change_identity import identity
+from leases.domain.past.terms import fold
+from leases.tracking.renewal_log import RenewalLog
+from leases.tracking.restore import read_remembered
 from leases.tracking.tracked import Tracked
 from tests.tracking.odd_histories import Follower, Step, odd_histories
 

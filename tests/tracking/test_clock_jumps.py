@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from leases.domain.change import Change, ChangeType
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.clock import Jump
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewals import RenewalLog
+from leases.tracking.renewal_log import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 
-from leases.domain.as_of import Stood, as_of, leaderless
-from leases.domain.change import Change
+from leases.domain.changes.change import Change
+from leases.domain.changes.write_time import renewal_moved
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.sighting import renewal_moved
-from leases.domain.terms import Generation, Life, fold
+from leases.domain.past.as_of import Stood, as_of, leaderless
+from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
 from leases.wire.events import Deleted
 from tests.domain.build import after

@@ -10,7 +10,7 @@ import pytest
 
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking import ledger, observe, rows
+from leases.tracking import ledger, observation, rows
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
@@ -25,7 +25,7 @@ from leases.wire.events import (
     Replayed,
     Unreadable,
 )
-from leases.wire.marks import Reader
+from leases.wire.fingerprints import Reader
 from tests.domain.build import NOON, after, lease
 
 ODD = ObjectName("default", "odd")
@@ -67,7 +67,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultAt]:
             case "next_sight" | "first_sight" | "turned" | "listed_renewed":
                 where, name = ledger, place
             case "compare" | "phase_of":
-                where, name = observe, place
+                where, name = observation, place
             case "_arm":
                 where, name = ledger.Ledger, place
             case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from leases.tracking.remembered import read_remembered
+from leases.tracking.restore import read_remembered
 from leases.tracking.store import Store
 from leases.wire.events import Listed
 from tests.domain.build import after, lease

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from leases.domain.change import Change
-from leases.domain.identity import identity
+from leases.domain.changes.change import Change
+from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.change import Change, ChangeType
-from leases.domain.identity import identity
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store

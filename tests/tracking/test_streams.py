@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from leases.domain.as_of import Stood, as_of
-from leases.domain.change import Change, ChangeType
-from leases.domain.identity import identity
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change_identity import identity
 from leases.domain.lease import Lease
+from leases.domain.past.as_of import Stood, as_of
+from leases.domain.past.terms import Life, fold
 from leases.domain.phase import Phase
-from leases.domain.terms import Life, fold
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.wire.events import Applied, Bookmark, Listed, Renewed, WatchEvent
-from leases.wire.marks import Reader
+from leases.wire.fingerprints import Reader
 from leases.wire.status import Gone
 
 STREAMS = Path(__file__).parents[1] / "conformance" / "streams"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from leases.domain.lease import Lease
 from leases.wire.events import Applied, Renewed
-from leases.wire.marks import Reader
+from leases.wire.fingerprints import Reader
 from leases.wire.microtime import format_microtime
 from leases.wire.status import Gone
 from leases.wire.watch import read_event

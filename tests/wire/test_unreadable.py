@@ -9,7 +9,7 @@ import pytest
 
 from leases.domain.lease import ObjectName
 from leases.wire.events import Applied, Bookmark, Deleted, Renewed, Unreadable
-from leases.wire.marks import Reader
+from leases.wire.fingerprints import Reader
 from leases.wire.status import Unreachable
 from leases.wire.unreadable import cut_list
 from leases.wire.watch import read_event, read_page

@@ -1,1 +1,1 @@
-"""`manage.py` commands: thin, one per file. Tests: tests/dashboard."""
+"""`manage.py` commands: thin, one per file. Tests: tests/serving."""

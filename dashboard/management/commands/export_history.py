@@ -1,4 +1,4 @@
-"""`export_history`: the changes of README's section of that name, oldest first, for programs."""
+"""`export_history`: the changes of docs/words.md, oldest first, for programs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
 from dashboard.management.refusing import RefusingCommand
-from dashboard.moment_text import read_moment
-from dashboard.parameters import BadFilter
-from leases.history import export, queries
-from leases.history.streams import HistoryFilter
+from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.query.url_time import read_moment
+from leases.history.read import export, queries
+from leases.history.read.index_streams import HistoryFilter
 
 
 class Command(RefusingCommand):

@@ -12,12 +12,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from dashboard.config import ConfigError, load
-from dashboard.feature_gates import HELP, parse_gates
+from dashboard.configuration.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
-from dashboard.ports import parse_port, shown_path
-from leases.apiserver.lock import InUse
+from dashboard.serving.requests.ports import parse_port, shown_path
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.start_refusal import CannotStart
+from leases.apiserver.storage.directory_lock import InUse
 
 # Objects made and not freed before the collector looks at them; Python's own is 700.
 GARBAGE = 20_000

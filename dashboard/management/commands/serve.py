@@ -17,23 +17,24 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.urls import reverse
 
-from dashboard import clock, runtime
-from dashboard.access import sign_in_links
-from dashboard.access.printed_wall_link import printed_wall_link
+from dashboard import clock
 from dashboard.access.redaction import hide
-from dashboard.access.wall_links import path_of
-from dashboard.assets import collect
-from dashboard.clusters import ClusterSpec, check_clusters, parse_cluster
+from dashboard.access.sign_in import links
+from dashboard.access.wall.links import path_of
+from dashboard.access.wall.printed_link import printed_wall_link
 from dashboard.config import Config
-from dashboard.feature_gates import HELP, parse_gates
+from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
+from dashboard.configuration.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
-from dashboard.ports import LAST_PORT, parse_port, shown_path
+from dashboard.serving import runtime
 from dashboard.serving.history_lock import HistoryInUse, lock_history
-from dashboard.serving.pages_port import pages_server
-from leases.apiserver.lock import InUse
+from dashboard.serving.requests.pages_port import pages_server
+from dashboard.serving.requests.ports import LAST_PORT, parse_port, shown_path
+from dashboard.serving.static_files import collect
 from leases.apiserver.serving import check_data
 from leases.apiserver.start_refusal import CannotStart
-from leases.history.turns import turn
+from leases.apiserver.storage.directory_lock import InUse
+from leases.history.write.replica_lock import turn
 from leases.kube.connect import connect
 from leases.kube.source import SourceKind
 from leases.listener.open_files import allow_open_files
@@ -219,7 +220,7 @@ def _sign_in(admin: User) -> str:
     """The path that signs the first admin in, and what there is to know about it."""
     if not admin.is_active:
         return f"{reverse('sign_in')}  (the account {admin} is deactivated: use your own)"
-    token = sign_in_links.create(admin, now=clock.now())
+    token = links.create(admin, now=clock.now())
     return f"{reverse('sign_in_by_link', args=[token])}  (once, within an hour, as {admin})"
 
 

@@ -1,0 +1,1 @@
+"""Who may manage whom in /admin/. Tests: tests/access."""

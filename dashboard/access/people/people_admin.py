@@ -1,0 +1,93 @@
+"""People and groups under `/admin/`. The forms offer what the one who looks may give, and the
+server refuses the rest however it is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+
+from dashboard.access.new_person_form import NewPersonForm
+from dashboard.access.people.manageable import (
+    grantable_groups,
+    grantable_permissions,
+    may_manage,
+    may_manage_group,
+)
+
+if TYPE_CHECKING:
+    Users = UserAdmin[User]
+else:
+    Users = UserAdmin  # not subscriptable at run time
+
+FOR_SUPERUSERS = ("is_staff", "is_superuser")
+
+
+class PeopleAdmin(Users):
+    """Accounts of people who may do no more than the one who edits them."""
+
+    add_fieldsets = (
+        (
+            None,
+            {
+                "classes": ("wide",),
+                "fields": ("username", "role", "usable_password", "password1", "password2"),
+            },
+        ),
+    )
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_manage(_actor(request), obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_manage(_actor(request), obj))
+
+    def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            mine = {"actor": _actor(request)}
+            kwargs["form"] = type("NewPersonForm", (NewPersonForm,), mine)
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if _actor(request).is_superuser else (*fields, *FOR_SUPERUSERS)
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        if db_field.name == "groups":
+            kwargs["queryset"] = grantable_groups(_actor(request))
+        elif db_field.name == "user_permissions":
+            kwargs["queryset"] = grantable_permissions(_actor(request))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+
+class RolesAdmin(GroupAdmin):
+    """Groups that may do no more than the one who edits them."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_manage_group(_actor(request), obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_manage_group(_actor(request), obj))
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        if db_field.name == "permissions":
+            kwargs["queryset"] = grantable_permissions(_actor(request))
+        return super().formfield_for_manytomany(db_field, request=request, **kwargs)
+
+
+def register() -> None:
+    """Take the places of Django's own two."""
+    admin.site.unregister([User, Group])
+    admin.site.register(User, PeopleAdmin)
+    admin.site.register(Group, RolesAdmin)
+
+
+def _actor(request: HttpRequest) -> User:
+    return cast("User", request.user)  # the site lets in nobody else

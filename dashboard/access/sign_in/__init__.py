@@ -1,0 +1,1 @@
+"""Signing in: links that work once, and limits on guessing. Tests: tests/access."""

@@ -1,0 +1,140 @@
+"""How failed sign-ins slow down further ones: django-axes counts them in the database, for all
+replicas at once; what counts, and for how long, is decided here.
+
+After MAX_FAILURES wrong passwords from one address, or four times as many for one account, no
+further password is checked for COOL_OFF. A browser in which the person has signed in before has
+a count of its own. Nothing is written while a client is refused, so a flood writes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from axes.handlers.database import AxesDatabaseHandler
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Max, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from dashboard.access.sign_in.known_browsers import browser_of
+from dashboard.access.sign_in.slowed_addresses import SLOWED
+
+logger = logging.getLogger(__name__)
+
+MAX_FAILURES: int = settings.AXES_FAILURE_LIMIT
+COOL_OFF: timedelta = settings.AXES_COOLOFF_TIME
+ACCOUNT_SHARE = 4  # an account bears so many addresses that fail, so that one cannot close it
+CLEAN_SECONDS = 30.0
+STRANGER = ""
+TOO_MANY = (
+    "Too many wrong passwords were given for this account or from your address. Try again in "
+    "{seconds} seconds. A browser in which you have signed in before does not have to wait for "
+    "the mistakes of others."
+)
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """Those of one address, account or browser within COOL_OFF of each other."""
+
+    count: int
+    last_at: datetime | None
+
+    def until(self) -> datetime:
+        """When they no longer count."""
+        return (self.last_at or timezone.now()) + COOL_OFF
+
+
+class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]
+    """A row per account, address and known browser, with how often it failed lately."""
+
+    _cleaned_at = float("-inf")
+
+    def get_failures(self, request: Any, credentials: dict[str, Any] | None = None) -> int:
+        username = (credentials or {}).get("username")
+        now: datetime = request.axes_attempt_time
+        # Bounded above too, or failures from before the clock was set back would count for long.
+        recent = AccessAttempt.objects.filter(
+            attempt_time__gt=now - COOL_OFF, attempt_time__lt=now + COOL_OFF
+        )
+        browser = browser_of(request, username)
+        if browser is not None:
+            found = _sum(recent.filter(username=username, user_agent=browser))
+            request.slowed_until = found.until()
+            return found.count
+        recent = recent.filter(user_agent=STRANGER)
+        address = _sum(recent.filter(ip_address=request.axes_ip_address))
+        account = _sum(recent.filter(username=username))
+        if address.count >= MAX_FAILURES and request.axes_ip_address is not None:
+            _slow(request.axes_ip_address, address.until())
+        request.slowed_until = (address if address.count >= MAX_FAILURES else account).until()
+        return max(address.count, account.count // ACCOUNT_SHARE)
+
+    def user_login_failed(
+        self, sender: Any, credentials: dict[str, Any], request: Any = None, **kwargs: Any
+    ) -> None:
+        if request is None:
+            return
+        # Not what the browser calls itself: each name would be a row, and could be a known one's.
+        browser = browser_of(request, credentials.get("username"))
+        request.axes_user_agent = browser or STRANGER
+        if not request.axes_locked_out:
+            logger.warning(
+                "Sign-in of %s failed: wrong name or password", _who(request, credentials)
+            )
+        super().user_login_failed(sender, credentials, request, **kwargs)
+
+    def user_logged_in(self, sender: Any, request: Any, user: User, **kwargs: Any) -> None:
+        logger.info("Sign-in of %s succeeded", _who(request, {"username": user.get_username()}))
+
+    def user_logged_out(self, sender: Any, request: Any, user: Any, **kwargs: Any) -> None:
+        """Nothing is kept of it."""
+
+    def clean_expired_user_attempts(
+        self, request: Any = None, credentials: dict[str, Any] | None = None
+    ) -> int:
+        """Forget old failures, now and then; not for a client that is refused."""
+        if request.axes_locked_out or time.monotonic() - self._cleaned_at < CLEAN_SECONDS:
+            return 0
+        self._cleaned_at = time.monotonic()
+        count: int = super().clean_expired_user_attempts(request, credentials)
+        return count
+
+
+def _sum(attempts: QuerySet[Any]) -> Failures:
+    found = attempts.aggregate(count=Sum("failures_since_start"), last=Max("attempt_time"))
+    return Failures(found["count"] or 0, found["last"])
+
+
+def _slow(address: str, until: datetime) -> None:
+    if SLOWED.slow(address, until):
+        logger.warning("Sign-ins from %s are refused for %s s", address, COOL_OFF.seconds)
+
+
+def _who(request: Any, credentials: dict[str, Any]) -> str:
+    """Name and address; what was typed is shortened, and cannot begin a line of its own."""
+    return f"{str(credentials.get('username'))[:150]!r} from {request.axes_ip_address}"
+
+
+def refuse(
+    request: HttpRequest, original: HttpResponse | None, credentials: dict[str, Any] | None
+) -> HttpResponse:
+    """The sign-in page with when to try again; django-axes calls it for who is slowed."""
+    del original
+    until: datetime = getattr(request, "slowed_until", timezone.now() + COOL_OFF)
+    seconds = max(1, math.ceil((until - timezone.now()).total_seconds()))
+    context = {
+        "slowed": TOO_MANY.format(seconds=seconds),
+        "username": str((credentials or {}).get("username") or "")[:150],
+        "next": request.POST.get("next", ""),
+    }
+    answer = render(request, "registration/sign_in.html", context, status=429)
+    answer["Retry-After"] = str(seconds)
+    return answer

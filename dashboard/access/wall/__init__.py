@@ -1,0 +1,1 @@
+"""Links that open the wall without signing in. Tests: tests/access."""

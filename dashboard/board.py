@@ -1,0 +1,67 @@
+"""The running process as pages and sockets see it.
+
+`dashboard.serving` makes it; everything else asks `running_board` for it, so that nothing but the
+start of the process imports the room where all is wired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from dashboard.access.rights.rights_watch import RightsWatch
+    from dashboard.access.wall.link_use import LinkUse
+    from dashboard.live.page_reader import Drawings
+    from dashboard.live.publisher import Publisher
+    from dashboard.parts.kept.watched_cluster import WatchedCluster
+    from dashboard.serving.tasks.clock_watch import ClockWatch
+    from dashboard.serving.tasks.kind_overrides import Overrides
+    from dashboard.serving.tasks.supervisor import Supervisor
+    from leases.history.read.activity import Activity
+    from leases.history.write.recorder import Recorder
+
+
+class Board(Protocol):
+    """What runs beside the pages. Its parts may be read from any thread."""
+
+    @property
+    def clusters(self) -> Mapping[str, WatchedCluster]: ...
+    @property
+    def publisher(self) -> Publisher: ...
+    @property
+    def drawings(self) -> Drawings: ...
+    @property
+    def recorder(self) -> Recorder: ...
+    @property
+    def clock(self) -> ClockWatch: ...
+    @property
+    def supervisor(self) -> Supervisor: ...
+    @property
+    def overrides(self) -> Overrides: ...
+    @property
+    def rights(self) -> RightsWatch: ...
+    @property
+    def link_use(self) -> LinkUse: ...
+
+    def activity(self, cluster: str) -> Activity:
+        """How much happened in one cluster in the last day."""
+
+    def problem(self, cluster: str | None = None) -> str | None:
+        """What the pages cannot rely on, as sentences; with a cluster, what concerns its pages."""
+
+
+_running: Board | None = None
+
+
+def install_board(board: Board | None) -> None:
+    """Make this the process that views and sockets see."""
+    global _running
+    _running = board
+
+
+def running_board() -> Board:
+    """The running process. Raises RuntimeError when Leaseboard was not started."""
+    if _running is None:
+        raise RuntimeError("Leaseboard is not running here: start it with manage.py serve.")
+    return _running

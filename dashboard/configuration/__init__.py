@@ -1,0 +1,1 @@
+"""Settings: clusters, feature gates, environment variables. Tests: tests/serving."""

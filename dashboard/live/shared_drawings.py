@@ -1,0 +1,162 @@
+"""Parts of a page that are the same for everyone who looks: drawn once when what they are made of
+moved, however many pages show them, and in a thread, so that nobody waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+
+import msgspec
+from django.template.loader import render_to_string
+
+from dashboard.pages.overview.summary import Watched, overview
+from dashboard.parts.kept.drawing_failures import Failed, log_failure
+from dashboard.parts.kept.node_book import Grouping
+from dashboard.parts.node_summary import group_lines, nodes_view
+
+SPACING = 2.0  # seconds between two drawings of one group
+
+
+class Region(msgspec.Struct, frozen=True):
+    """One part: drawn again only when `stamp`, what it is made of but for ages, is another."""
+
+    id: str
+    stamp: object
+    template: str
+    context: dict[str, object]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Regions drawn together: when a phase or holder moved if `moves`, and at the latest after
+    `every` seconds.
+    """
+
+    draw: Callable[[Watched, datetime], list[Region]]
+    moves: bool
+    every: float
+
+
+def _overview(watched: Watched, now: datetime) -> list[Region]:
+    view = overview(watched, now)
+    context: dict[str, object] = {"view": view}
+    connection = (view.connection.state, view.connection.detail)
+    lines = [(x.label, x.url, x.word, x.why, x.until, x.since, x.moment) for x in view.attention]
+    rows = [(row.key, row.phase) for row in view.elections]
+    attention = (lines, view.more, view.calm)
+    elections = (rows, view.election_total, connection)
+    return [
+        Region("kpis", view.kpis, "overview/_kpis.html", context),
+        Region("attention", attention, "overview/_attention.html", context),
+        Region("elections", elections, "overview/_elections.html", context),
+        Region("hours", view.hours, "overview/_hours.html", context),
+    ]
+
+
+def _ages(watched: Watched, now: datetime) -> list[Region]:
+    chart = watched.ages.of(watched.store, now)
+    return [Region("ages", chart, "overview/_ages.html", {"chart": chart})]
+
+
+def _nodes(watched: Watched, now: datetime) -> list[Region]:
+    view = nodes_view(watched, now)
+    context: dict[str, object] = {"view": view}
+    counts = (view.known, view.counts, view.joined, view.left)
+    worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.calm)
+    join = msgspec.structs.replace(
+        view.join,
+        orphans=tuple(beat.full for beat in view.join.orphans),
+        disagreeing=tuple(beat.full for beat in view.join.disagreeing),
+    )
+    return [
+        Region("node-counts", counts, "nodes/_counts.html", context),
+        Region("worst", worst, "nodes/_worst.html", context),
+        Region("join", join, "nodes/_join.html", context),
+    ]
+
+
+def _groups(watched: Watched, by: Grouping) -> list[Region]:
+    lines = group_lines(watched, by)
+    return [Region("groups", (by, lines), "nodes/_groups.html", {"lines": lines, "by": by})]
+
+
+GROUPS: Mapping[str, Group] = {
+    "nodes": Group(_nodes, moves=True, every=10.0),
+    "zones": Group(lambda watched, _: _groups(watched, "zone"), moves=True, every=30.0),
+    "pools": Group(lambda watched, _: _groups(watched, "pool"), moves=True, every=30.0),
+    "overview": Group(_overview, moves=True, every=10.0),
+    "ages": Group(_ages, moves=False, every=5.0),
+}
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """A region as it was last drawn; `number` grows with every drawing of the process."""
+
+    number: int
+    stamp: object
+    html: str
+
+
+class SharedRegions:
+    """The regions of one cluster that some open page shows."""
+
+    def __init__(self, failed: Failed = log_failure) -> None:
+        self._failed = failed
+        self.drawn: dict[str, dict[str, Drawn]] = {}
+        self._drawn_at: dict[str, float] = {}
+        self._moved: set[str] = set()
+        self._drawing: dict[str, asyncio.Task[None]] = {}
+        self.drawings = 0
+        self.spacing = SPACING
+
+    def moved(self) -> None:
+        """A phase, a holder or the connection is another."""
+        self._moved.update(name for name, group in GROUPS.items() if group.moves)
+
+    def tick(self, watched: Watched, wanted: Collection[str], now: datetime) -> None:
+        """Begin to draw what is due of the groups that are `wanted`, and drop the others."""
+        for name in set(self.drawn) - set(wanted):
+            del self.drawn[name], self._drawn_at[name]
+        for name in wanted:
+            age = time.monotonic() - self._drawn_at.get(name, float("-inf"))
+            due = age >= (self.spacing if name in self._moved else GROUPS[name].every)
+            if due and name not in self._drawing:
+                self._moved.discard(name)
+                self._drawing[name] = asyncio.create_task(self._draw(name, watched, now))
+
+    async def stop(self) -> None:
+        """Let go of what is being drawn."""
+        tasks = tuple(self._drawing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _draw(self, name: str, watched: Watched, now: datetime) -> None:
+        known = self.drawn.get(name, {})
+        as_of = watched.store.connection.as_of(now)
+        try:
+            found = await asyncio.to_thread(_fresh, GROUPS[name].draw, known, watched, as_of)
+            self.drawings += 1
+            fresh = {key: Drawn(self.drawings, stamp, html) for key, (stamp, html) in found.items()}
+            self.drawn[name] = known | fresh
+        except Exception as error:
+            self._failed("regions", error)
+        finally:
+            self._drawn_at[name] = time.monotonic()
+            del self._drawing[name]
+
+
+def _fresh(
+    draw: Callable[[Watched, datetime], list[Region]],
+    known: Mapping[str, Drawn],
+    watched: Watched,
+    now: datetime,
+) -> dict[str, tuple[object, str]]:
+    """The regions that differ from those known, drawn. Runs in a thread."""
+    return {
+        region.id: (region.stamp, str.__str__(render_to_string(region.template, region.context)))
+        for region in draw(watched, now)
+        if region.id not in known or known[region.id].stamp != region.stamp
+    }

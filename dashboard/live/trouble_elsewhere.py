@@ -1,0 +1,58 @@
+"""What came into trouble among the Leases of a page's list and is not on the page: rows do not move
+under the pointer, so the page offers to show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from django.core.exceptions import SuspiciousOperation
+from django.http import QueryDict
+
+from dashboard.parts.query.lease_filter import Matcher, read_filter, wants
+from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.tile import troubled
+from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+
+MOST = 1000  # looked at and told as "1,000": in a mass failure every page would look at every Lease
+
+
+class Elsewhere:
+    """The Leases that turned since the page said what it shows."""
+
+    def __init__(self, query: str | None) -> None:
+        self._wants = _matcher(query)
+        self._found: set[ObjectName] = set()
+        self._told = 0
+
+    def notice(self, update: Update, store: Store, shown: Container[ObjectName]) -> None:
+        """On a page without rows every Lease of its list is news."""
+        if self._wants is None:
+            return
+        for key in update.redraw:
+            if key in shown or (len(self._found) >= MOST and key not in self._found):
+                continue
+            known = store.get(key)
+            if known is not None and (troubled(known) or not shown) and self._wants(known):
+                self._found.add(key)
+            else:
+                self._found.discard(key)
+        self._found.difference_update(update.removed)
+
+    def news(self) -> int | None:
+        """How many there are, where that is another number than was told."""
+        if len(self._found) == self._told:
+            return None
+        self._told = len(self._found)
+        return self._told
+
+
+def _matcher(query: str | None) -> Matcher | None:
+    if query is None:
+        return None
+    try:
+        return wants(read_filter(QueryDict(query.removeprefix("?"))))
+    except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
+        return None

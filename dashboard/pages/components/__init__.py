@@ -1,0 +1,1 @@
+"""Every partial in every state."""

@@ -1,0 +1,175 @@
+"""Made-up pasts, renewals, candidates and holders: what the components page shows of a Lease's own
+page and of the holders.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from dashboard.charts.scale import Scale
+from dashboard.pages.components.samples import OTHER_POD, POD, PROCESS, sample_lease
+from dashboard.pages.edit.consequences import ConflictView, PreviewView, collisions, preview_view
+from dashboard.pages.holders.holder_row import holder_rows
+from dashboard.pages.lease.cluster_answers import asked_view
+from dashboard.pages.lease.past import past_view
+from dashboard.pages.lease.past_query import LeasePast
+from dashboard.pages.lease.renewals import renewals_view
+from dashboard.parts.kept.cluster_questions import Asked, Refusal
+from dashboard.parts.kept.holdings import Holder
+from dashboard.parts.query.holder_filter import HOST
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.edit import Edit
+from leases.domain.election.candidates import Candidate, CandidateSpec
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, ObjectMeta, ObjectName
+from leases.domain.past.statistics import statistics
+from leases.domain.past.terms import fold
+from leases.domain.past.watched_times import Unwatched
+from leases.domain.phase import Phase
+from leases.history.read.holders import Ended
+from leases.kube.events import KubeEvent
+from leases.tracking.renewal_log import Interval
+
+DAY = timedelta(hours=24)
+KEY = ObjectName("kube-system", "kube-scheduler")
+
+
+def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
+    """What the template needs of them."""
+    held = sample_lease(Phase.HELD, now)
+    steady = [(n, 2.0) for n in range(3, 360)]
+    bumpy = [(n, {40: 9.5, 41: 5.1, 120: 16.0}.get(n, 2.0)) for n in range(3, 360)]
+    hour = msgspec.structs.replace(held.lease.spec, lease_duration_seconds=3600)
+    far = held.but(lease=msgspec.structs.replace(held.lease, spec=hour))
+    charts = [(held, bumpy), (far, steady[:50]), (held, [])]
+    return {
+        "pasts": [past_view(past, (), now) for past in _pasts(now)],
+        "renewal_charts": [
+            renewals_view(one, tuple(_interval(*pair, now) for pair in reversed(pairs)), now)
+            for one, pairs in charts
+        ],
+        "answers": [asked_view(asked, held.lease, now) for asked in _answers(now)],
+        "holder_rows": _holder_rows(cluster, now),
+        "named": {"name": cluster},
+        "preview": _preview(held.lease),
+        "conflict": ConflictView(collisions(held.lease, holder=POD, duration="30"), typed=True),
+    }
+
+
+def _preview(lease: Lease) -> PreviewView:
+    """A hand-over as the server would take it."""
+    before = msgspec.to_builtins(lease)
+    edit = Edit(holder=POD, duration_seconds=30)
+    spec = before["spec"] | {"holderIdentity": edit.holder, "leaseDurationSeconds": 30}
+    return preview_view(before, before | {"spec": spec}, edit, kind=Kind.ELECTION)
+
+
+def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:
+    return Interval(now - timedelta(seconds=10 * slots_ago), seconds)
+
+
+def _pasts(now: datetime) -> list[LeasePast]:
+    """A lively one, and one that nothing is known of."""
+
+    def told(change: ChangeType, hours_ago: float, **more: Any) -> Change:
+        at = now - timedelta(hours=hours_ago)
+        return Change(
+            cluster="made-up", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
+            change=change, at=at, observed_at=at, **more,
+        )  # fmt: skip
+
+    life = fold(
+        [
+            told(ChangeType.CREATED, 40, holder=POD),
+            told(ChangeType.RELEASED, 15, previous_holder=POD),
+            told(ChangeType.ACQUIRED, 14, holder=OTHER_POD, missed=2),
+            told(ChangeType.EXPIRED, 8, holder=OTHER_POD, renewed_at=now - timedelta(hours=8)),
+            told(ChangeType.RECOVERED, 7.9, holder=OTHER_POD),
+            told(ChangeType.EXPIRED, 3, holder=OTHER_POD, renewed_at=now - timedelta(hours=3)),
+            told(ChangeType.TAKEN_OVER, 2.5, holder=PROCESS, previous_holder=OTHER_POD),
+            told(ChangeType.RECONFIGURED, 1, holder=PROCESS, fields=("labels",)),
+        ]
+    )
+    since = now - DAY
+    lively = LeasePast(
+        since=since,
+        until=now,
+        life=life,
+        busy=(),
+        changes=7,
+        edits=[now - timedelta(hours=2.5)],
+        blind=(Unwatched(since=since, until=now - timedelta(hours=21), ended=None),),
+        figures=statistics([life], since=since, until=now),
+    )
+    nothing = msgspec.structs.replace(
+        lively, life=fold([]), edits=[], blind=(), changes=12345, figures=None
+    )
+    return [lively, nothing]
+
+
+def _stands(
+    name: str, versions: str, renewed: float, pinged: float | None, now: datetime
+) -> Candidate:
+    """One that was renewed and asked so many seconds ago."""
+    binary, _, emulation = versions.partition(" ")
+    spec = CandidateSpec(
+        lease_name=KEY.name,
+        binary_version=binary,
+        emulation_version=emulation,
+        strategy="OldestEmulationVersion",
+        renew_time=now - timedelta(seconds=renewed),
+        ping_time=None if pinged is None else now - timedelta(seconds=pinged),
+    )
+    return Candidate(ObjectMeta(name=name, creation_timestamp=now - DAY), spec)
+
+
+def _answers(now: datetime) -> list[Asked]:
+    """Everything there, nothing there, and nothing to be read."""
+    candidates = (
+        _stands(PROCESS, "1.37.0 1.36.0", 60, 61, now),
+        _stands("cp-2_5f0c", "1.36.0 1.36.0", 20, 2, now),
+        _stands("cp-3_77e2", "1.37.0 1.35.0", 90, 60, now),
+        _stands("cp-4_c3b9", "1.37.0 1.37.0", 7200, None, now),
+        _stands("cp-5_0be4", "latest 1.36.0", 20, None, now),
+    )
+    event = KubeEvent(
+        reason="LeaderElection",
+        message=f"{PROCESS} became leader",
+        last_timestamp=now - timedelta(hours=8),
+        reporting_component="kube-scheduler",
+    )
+    warned = KubeEvent(reason="Late", message="made up", type="Warning", count=7, event_time=now)
+    managed = {
+        "manager": "kube-scheduler",
+        "operation": "Update",
+        "time": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "fieldsV1": {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}},
+    }
+    refused = Refusal("We may not read Events here: grant list on events.", quiet=True)
+    ill = Refusal("The cluster did not answer within 3 s.", quiet=False)
+    return [
+        Asked(managed=[managed], events=(warned, event), candidates=candidates),
+        Asked(managed=[], events=(), candidates=None),
+        Asked(managed=ill, events=refused, candidates=ill),
+    ]
+
+
+def _holder_rows(cluster: str, now: datetime) -> list[Any]:
+    """A holder of many, a dead node, one who is late, one who is still named, one who was."""
+    phases = (Phase.HELD, Phase.HELD, Phase.LATE, Phase.EXPIRED)
+    held, other, late, expired = (sample_lease(phase, now) for phase in phases)
+    identities = {PROCESS: None, "cp-1_a4c123b1-612d-4d27-92d1-371c17149d43": None}
+    ended = [Ended("cp-3", KEY, Kind.ELECTION, 4)]
+    holders = [
+        Holder(name="cp-1", identities=identities, holds=[held] * 12, ended=ended),
+        Holder(name="cp-2", identities={"cp-2": None}, holds=[other], ended=[], heartbeat=expired),
+        Holder(name=POD, identities={POD: None}, holds=[late], ended=[]),
+        Holder(name=OTHER_POD, identities={OTHER_POD: None}, holds=[expired], ended=[]),
+        Holder(name="cp-3", identities={"cp-3": None}, holds=[], ended=ended),
+    ]
+    lives = {KEY: _pasts(now)[0].life}
+    scale = Scale(now - DAY, now)
+    return list(holder_rows(cluster, holders, lives, group=HOST, held=15, scale=scale, now=now))

@@ -1,0 +1,1 @@
+"""What a person sees when a request broke."""

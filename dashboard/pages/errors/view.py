@@ -1,0 +1,74 @@
+"""What a person sees when a request broke or cannot be read: the page is drawn without asking the
+database or the session, which may be what broke."""
+
+from __future__ import annotations
+
+import sys
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, TooManyFieldsSent
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from psycopg_pool import PoolTimeout
+
+from dashboard.access.redaction import redact
+from dashboard.parts.frame.page_context import THEMES
+
+OURS = "Something broke on our side"
+LOOK = (
+    "The server's log says what happened. Reload the page; if it breaks again, tell whoever runs "
+    "Leaseboard."
+)
+REFUSED = "The database refuses"
+WAITED = "The database does not answer"
+NOT_READ = "This request cannot be read"
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """503 where the database refused, as on a full or read-only disk; else 500."""
+    error = sys.exc_info()[1]
+    refused = isinstance(error, DatabaseError)
+    title, text = OURS, LOOK
+    if isinstance(error, DatabaseError) and isinstance(error.__cause__, PoolTimeout):
+        title = WAITED
+        text = (
+            "It gave no connection in time: it is busy, or cannot be reached. Reload the page in a "
+            "few seconds."
+        )
+    elif refused:
+        title = REFUSED
+        said = f"It says: {redact(str(error))}. " if _is_signed_in(request) else ""
+        text = (
+            f"{said}Make room on the disk or repair the database, and try again; then "
+            "look whether what you did is there."
+        )
+    return _alone(request, title, text, status=503 if refused else 500)
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    """Whether the user was known before it broke: the database is not asked again, and strangers
+    do not learn its address."""
+    user = getattr(request, "_cached_user", None)
+    return user is not None and user.is_authenticated
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400 for what Django refuses before any page sees it; no sentence repeats what was sent."""
+    if isinstance(exception, DisallowedHost):
+        text = (
+            "Leaseboard does not answer to the host name of this address. Use another name of it, "
+            "or add this one to LEASEBOARD_ALLOWED_HOSTS."
+        )
+    elif isinstance(exception, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        text = f"It has more than {most:,} parameters. Leave some out."
+    else:
+        text = "Check the address, or go to the overview and try again from there."
+    return _alone(request, NOT_READ, text, status=400)
+
+
+def _alone(request: HttpRequest, title: str, text: str, *, status: int) -> HttpResponse:
+    theme = request.COOKIES.get("theme", "")
+    context = {"title": title, "text": text, "theme": theme if theme in THEMES else ""}
+    return HttpResponse(render_to_string("500.html", context), status=status)

@@ -1,0 +1,60 @@
+"""Which changes a page or a program asks for, read from a URL."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from django.http import QueryDict
+
+from dashboard.parts.query.parameters import one_of, text, words
+from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_time import read_moment
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+from leases.history.read.index_streams import HistoryFilter
+
+_TRUTH = {"": None, "true": True, "false": False}
+TABLE, LINES = VIEWS = ("table", "sentences")
+
+
+class HistoryView(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted and how it is drawn. `range`, one of the timeline's or "", moves on with the
+    clock.
+    """
+
+    wanted: HistoryFilter
+    range: str = ""
+    view: str = TABLE
+
+    def as_of(self, now: datetime) -> HistoryFilter:
+        """What is wanted now."""
+        if not self.range:
+            return self.wanted
+        since = now - RANGES[self.range]
+        if self.wanted.since is not None:
+            since = max(since, self.wanted.since)
+        return msgspec.structs.replace(self.wanted, since=since)
+
+
+def read_history_view(query: QueryDict) -> HistoryView:
+    """Raises BadFilter."""
+    return HistoryView(
+        wanted=read_history_filter(query),
+        range=one_of(query, "range", ("", *RANGES)),
+        view=one_of(query, "view", VIEWS),
+    )
+
+
+def read_history_filter(query: QueryDict) -> HistoryFilter:
+    """Raises BadFilter."""
+    return HistoryFilter(
+        change=words(query, "change", ChangeType),
+        kind=words(query, "kind", Kind),
+        namespace=text(query, "namespace") or None,
+        lease=text(query, "lease") or None,
+        holder=text(query, "holder") or None,
+        inferred=_TRUTH[one_of(query, "inferred", tuple(_TRUTH))],
+        since=read_moment(query.get("since", ""), "since"),
+        until=read_moment(query.get("until", ""), "until"),
+    )

@@ -1,0 +1,133 @@
+"""Every change: filter, page back in time, export."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.pages.history.filter import HistoryView, read_history_view
+from dashboard.pages.history.frame import history_board, view_query
+from dashboard.parts.change import change_line
+from dashboard.parts.frame import answers
+from dashboard.parts.query.lease_filter import PAGE_SIZE
+from dashboard.parts.query.overview_strip import strip_of
+from dashboard.parts.query.parameters import LARGEST_PAGE, BadFilter, number, typed
+from dashboard.parts.query.recent_changes import with_unwritten
+from dashboard.parts.query.time_range import LONGEST
+from dashboard.parts.strip import StripView, strip_view
+from leases.history.read import export, queries
+from leases.history.read.density import density
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import BadCursor
+from leases.history.write.watched_spans import unwatched_times
+
+FORMATS = ("", "html", "json", "csv", "ndjson")
+USUAL_STRIP = timedelta(days=1)
+MOST_NAMESPACES = 500  # to choose from; any other can be typed
+CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
+
+TYPED = ("namespace", "lease", "holder", "since", "until")
+
+
+@require_safe
+@viewer_required
+def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+    """The changes that match, newest first, as a page, as JSON, or streamed as CSV or NDJSON."""
+    before = request.GET.get("before") or None
+    now = clock.now()
+    try:
+        answer_as = answers.read_format(request, FORMATS)
+        view = read_history_view(request.GET)
+        limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
+        if answer_as in CONTENT_TYPES:
+            return _stream(request, view.as_of(now), answer_as)
+        found = queries.find(cluster, view.as_of(now), before=before, limit=limit)
+    except (BadFilter, BadCursor) as error:
+        return _refuse(request, str(error))
+    if answer_as == "json":
+        query = view_query(view, format="json", limit=str(limit), before=found.older or "")
+        url = request.build_absolute_uri(f"{request.path}?{query}") if found.older else None
+        items = [export.as_item(change) for change in found.changes]
+        return answers.items(items, total=found.total, next_url=url, now=now)
+    board = history_board(
+        request.path, view, total=found.total, exact=found.exact, older=found.older, before=before
+    )
+    feed_seq, changes = with_unwritten(cluster, found.changes)
+    context: dict[str, Any] = {
+        "board": board,
+        "lines": [
+            change_line(change, now)
+            for change in (changes if board.newest and board.plain else found.changes)
+        ],
+        "strip": _strip(request, view, now),
+        "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES],
+        "limit": limit,
+        "feed_seq": feed_seq,
+    }
+    return _page(request, context, query=view_query(view, before=before or ""))
+
+
+def _page(
+    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
+) -> HttpResponse:
+    whole, part = "history/index.html", "history/_rows.html"
+    return answers.page(request, whole, part, context, query=query, status=status)
+
+
+def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
+    """The changes that match over the stretch that is chosen, or over the last day."""
+    wanted = view.as_of(now)
+    until = min(now, wanted.until or now)
+    since = max(wanted.since or until - USUAL_STRIP, until - LONGEST)
+    steps = strip_of(min(since, until), until)
+    cluster = request.cluster.name
+    counts = density(cluster, wanted, steps.since, steps.step, steps.steps, now=now)
+
+    def url(start: datetime, end: datetime) -> str:
+        inside = msgspec.structs.replace(view.wanted, since=start, until=end)
+        narrower = msgspec.structs.replace(view, wanted=inside, range="")
+        return f"{request.path}?{view_query(narrower)}"
+
+    anything = msgspec.structs.replace(wanted, since=None, until=None) == HistoryFilter()
+    what = "change" if anything else "matching change"
+    return strip_view(
+        counts,
+        steps.since,
+        steps.step,
+        now=now,
+        url=url,
+        length=until - since,
+        what=what,
+        blind=unwatched_times(cluster, since=since, until=until, now=now),
+    )
+
+
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+    if request.GET.get("format") not in (None, "", "html"):
+        return answers.json({"error": error}, status=400)
+    everything = HistoryView(wanted=HistoryFilter())
+    usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
+    board = msgspec.structs.replace(usual, **{name: typed(request.GET, name) for name in TYPED})
+    context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES]}
+    return _page(request, context | {"error": error}, status=400)
+
+
+def _stream(
+    request: ClusterRequest, wanted: HistoryFilter, answer_as: str
+) -> StreamingHttpResponse:
+    """Oldest first, as `export_history` prints it."""
+    cluster = request.cluster.name
+    changes = export.changes(cluster, wanted)
+    lines = export.as_csv(changes) if answer_as == "csv" else export.ndjson(changes)
+    return answers.stream(
+        request,
+        lines,
+        content_type=CONTENT_TYPES[answer_as],
+        filename=f"{cluster}-history.{answer_as}",
+    )

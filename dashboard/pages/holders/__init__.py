@@ -1,0 +1,1 @@
+"""What each pod or node holds."""

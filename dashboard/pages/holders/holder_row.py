@@ -1,0 +1,214 @@
+"""A holder as a row: what goes down with it, what it holds, and when it held anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.charts.possession import Spell, spells
+from dashboard.charts.scale import Scale
+from dashboard.parts.holder import HolderView, holder_view, shown_holder
+from dashboard.parts.kept.holdings import HELD, Holder, host_of
+from dashboard.parts.query.holder_filter import IDENTITY
+from dashboard.parts.query.holder_parameter import holder_parameter
+from dashboard.parts.row import lease_url
+from dashboard.parts.words import age, counted, percent, span_of, when
+from leases.domain.lease import ObjectName
+from leases.domain.past.terms import Life
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+from leases.wire.microtime import format_microtime
+
+CHIPS = 8
+IDENTITIES = 12
+LANES = 8  # Leases of one holder whose terms are drawn
+
+
+class LeaseChip(msgspec.Struct, frozen=True):
+    """`phase` is "" for one that is simply held."""
+
+    name: str
+    url: str
+    phase: str
+    title: str
+
+
+class SpellView(msgspec.Struct, frozen=True):
+    x: float
+    width: float
+    edges: tuple[float, ...]
+    title: str
+
+
+class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """`said` is what is known of it beside its name, coloured by `phase`; `share` of all that is
+    held, in percent.
+    """
+
+    key: str
+    view: HolderView
+    said: str
+    phase: str
+    identities: tuple[HolderView, ...]
+    identity_count: int
+    takes_down: int
+    share: str
+    unread: bool  # a node: what its Pods hold is not known
+    chips: tuple[LeaseChip, ...]
+    more: int
+    more_url: str
+    spells: tuple[SpellView, ...]
+    lane_says: str
+    terms: int
+
+
+def drawn_leases(page: Iterable[Holder]) -> list[ObjectName]:
+    """The Leases whose lives are needed to draw these holders."""
+    keys: dict[ObjectName, None] = {}
+    for holder in page:
+        own = [*(tracked.key for tracked in holder.holds), *(ended.key for ended in holder.ended)]
+        keys.update(dict.fromkeys(list(dict.fromkeys(own))[:LANES]))
+    return list(keys)
+
+
+def holder_rows(
+    cluster: str,
+    page: Sequence[Holder],
+    lives: Mapping[ObjectName, Life],
+    *,
+    group: str,
+    held: int,
+    scale: Scale,
+    now: datetime,
+) -> list[HolderRow]:
+    """The rows of one page; `held` is how many Leases are validly held in all."""
+    terms = _terms(lives.values(), group, now)
+    return [
+        _row(cluster, holder, terms.get(holder.name, []), group, held, scale, now)
+        for holder in page
+    ]
+
+
+def _terms(
+    lives: Iterable[Life], group: str, now: datetime
+) -> dict[str, list[tuple[datetime, datetime]]]:
+    found: dict[str, list[tuple[datetime, datetime]]] = {}
+    for life in lives:
+        for term in life.terms:
+            name = term.holder if group == IDENTITY else host_of(term.holder)
+            found.setdefault(name, []).append((term.since, term.until or now))
+    return found
+
+
+def _row(
+    cluster: str,
+    holder: Holder,
+    terms: Sequence[tuple[datetime, datetime]],
+    group: str,
+    held: int,
+    scale: Scale,
+    now: datetime,
+) -> HolderRow:
+    identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
+    said, phase = _said(holder, group, now)
+    drawn = spells(terms, scale)
+    holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
+    query = urlencode({"holder": holder_parameter(holder.name)})
+    key = shown_holder(holder.name)
+    return HolderRow(
+        key=key,
+        view=holder_view(holder.name) or HolderView(key, key, "", "", 1),
+        said=said,
+        phase=phase,
+        identities=tuple(filter(None, map(holder_view, identities))),
+        identity_count=len(holder.identities),
+        takes_down=holder.takes_down,
+        share=percent(holder.takes_down, held) if holder.takes_down else "",
+        unread=holder.heartbeat is not None,
+        chips=tuple(_chip(cluster, one) for one in holds[:CHIPS]),
+        more=max(0, len(holds) - CHIPS),
+        more_url=f"{reverse('leases', args=[cluster])}?{query}",
+        spells=tuple(_spell(spell, now) for spell in drawn),
+        lane_says=_lane_says(drawn, scale),
+        terms=holder.terms,
+    )
+
+
+def _said(holder: Holder, group: str, now: datetime) -> tuple[str, str]:
+    """What is known of a holder beside its name, and the phase that colours it."""
+    heartbeat = holder.heartbeat
+    if heartbeat is not None:
+        for_long = age((now - heartbeat.phase_since).total_seconds())
+        if heartbeat.phase is Phase.EXPIRED:
+            return f"node, heartbeat expired for {for_long}", "expired"
+        if heartbeat.phase is Phase.LATE:
+            return "node, heartbeat late", "late"
+        return "node, heartbeat in time", ""
+    late = [one for one in holder.holds if one.phase is Phase.LATE]
+    if late:
+        return f"renewing {counted(len(late), 'Lease')} late", "late"
+    expired = [one for one in holder.holds if one.phase is Phase.EXPIRED]
+    if expired:
+        return f"still named by {counted(len(expired), 'expired Lease')}", "expired"
+    if group == IDENTITY and host_of(holder.name) != holder.name:
+        return f"on {shown_holder(host_of(holder.name))}", ""
+    return "", ""
+
+
+def _chip(cluster: str, tracked: Tracked) -> LeaseChip:
+    meta = tracked.lease.metadata
+    plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
+    return LeaseChip(
+        name=meta.name,
+        url=lease_url(cluster, meta.namespace, meta.name),
+        phase="" if plain else tracked.phase.value,
+        title=f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
+    )
+
+
+def _spell(spell: Spell, now: datetime) -> SpellView:
+    length = age((spell.until - spell.since).total_seconds())
+    until = "now" if spell.until >= now else when(spell.until, now)
+    terms = counted(spell.terms, "term")
+    title = f"{terms}, {when(spell.since, now)} to {until} ({length})"
+    return SpellView(spell.x, spell.width, spell.edges, title)
+
+
+def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
+    if not drawn:
+        return "Held nothing in the range"
+    seconds = sum(
+        (min(spell.until, scale.until) - max(spell.since, scale.since)).total_seconds()
+        for spell in drawn
+    )
+    return f"Held something for {age(seconds)} of {span_of(scale.length)}"
+
+
+def holder_item(cluster: str, holder: Holder, *, held: int) -> dict[str, Any]:
+    """A holder as docs/api.md has it."""
+    return {
+        "cluster": cluster,
+        "holder": holder.name,
+        "identities": list(holder.identities),
+        "takes_down": holder.takes_down,
+        "share": 10_000 * holder.takes_down // held / 10_000 if held else 0.0,
+        "terms": holder.terms,
+        "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
+        "holds": [_held_item(tracked) for tracked in holder.holds],
+    }
+
+
+def _held_item(tracked: Tracked) -> dict[str, Any]:
+    meta, since = tracked.lease.metadata, tracked.held_since
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "kind": tracked.kind.value,
+        "phase": tracked.phase.value,
+        "held_since": None if since is None else format_microtime(since),
+    }

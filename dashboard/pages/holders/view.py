@@ -1,0 +1,84 @@
+"""What does each pod or node hold; what goes down with it? Filter, sort, page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.charts.scale import Scale
+from dashboard.pages.holders.frame import holder_board, holder_query
+from dashboard.pages.holders.holder_row import drawn_leases, holder_item, holder_rows
+from dashboard.parts.frame import answers
+from dashboard.parts.kept.holdings import Found
+from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
+from dashboard.parts.query.parameters import BadFilter, typed
+from dashboard.parts.query.recent_changes import feed_reached
+from leases.history.read.lanes import lanes
+
+TEMPLATES = ("holders/index.html", "holders/_board.html")
+
+
+@require_safe
+@viewer_required
+def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
+    now = request.cluster.as_of(clock.now())
+    try:
+        answer_as = answers.read_format(request)
+        wanted = read_holder_filter(request.GET)
+    except BadFilter as error:
+        return _refuse(request, str(error))
+    found = request.cluster.holdings.find(wanted, now)
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found)
+    scale = Scale(now - RANGES[wanted.range], now)
+    keys = drawn_leases(found.page)
+    known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
+    rows = holder_rows(
+        cluster,
+        found.page,
+        {lane.key: lane.life for lane in known},
+        group=wanted.group,
+        held=found.figures.held,
+        scale=scale,
+        now=now,
+    )
+    context: dict[str, Any] = {
+        "board": holder_board(request.path, wanted, found, now, known=request.cluster.store.known),
+        "rows": rows,
+        "feed_seq": feed_reached(cluster),
+    }
+    return answers.page(request, *TEMPLATES, context, query=holder_query(wanted))
+
+
+def _json(
+    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: Found
+) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = request.GET.copy()
+        query["page"] = str(found.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+    return answers.items(
+        [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
+        total=found.total,
+        next_url=next_url,
+        now=clock.now(),
+    )
+
+
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+    if request.GET.get("format") not in (None, "", "html"):
+        return answers.json({"error": error}, status=400)
+    now, everything = request.cluster.as_of(clock.now()), HolderFilter()
+    found = request.cluster.holdings.find(everything, now)
+    known = request.cluster.store.known
+    usual = holder_board(request.path, everything, found, now, known=known)
+    board = msgspec.structs.replace(usual, text=typed(request.GET, "q"))
+    context = {"board": board, "error": error}
+    return answers.page(request, *TEMPLATES, context, status=400)

@@ -1,0 +1,1 @@
+"""Everything about one Lease."""

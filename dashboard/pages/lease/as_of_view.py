@@ -1,0 +1,106 @@
+"""One Lease as it stood at an instant: `leases/<namespace>/<name>/?at=`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from dashboard.access.guards import ClusterRequest
+from dashboard.pages.lease.as_of import lease_then_view
+from dashboard.pages.lease.past import PastView, Range, past_view
+from dashboard.pages.lease.past_query import read_past
+from dashboard.parts.change import change_line
+from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
+from dashboard.parts.query.parameters import one_of
+from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_time import passed, read_moment, write_moment
+from leases.domain.lease import ObjectName
+from leases.domain.past.as_of import Standing, Stood
+from leases.history.read import queries
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.states import State, born_later, states_at
+
+CHANGES = 20
+USUAL_RANGE = "24h"
+
+
+def lease_then(
+    request: ClusterRequest, cluster: str, key: ObjectName, *, now: datetime
+) -> HttpResponse:
+    """Holder, past and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
+    at = passed(read_moment(request.GET["at"], "at") or now, now)
+    tracked = request.cluster.store.get(key)
+    until = at + timedelta(microseconds=1)  # what happened at the very instant has happened
+    mine = HistoryFilter(namespace=key.namespace, lease=key.name, until=until)
+    found = queries.find(cluster, mine, before=request.GET.get("before") or None, limit=CHANGES)
+    state = next(iter(states_at(cluster, [key], at)), None)
+    standing = state.standing if state else _not_there(request, key, at, found.total)
+    if tracked is None and not found.total and not born_later(cluster, [key], at):
+        raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
+    context: dict[str, Any] = {
+        "namespace": key.namespace,
+        "name": key.name,
+        "key": str(key),
+        "then": lease_then_view(
+            standing, kind=_kind(state), at=at, now=now, blind=blind_at(cluster, at, now)
+        ),
+        "past": _past(request, cluster, key, at, now),
+        "lines": [change_line(change, now) for change in found.changes],
+        "older_url": _url(request, before=found.older) if found.older else "",
+        "newest_url": _url(request, before="") if request.GET.get("before") else "",
+        "now_url": request.path if tracked else reverse("leases", args=[cluster]),
+        "there_now": tracked is not None,
+        **_links(cluster, key, at),
+    }
+    return render(request, "leases/detail_then.html", context)
+
+
+def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, told: int) -> Standing:
+    """Of a Lease that history does not have at that instant: deleted, not created, or unknown."""
+    if told:
+        return Standing(exists=False, phase=Stood.DELETED, since=at)
+    tracked = request.cluster.store.get(key)
+    if created_after(tracked, at) or born_later(request.cluster.name, [key], at):
+        return NOT_YET
+    return Standing(exists=False, phase=Stood.UNKNOWN)
+
+
+def _kind(state: State | None) -> str:
+    return state.kind.value if state else ""
+
+
+def _past(
+    request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
+) -> PastView:
+    name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
+    past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
+    ranges = tuple(
+        Range(f"{one[:-1]} {one[-1]}", _url(request, range=one), one == name) for one in RANGES
+    )
+    return past_view(past, ranges, now, end=at)
+
+
+def _links(cluster: str, key: ObjectName, at: datetime) -> dict[str, str]:
+    instant = write_moment(at)
+    mine = {"namespace": key.namespace, "lease": key.name}
+    return {
+        "timeline_url": f"{reverse('timeline', args=[cluster])}?{_query(q=str(key), at=instant)}",
+        "leases_url": f"{reverse('leases', args=[cluster])}?{_query(at=instant)}",
+        "history_url": f"{reverse('history', args=[cluster])}?{urlencode(mine)}",
+    }
+
+
+def _query(**pairs: str) -> str:
+    return urlencode(pairs)
+
+
+def _url(request: ClusterRequest, **changes: str) -> str:
+    """This page with something else chosen."""
+    known = {name: request.GET.get(name, "") for name in ("at", "range", "before")}
+    query = urlencode({name: value for name, value in (known | changes).items() if value})
+    return f"{request.path}?{query}"

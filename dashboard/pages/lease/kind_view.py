@@ -1,0 +1,58 @@
+"""Overrule what Leaseboard thinks a Lease is for."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from dashboard import clock
+from dashboard.access.guards import check_view, find_cluster
+from dashboard.access.roles import OVERRULE
+from dashboard.board import running_board
+from dashboard.pages.lease.kind_form import LeaseKindForm
+from leases.actions.override_kind import overrule_kind
+from leases.domain.lease import ObjectName
+
+
+@require_POST
+async def lease_kind(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """POST `kind`; an empty one leaves the Lease to the rules again."""
+    key = ObjectName(namespace, name)
+    answer = await sync_to_async(_store)(request, cluster, key)
+    await running_board().overrides.refresh()
+    return answer
+
+
+def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    if not request.user.has_perm(OVERRULE):
+        raise PermissionDenied(f"{request.user} may not set kinds. Ask an admin.")
+    tracked = find_cluster(cluster).store.get(key)
+    if tracked is None:
+        raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
+    form = LeaseKindForm(request.POST)
+    if form.is_valid():
+        overrule_kind(
+            user=cast("User", request.user),
+            cluster=cluster,
+            key=key,
+            kind=form.wanted,
+            before=tracked.kind,
+            at=clock.now(),
+        )
+        said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules say"
+        messages.success(request, f"{key} {said}.")
+    else:
+        messages.error(request, form.errors["kind"].as_text())
+    return redirect("lease", cluster, key.namespace, key.name)

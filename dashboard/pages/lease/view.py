@@ -1,0 +1,173 @@
+"""Everything about one Lease; of a deleted one what history knows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.access.roles import OVERRULE
+from dashboard.board import running_board
+from dashboard.pages.lease.as_of_view import lease_then
+from dashboard.pages.lease.facts import lease_detail
+from dashboard.pages.lease.kind_form import BY_THE_RULES, LeaseKindForm
+from dashboard.pages.lease.past import PastView, Range, past_view, with_held_since
+from dashboard.pages.lease.past_query import read_past
+from dashboard.pages.lease.renewals import renewals_view
+from dashboard.parts.change import ChangeLine, change_line
+from dashboard.parts.holder import shown_holder
+from dashboard.parts.kept.holdings import host_of
+from dashboard.parts.lease_head import lease_view
+from dashboard.parts.query.history_query import history_query
+from dashboard.parts.query.holder_parameter import part_of
+from dashboard.parts.query.parameters import BadFilter, one_of
+from dashboard.parts.query.recent_changes import changes_of
+from dashboard.parts.query.time_range import RANGES, range_for
+from dashboard.parts.row import row_view
+from leases.domain.lease import ObjectName
+from leases.history.read import queries
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import BadCursor
+from leases.history.write.watched_spans import watched_since
+from leases.tracking.tracked import Tracked
+
+CHANGES = 20
+BESIDE = 8
+USUAL_RANGE = "24h"
+ASKED_FOR = "X-Regions"  # which parts a script wants drawn anew
+WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
+
+
+@require_safe
+@viewer_required
+def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Head, past, renewals, changes, fields and YAML; `?at=` asks for the Lease as it stood."""
+    page = LeasePage(request, cluster, ObjectName(namespace, name))
+    try:
+        if request.GET.get("at"):
+            return lease_then(request, cluster, page.key, now=page.now)
+        context = page.context()
+    except (BadFilter, BadCursor) as error:
+        return render(request, "leases/refused.html", page.base() | {"error": error}, status=400)
+    return render(request, "leases/detail.html", context)
+
+
+class LeasePage:
+    """One request of a Lease's page."""
+
+    def __init__(self, request: ClusterRequest, cluster: str, key: ObjectName) -> None:
+        self.request = request
+        self.cluster = cluster
+        self.key = key
+        self.now: datetime = clock.now()
+        self.as_of = request.cluster.as_of(self.now)
+        self.tracked = request.cluster.store.get(key)
+
+    def base(self) -> dict[str, Any]:
+        return {"namespace": self.key.namespace, "name": self.key.name, "key": str(self.key)}
+
+    def context(self) -> dict[str, Any]:
+        """What the template needs. Raises Http404, BadFilter and BadCursor."""
+        wanted = set(self.request.headers.get(ASKED_FOR, "").split())
+        context = self.base()
+        if self.tracked is not None:
+            context |= self._present(self.tracked)
+            if wanted and wanted <= WITHOUT_HISTORY:
+                return context
+        context |= self._changes()
+        if self.tracked is None:
+            context["last"] = self._last(context["lines"])
+        else:
+            context |= self._beside(self.tracked)
+        context["past"] = self._past()
+        return context
+
+    def _present(self, tracked: Tracked) -> dict[str, Any]:
+        intervals = self.request.cluster.renewals.of(tracked)
+        form: dict[str, Any] = {}
+        if self.request.user.has_perm(OVERRULE):
+            said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
+            form["kind_form"] = LeaseKindForm(initial=said)
+        told = tracked.lasting.not_understood
+        if told is not None and told.before is None:
+            return {"lease": lease_view(self.cluster, tracked, self.as_of)}
+        return form | {
+            "lease": lease_view(self.cluster, tracked, self.as_of),
+            "detail": lease_detail(tracked, self.as_of),
+            "renewals": renewals_view(tracked, intervals, self.as_of),
+        }
+
+    def _changes(self) -> dict[str, Any]:
+        """A page of changes; the first one with those too new to be in history."""
+        mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
+        before = self.request.GET.get("before") or None
+        found = queries.find(self.cluster, mine, before=before, limit=CHANGES)
+        seq, newest = changes_of(self.cluster, self.key, CHANGES)
+        changes = found.changes if before else newest
+        return {
+            "lines": [change_line(change, self.now) for change in changes],
+            "feed_seq": None if before else seq,
+            "limit": CHANGES,
+            "older_url": self._url(before=found.older) if found.older else "",
+            "newest_url": self._url(before="") if before else "",
+            "history_url": f"{reverse('history', args=[self.cluster])}?{history_query(mine)}",
+        }
+
+    def _last(self, lines: list[ChangeLine]) -> ChangeLine:
+        """The last that is known of a Lease that is not there."""
+        _, newest = changes_of(self.cluster, self.key, 1)
+        if not newest:
+            raise Http404(
+                f"There is no Lease {self.key} in {self.cluster}, "
+                "and history knows none of this name."
+            )
+        return change_line(newest[0], self.now)
+
+    def _past(self) -> PastView:
+        begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
+        name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
+        since = self.now - RANGES[name]
+        past = read_past(
+            self.cluster,
+            self.key,
+            since=since,
+            until=self.now,
+            now=self.now,
+            known=max(since, self.as_of),
+        )
+        ranges = tuple(
+            Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES
+        )
+        end = None if self.as_of == self.now else self.as_of
+        shown = past_view(past, ranges, self.now, end=end)
+        channel = running_board().publisher.channels[self.cluster]
+        if self.tracked and self.tracked.held_since and channel.clock_moved:
+            return with_held_since(shown, self.tracked.held_since, self.now)
+        return shown
+
+    def _beside(self, tracked: Tracked) -> dict[str, Any]:
+        beside = self.request.cluster.holdings.beside(tracked)
+        if not beside or tracked.holder is None:
+            return {}
+        host = host_of(tracked.holder)
+        query = urlencode({"q": part_of(host)})
+        return {
+            "beside": [row_view(self.cluster, one, self.as_of) for one in beside[:BESIDE]],
+            "beside_more": max(0, len(beside) - BESIDE),
+            "host": shown_holder(host),
+            "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",
+        }
+
+    def _url(self, **changes: str) -> str:
+        """This page with something else chosen; what is as it always is stays out of it."""
+        known = {name: self.request.GET.get(name, "") for name in ("range", "before")}
+        pairs = known | changes
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"{self.request.path}?{query}" if query else self.request.path

@@ -1,0 +1,1 @@
+"""Which Leases there are."""

@@ -1,0 +1,138 @@
+"""The Leases as they stood at an instant that a page or a program asks for.
+
+Whatever lives now, or was deleted since, may have been there then; history says how it stood. Up
+to MOST Leases are looked at together, so that they can be filtered by phase and holder and ordered
+worst first. Of more, one page at a time is looked at, in the order of names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from dashboard.parts.query.holder_parameter import is_held_by
+from dashboard.parts.query.lease_filter import LeaseFilter
+from dashboard.parts.query.parameters import BadFilter
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.as_of import Stood
+from leases.domain.phase import Phase
+from leases.history.read.states import State, gone_since, states_at
+from leases.tracking.store import Store
+
+MOST = 5000
+_SEVERITY = {Stood.EXPIRED: 0, Stood.VACANT: 1, Stood.HELD: 2}
+
+
+class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of what matches; `number` is that of the page."""
+
+    page: list[State]
+    number: int
+    total: int  # that match; not `whole`: that may have been there
+    whole: bool  # all were looked at
+    absent: int = 0  # Leases of today that match and did not exist then; if `whole`
+    phases: dict[Stood, int]  # how many stood how, before the filter by phase; if `whole`
+
+
+def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
+    """Raises BadFilter for a filter that would have to look at too many."""
+    if wanted.labels:
+        raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
+    names = _names(store, wanted, at)
+    if len(names) > MOST:
+        return _one_page(store, wanted, names, at)
+    states = [state for state in states_at(store.cluster, names, at) if _matches(state, wanted)]
+    phases = Counter(state.standing.phase for state in states)
+    absent = _absent(store, wanted, {state.key for state in states}, at)
+    if wanted.phases:
+        states = [state for state in states if state.standing.phase.value in wanted.phases]
+    states.sort(key=_ORDERS.get(wanted.column, _by_name), reverse=wanted.descending)
+    number = _page_number(wanted, len(states))
+    start = (number - 1) * wanted.limit
+    return FoundThen(
+        page=states[start : start + wanted.limit],
+        number=number,
+        total=len(states),
+        whole=True,
+        phases=phases,
+        absent=absent,
+    )
+
+
+def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at: datetime) -> int:
+    """How many Leases of today, wanted by name and kind, were created after that instant."""
+    if wanted.holder:
+        return 0  # whom they would have named is not known
+    text = wanted.text.lower()
+    return sum(
+        lease.key not in there
+        and text in str(lease.key)
+        and wanted.namespace in ("", lease.key.namespace)
+        and (lease.lasting.lease.metadata.creation_timestamp or at) > at
+        for lease in store.select(wanted.kinds or tuple(Kind), tuple(Phase))
+    )
+
+
+def _one_page(
+    store: Store, wanted: LeaseFilter, names: Sequence[ObjectName], at: datetime
+) -> FoundThen:
+    if wanted.phases or wanted.holder or wanted.text:
+        raise BadFilter(
+            f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
+            f"namespace that leaves {MOST:,} or fewer."
+        )
+    number = _page_number(wanted, len(names))
+    start = (number - 1) * wanted.limit
+    page = states_at(store.cluster, names[start : start + wanted.limit], at)
+    return FoundThen(page=page, number=number, total=len(names), whole=False, phases={})
+
+
+def _page_number(wanted: LeaseFilter, total: int) -> int:
+    """The page that is wanted, or the last one if there are fewer."""
+    return max(1, min(wanted.page, -(-total // wanted.limit)))
+
+
+def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
+    """What may have been there, in the order of names."""
+    living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
+    names = [lease.key for lease in living]
+    gone = gone_since(store.cluster, at, wanted.kinds)
+    if gone:
+        names = sorted(gone.union(names))
+    if wanted.namespace:
+        names = [name for name in names if name.namespace == wanted.namespace]
+    return names
+
+
+def _matches(state: State, wanted: LeaseFilter) -> bool:
+    holder = state.standing.holder or ""
+    if wanted.holder and not is_held_by(wanted.holder)(holder):
+        return False
+    text = wanted.text.lower()
+    return text in str(state.key) or text in holder.lower()
+
+
+def _by_name(state: State) -> Any:
+    return state.key.name, state.key.namespace
+
+
+def _by_since(state: State) -> Any:
+    """The longest first."""
+    since = state.standing.since
+    return since is None, since.timestamp() if since else 0.0, state.key
+
+
+_ORDERS: dict[str, Callable[[State], Any]] = {
+    "state": lambda state: (_SEVERITY.get(state.standing.phase, 9), state.key),
+    "namespace": lambda state: state.key,
+    "name": _by_name,
+    "kind": lambda state: (state.kind, state.key),
+    "holder": lambda state: (state.standing.holder is None, state.standing.holder or "", state.key),
+    "held": _by_since,
+    "transitions": lambda state: (state.transitions or 0, state.key),
+}

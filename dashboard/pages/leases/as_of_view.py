@@ -1,0 +1,75 @@
+"""Which Leases were there at an instant, and who held them? `leases/?at=`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest
+from dashboard.pages.leases.as_of_list import board_then, item_then, query_then, rows_then
+from dashboard.pages.leases.as_of_search import FoundThen, find_then
+from dashboard.parts.frame import answers
+from dashboard.parts.query.blind_times import blind_at
+from dashboard.parts.query.lease_filter import LeaseFilter
+from dashboard.parts.query.parameters import typed
+from dashboard.parts.query.url_time import passed, read_moment
+
+TEMPLATES = ("leases/then.html", "leases/_rows_then.html")
+
+
+def leases_then(
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    *,
+    now: datetime,
+    answer_as: str,
+) -> HttpResponse:
+    """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
+    at = passed(read_moment(request.GET.get("at", ""), "at") or now, now)
+    blind = blind_at(cluster, at, now)
+    found = find_then(request.cluster.store, wanted, at)
+    if answer_as == "json":
+        return _json(request, wanted, found, at, now, watched=blind is None)
+    context: dict[str, Any] = {
+        "board": board_then(request.path, wanted, found, at=at, now=now, blind=blind),
+        "rows": rows_then(cluster, found.page, at, now),
+    }
+    return answers.page(request, *TEMPLATES, context, query=query_then(wanted, at))
+
+
+def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
+    """An instant or a filter that cannot be used: say which, and keep what was typed."""
+    now, query = clock.now(), request.GET
+    nothing = FoundThen(page=[], number=1, total=0, whole=True, phases={})
+    usual = board_then(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
+    kept = msgspec.structs.replace(
+        usual,
+        at=typed(query, "at"),
+        text=typed(query, "q"),
+        namespace=typed(query, "namespace"),
+        holder=typed(query, "holder"),
+    )
+    context = {"board": kept, "error": error}
+    return answers.page(request, *TEMPLATES, context, status=400)
+
+
+def _json(
+    request: ClusterRequest,
+    wanted: LeaseFilter,
+    found: FoundThen,
+    at: datetime,
+    now: datetime,
+    *,
+    watched: bool,
+) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = query_then(wanted, at, page=found.number + 1, format="json")
+        next_url = request.build_absolute_uri(f"{request.path}?{query}")
+    items = [item_then(request.cluster.name, state, at, watched=watched) for state in found.page]
+    return answers.items(items, total=found.total, next_url=next_url, now=now)

@@ -1,0 +1,84 @@
+"""Which Leases are there, who holds them, how fresh are they? Filter, sort, page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.board import running_board
+from dashboard.pages.leases.as_of_view import leases_then, refuse_then
+from dashboard.pages.leases.lease_item import lease_item
+from dashboard.parts.frame import answers
+from dashboard.parts.frame.list_frame import board, query_of
+from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
+from dashboard.parts.query.lease_search import Found, find
+from dashboard.parts.query.parameters import BadFilter, typed
+from dashboard.parts.row import row_view
+
+
+@require_safe
+@viewer_required
+def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The list, as a page, as the part of it that a filter changes, or as JSON; `?at=` asks for it
+    as it was."""
+    now = clock.now()
+    try:
+        answer_as = answers.read_format(request)
+        wanted = read_filter(request.GET)
+        if request.GET.get("at"):
+            return leases_then(request, cluster, wanted, now=now, answer_as=answer_as)
+    except BadFilter as error:
+        return _refuse(request, str(error))
+    activity = running_board().activity(cluster)
+    store = request.cluster.store
+    as_of = request.cluster.as_of(now)
+    found = find(store, wanted, busy=lambda: activity.totals(now))
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found)
+    context: dict[str, Any] = {
+        "board": board(request.path, wanted, found, store.namespaces()),
+        "rows": [
+            row_view(cluster, lease, as_of, hours=activity.of(lease.key, now))
+            for lease in found.page
+        ],
+    }
+    query = query_of(wanted)
+    return answers.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
+
+
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+    """A filter that cannot be used: say which, keep what was typed, and show the way back."""
+    if request.GET.get("format") == "json":
+        return answers.json({"error": error}, status=400)
+    if request.GET.get("at"):
+        return refuse_then(request, error)
+    everything, store, query = LeaseFilter(), request.cluster.store, request.GET
+    usual = board(request.path, everything, find(store, everything), store.namespaces())
+    kept = msgspec.structs.replace(
+        usual,
+        text=typed(query, "q"),
+        namespace=typed(query, "namespace"),
+        holder=typed(query, "holder"),
+        labels=typed(query, "labels"),
+    )
+    context = {"board": kept, "error": error}
+    return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
+
+
+def _json(request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: Found) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        query = request.GET.copy()
+        query["page"] = str(found.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+    return answers.items(
+        [lease_item(cluster, lease) for lease in found.page],
+        total=found.total,
+        next_url=next_url,
+        now=clock.now(),
+    )

@@ -1,0 +1,1 @@
+"""All heartbeats as one picture."""

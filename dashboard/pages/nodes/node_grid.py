@@ -1,0 +1,179 @@
+"""All heartbeats of a cluster as one picture: a slot for each, a byte for its phase, and what has
+changed since a page last heard.
+
+Slots are in order of group and name. A heartbeat that comes later stands at the end, one that goes
+leaves its slot empty, and after some of both everything is ordered anew under the next generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections import deque
+from collections.abc import Sequence
+from itertools import groupby, islice
+
+import msgspec
+
+from dashboard.parts.kept.drawing_failures import Failed, log_failure
+from dashboard.parts.kept.node_book import Grouping, NodeBook
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.tracking.store import Store
+from leases.tracking.tracked import Update
+
+# As static/js/field.js reads them.
+PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
+CODES = {phase: code for code, phase in enumerate(PHASES)}
+GONE = 5
+WHOLE, CHANGES = 0, 1
+OUT_OF_ORDER = 0.02  # share of slots that came or went since the order was made
+AT_LEAST = 50
+LATER = "Came later"
+RETRY_SECONDS = 2.0  # after an order that could not be made
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The slots of one generation: their names in order, and the groups they lie in."""
+
+    generation: int
+    keys: list[ObjectName]
+    slots: dict[ObjectName, int]
+    groups: list[tuple[str, int]]
+
+
+class Field:
+    """One cluster's picture in one grouping. One writer, on the event loop."""
+
+    def __init__(
+        self, store: Store, nodes: NodeBook, by: Grouping, failed: Failed = log_failure
+    ) -> None:
+        self._store, self._nodes, self._by, self._failed = store, nodes, by, failed
+        self.layout: Layout | None = None
+        self._phases = bytearray()
+        self._log: deque[int] = deque()
+        self._logged = 0  # how many changes there ever were; the log holds the last of them
+        self._unordered = 0
+        self._waiting: set[ObjectName] | None = None  # what moved while the order is being made
+        self._made_of = nodes.version
+        self._not_before = 0.0  # on the clock of the process: after a failure, for a while
+        self.making: asyncio.Task[None] | None = None
+
+    @property
+    def position(self) -> int:
+        """Where the log of changes stands."""
+        return self._logged
+
+    def tick(self) -> None:
+        """Make the order where there is none, too much came or went, or the groups are others."""
+        regrouped = self._by != "none" and self._made_of != self._nodes.version
+        many = self._unordered > max(AT_LEAST, OUT_OF_ORDER * len(self._phases))
+        if self.making is not None or time.monotonic() < self._not_before:
+            return
+        if self.layout is None or many or regrouped:
+            self._made_of = self._nodes.version
+            self._waiting = set()
+            self.making = asyncio.create_task(self._make())
+
+    async def stop(self) -> None:
+        """Let go of an order that is being made."""
+        if self.making is not None:
+            self.making.cancel()
+            await asyncio.gather(self.making, return_exceptions=True)
+
+    def notice(self, update: Update) -> None:
+        """Something looks different."""
+        if update.listed:
+            self._unordered = len(self._phases) + AT_LEAST + 1
+            return
+        moved = (*update.redraw, *update.removed)
+        if self._waiting is not None:
+            self._waiting.update(moved)
+        if self.layout is not None:
+            self._move(moved)
+
+    def whole(self) -> bytes:
+        """Every phase, after a header."""
+        return self._header(WHOLE) + bytes(self._phases)
+
+    def since(self, position: int) -> bytes | None:
+        """The phases that changed since a position of the log; None when there are none."""
+        new = self._logged - position
+        if new <= 0:
+            return None
+        if new > len(self._log):
+            return self.whole()
+        slots = set(islice(reversed(self._log), new))
+        pairs = [slot << 3 | self._phases[slot] for slot in slots]
+        return self._header(CHANGES) + struct.pack(f"<{len(pairs)}I", *pairs)
+
+    def _header(self, what: int) -> bytes:
+        generation = self.layout.generation if self.layout else 0
+        return struct.pack("<III", what, generation, len(self._phases))
+
+    def _move(self, keys: Sequence[ObjectName] | set[ObjectName]) -> None:
+        assert self.layout is not None  # noqa: S101 - for the type checker; callers look first
+        slots, phases = self.layout.slots, self._phases
+        for key in keys:
+            known = self._store.get(key)
+            slot = slots.get(key)
+            if known is None or known.kind is not Kind.HEARTBEAT:
+                code = GONE
+            else:
+                code = CODES[known.phase]
+                if slot is None:
+                    slot = self._append(key, self.layout)
+            if slot is None or phases[slot] == code:
+                continue
+            self._unordered += code == GONE
+            phases[slot] = code
+            self._log.append(slot)
+            self._logged += 1
+        while len(self._log) > max(AT_LEAST, len(phases)):
+            self._log.popleft()
+
+    def _append(self, key: ObjectName, layout: Layout) -> int:
+        slot = layout.slots[key] = len(self._phases)
+        layout.keys.append(key)
+        self._phases.append(GONE)
+        self._unordered += 1
+        label, number = layout.groups[-1] if layout.groups else ("", 0)
+        if label == LATER:
+            layout.groups[-1] = (LATER, number + 1)
+        else:
+            layout.groups.append((LATER, 1))
+        return slot
+
+    async def _make(self) -> None:
+        """Order 130,000 heartbeats in a thread, then catch up with what moved meanwhile."""
+        generation = self.layout.generation + 1 if self.layout else 1
+        try:
+            layout, phases = await asyncio.to_thread(self._ordered, generation)
+            self.layout, self._phases = layout, phases
+            self._log.clear()
+            self._logged += 1  # every page is behind
+            self._unordered = 0
+            waiting, self._waiting = self._waiting, None
+            self._move(waiting or set())
+        except Exception as error:
+            self._not_before = time.monotonic() + RETRY_SECONDS
+            self._waiting = None
+            self._made_of = -1
+            self._failed("picture", error)
+        finally:
+            self.making = None
+
+    def _ordered(self, generation: int) -> tuple[Layout, bytearray]:
+        beats = list(self._store.select((Kind.HEARTBEAT,), PHASES))
+        by, nodes = self._by, self._nodes
+        rows = [(nodes.group(one.key.name, by), one) for one in beats]
+        if by != "none":
+            rows.sort(key=lambda row: row[0])  # stable: names stay in order
+        keys = [one.key for _, one in rows]
+        groups = [(name, len(list(some))) for name, some in groupby(rows, key=lambda row: row[0])]
+        slots = {key: slot for slot, key in enumerate(keys)}
+        return Layout(generation, keys, slots, groups), bytearray(
+            CODES[one.phase] for _, one in rows
+        )

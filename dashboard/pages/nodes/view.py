@@ -1,0 +1,85 @@
+"""Which nodes stopped, and are they together?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.board import running_board
+from dashboard.pages.nodes.node_grid import Field
+from dashboard.parts.frame import answers
+from dashboard.parts.kept.node_book import Grouping
+from dashboard.parts.node_summary import group_lines, nodes_view
+from dashboard.parts.query.parameters import BadFilter, number, one_of
+from dashboard.parts.words import age
+from leases.tracking.tracked import Tracked
+
+if TYPE_CHECKING:
+    from dashboard.live.publisher import Channel
+
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+MOST_CELLS = 256
+SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
+
+
+@require_safe
+@viewer_required
+def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Counts, the worst, groups and orphans; the picture itself comes over the page's socket."""
+    channel = running_board().publisher.channels[cluster]
+    error, by = "", _usual_grouping(channel)
+    try:
+        by = _grouping(request, channel)
+    except BadFilter as refused:
+        error = str(refused)
+    context: dict[str, Any] = {
+        "view": nodes_view(channel, request.cluster.as_of(clock.now())),
+        "by": by,
+        "groupings": GROUPINGS,
+        "lines": group_lines(channel, by),
+        "shared": SHARED[by],
+        "error": error,
+    }
+    return render(request, "nodes/index.html", context, status=400 if error else 200)
+
+
+@require_safe
+@viewer_required
+def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Who stands in some slots of the picture: [namespace/name, last renewal in words] each."""
+    channel = running_board().publisher.channels[cluster]
+    try:
+        field = channel.fields.get(_grouping(request, channel))
+        first = number(request.GET, "first", default=1, largest=10**9) - 1
+        generation = number(request.GET, "generation", default=1, largest=10**9)
+    except BadFilter as error:
+        return answers.json({"error": str(error)}, status=400)
+    layout = field.layout if isinstance(field, Field) else None
+    if layout is None or layout.generation != generation:
+        return answers.json({"error": "The picture is another by now."}, status=409)
+    now = request.cluster.as_of(clock.now())
+    keys = layout.keys[first : first + MOST_CELLS]
+    said = [[str(key), _renewed(request.cluster.store.get(key), now)] for key in keys]
+    return answers.json({"cells": said})
+
+
+def _renewed(one: Tracked | None, now: datetime) -> str:
+    return f"renewed {age((now - one.observed_at).total_seconds())} ago" if one else "gone"
+
+
+def _grouping(request: ClusterRequest, channel: Channel) -> Grouping:
+    """What the URL asks for. Raises BadFilter."""
+    usual = _usual_grouping(channel)
+    wanted = one_of(request.GET, "group", GROUPINGS, usual)
+    return next(by for by in GROUPINGS if by == wanted)
+
+
+def _usual_grouping(channel: Channel) -> Grouping:
+    """By zone where zones are known."""
+    return "zone" if any(channel.nodes.groups("zone")) else "none"

@@ -1,0 +1,1 @@
+"""Is anything wrong, and what just happened?"""

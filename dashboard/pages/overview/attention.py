@@ -1,0 +1,292 @@
+"""What needs attention, worst first and in sentences; many of a kind are one line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.change import Part
+from dashboard.parts.holder import holder_view
+from dashboard.parts.key_figures import of_kind
+from dashboard.parts.row import SEVERITY, lease_url, short_name
+from dashboard.parts.tile import troubled
+from dashboard.parts.words import MINUTE, age, counted, listed, seconds, when
+from leases.domain.changes.change import Change
+from leases.domain.kind import Kind
+from leases.domain.past.flapping import RULES, flaps
+from leases.domain.phase import Phase
+from leases.history.refusals import Refusal
+from leases.tracking.tracked import Tracked
+
+VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
+NAMELESS_SHOWN = timedelta(hours=1)
+MANY = 4  # elections in one state from which they become one line
+
+
+class Attention(msgspec.Struct, frozen=True, kw_only=True):
+    """One line. `since` (epoch s) counts up in `amount`; `until` (epoch s) counts down at the
+    sentence's end.
+    """
+
+    rank: float
+    phase: str
+    icon: str
+    namespace: str
+    label: str
+    url: str
+    word: str
+    why: tuple[Part, ...]
+    amount: str
+    moment: str
+    since: float | None = None
+    until: float | None = None
+    until_text: str = ""
+
+
+def attention(
+    cluster: str,
+    tracked: Iterable[Tracked],
+    *,
+    now: datetime,
+    holder_changes: Sequence[Change] = (),
+    missed: Sequence[Change] = (),
+    orphans: Sequence[Tracked] = (),
+    refused: Sequence[Refusal] = (),
+    skipped: Sequence[Tracked] = (),
+    nameless_at: datetime | None = None,
+) -> list[Attention]:
+    """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
+    groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
+    for lease in tracked:
+        if _needs_attention(lease, now):
+            groups[lease.phase, lease.kind].append(lease)
+    lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
+    lines += _missed(cluster, missed, now)
+    lines += _orphans(cluster, orphans, now)
+    lines += _refused(cluster, refused, now)
+    lines += _skipped(cluster, skipped, now)
+    if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
+        lines.append(_nameless(cluster, nameless_at, now))
+    for (phase, kind), found in groups.items():
+        if len(found) >= (MANY if kind is Kind.ELECTION else 2):
+            lines.append(_many(cluster, phase, kind, found, now))
+        else:
+            lines += [_one(cluster, lease, now) for lease in found]
+    return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _needs_attention(lease: Tracked, now: datetime) -> bool:
+    """A hand-over leaves an election vacant for a moment; that is in order."""
+    if lease.phase is Phase.VACANT and now - lease.phase_since < VACANT_TOO_LONG:
+        return False
+    return troubled(lease)
+
+
+def _rank(phase: Phase, kind: Kind) -> float:
+    return SEVERITY[phase] + (0.0 if kind is Kind.ELECTION else 0.5)
+
+
+def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
+    meta = lease.lease.metadata
+    until = lease.runs_out_at if lease.phase is Phase.LATE else None
+    return Attention(
+        rank=_rank(lease.phase, lease.kind),
+        phase=lease.phase.value,
+        icon=f"st-{lease.phase.value}",
+        namespace=meta.namespace,
+        label=meta.name,
+        url=lease_url(cluster, meta.namespace, meta.name),
+        word=f"{lease.phase.value.capitalize()}.",
+        why=_why(lease, now),
+        amount=age((now - lease.phase_since).total_seconds()),
+        moment=f"since {when(lease.phase_since, now)}",
+        since=lease.phase_since.timestamp(),
+        until=until.timestamp() if until else None,
+        until_text=age((until - now).total_seconds()) if until else "",
+    )
+
+
+def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
+    holder = holder_view(lease.holder)
+    if lease.phase is Phase.VACANT or holder is None:
+        return (Part("Nobody has acquired it since."),)
+    if lease.phase is Phase.LATE:
+        usual = lease.cadence_seconds
+        every = f", usually every {seconds(usual)}" if usual else ""
+        return (Part(f"No renewal since {when(lease.observed_at, now)}{every}."),)
+    if lease.kind is Kind.HEARTBEAT:
+        return (Part(f"The heartbeat stopped at {when(lease.observed_at, now)}."),)
+    return (Part("Nobody validly holds it. Last held by "), Part(holder.short, "holder"), Part("."))
+
+
+def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: datetime) -> Attention:
+    found.sort(key=lambda lease: lease.phase_since)
+    names = [short_name(lease) for lease in found]
+    spaces = {lease.key.namespace for lease in found}
+    first = found[0].phase_since
+    verb = {Phase.EXPIRED: "expired", Phase.LATE: "late", Phase.VACANT: "without a holder"}[phase]
+    stopped = kind is Kind.HEARTBEAT and phase is Phase.EXPIRED
+    query = urlencode({"kind": kind.value, "phase": phase.value})
+    return Attention(
+        rank=_rank(phase, kind),
+        phase=phase.value,
+        icon=f"st-{phase.value}",
+        namespace=spaces.pop() if len(spaces) == 1 else "",
+        label=listed(names),
+        url=f"{reverse('leases', args=[cluster])}?{query}",
+        word=f"{phase.value.capitalize()}.",
+        why=(Part(f"{of_kind(len(found), kind)} {'stopped' if stopped else verb}."),),
+        amount=age((now - first).total_seconds()),
+        moment=f"first at {when(first, now)}",
+        since=first.timestamp(),
+    )
+
+
+def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
+    """The changes of each Lease that make it flap now."""
+    by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for change in changes:
+        by_lease[change.namespace, change.name].append(change)
+    return list(filter(None, (flaps(found, now) for found in by_lease.values())))
+
+
+def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
+    newest, first = found[-1], min(change.at for change in found)
+    holders = {change.holder for change in found}
+    gap = sum(change.gap_seconds or 0.0 for change in found)
+    without = f"; {age(gap)} without a holder" if gap else ""
+    minutes = RULES[newest.kind].within.total_seconds() / MINUTE
+    said = f"{len(found)} changes of holder in {minutes:.0f} min, "
+    said += f"{counted(len(holders), 'holder')}{without}."
+    return Attention(
+        rank=1.7,
+        phase="late",
+        icon="i-flap",
+        namespace=newest.namespace,
+        label=newest.name,
+        url=lease_url(cluster, newest.namespace, newest.name),
+        word="Flapping.",
+        why=(Part(said),),
+        amount=f"{len(found)} changes",
+        moment=f"since {when(first, now)}",
+    )
+
+
+def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Attention]:
+    """Changes of holder that the counters say we did not see: one Lease, or all in one line."""
+    found = [change for change in changes if change.missed]
+    if not found:
+        return []
+    keys = list(dict.fromkeys((change.namespace, change.name) for change in found))
+    number = sum(change.missed for change in found)
+    one = len(keys) == 1
+    return [
+        Attention(
+            rank=9.0,
+            phase="deleted",
+            icon="i-blind",
+            namespace=keys[0][0] if one else "",
+            label=listed([name for _, name in keys]),
+            url=lease_url(cluster, *keys[0])
+            if one
+            else f"{reverse('history', args=[cluster])}?inferred=true",
+            word="Missed changes.",
+            why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
+            amount=f"{number:,} unseen",
+            moment=f"last at {when(found[-1].at, now)}",
+        )
+    ]
+
+
+def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Attention]:
+    """What the database refused, oldest first: all in one line with the newest reason."""
+    if not found:
+        return []
+    keys = list(dict.fromkeys((one.namespace, one.name) for one in found if one.name))
+    one_lease = len(keys) == 1
+    said = f"The database refused {counted(len(found), 'row')}: {found[-1].error.rstrip('.')}."
+    return [
+        Attention(
+            rank=7.0,
+            phase="deleted",
+            icon="i-blind",
+            namespace=keys[0][0] if one_lease else "",
+            label=listed([name for _, name in keys]) or cluster,
+            url=lease_url(cluster, *keys[0]) if one_lease else reverse("history", args=[cluster]),
+            word="Missing in history.",
+            why=(Part(f"{said} An admin finds what they held in the list of refused rows."),),
+            amount=counted(len(found), "row"),
+            moment=f"last at {when(found[-1].at, now)}",
+        )
+    ]
+
+
+def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+    """Leases whose newest write was not understood: one, or all in one line."""
+    if not found:
+        return []
+    keys = [lease.key for lease in found]
+    one = len(keys) == 1
+    since = min(lease.phase_since for lease in found)
+    told = found[-1].lasting.not_understood
+    reason = "" if told is None else told.reason
+    say = "How it stands is" if one else "How they stand is"
+    return [
+        Attention(
+            rank=3.0,
+            phase="unknown",
+            icon="st-unknown",
+            namespace=keys[0].namespace if one else "",
+            label=listed([key.name for key in keys]),
+            url=lease_url(cluster, keys[0].namespace, keys[0].name)
+            if one
+            else f"{reverse('leases', args=[cluster])}?phase=untimed",
+            word="Not understood.",
+            why=(Part(f"{reason} {say} not known."),),
+            amount=age((now - since).total_seconds()),
+            moment=f"since {when(since, now)}",
+            since=since.timestamp(),
+        )
+    ]
+
+
+def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
+    """A write of which not even the name could be read."""
+    return Attention(
+        rank=3.5,
+        phase="unknown",
+        icon="st-unknown",
+        namespace="",
+        label=cluster,
+        url=reverse("leases", args=[cluster]),
+        word="Not understood.",
+        why=(Part("The cluster sent a Lease whose name could not be read. The log says more."),),
+        amount="",
+        moment=f"last at {when(at, now)}",
+    )
+
+
+def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+    """Heartbeats of Nodes that are not there: all in one line."""
+    if not found:
+        return []
+    first = min(lease.observed_at for lease in found)
+    return [
+        Attention(
+            rank=8.0,
+            phase="deleted",
+            icon="i-unplug",
+            namespace=found[0].key.namespace,
+            label=listed([short_name(lease) for lease in found]),
+            url=f"{reverse('nodes', args=[cluster])}#orphans",
+            word="Orphaned.",
+            why=(Part(f"{of_kind(len(found), Kind.HEARTBEAT)} of Nodes that are not there."),),
+            amount=counted(len(found), "Lease"),
+            moment=f"last renewed {when(first, now)}",
+        )
+    ]

@@ -1,0 +1,19 @@
+"""The front door: the first cluster's overview."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from dashboard.access.guards import check_view
+from dashboard.board import running_board
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponseBase:
+    """The first cluster named on the command line. A stranger does not learn its name."""
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    return redirect("overview", cluster=next(iter(running_board().clusters)))

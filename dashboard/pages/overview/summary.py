@@ -1,0 +1,127 @@
+"""The overview: is anything wrong, and what just happened? The same for everyone who looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import chain, islice
+from typing import Protocol
+
+import msgspec
+
+from dashboard.charts.ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
+from dashboard.charts.hours import HoursChart, hours_chart
+from dashboard.pages.overview.attention import Attention, attention
+from dashboard.parts.calm import Calm, calm
+from dashboard.parts.kept.node_book import NodeBook
+from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
+from dashboard.parts.node_summary import orphans_of
+from dashboard.parts.row import SEVERITY, RowView, row_view
+from dashboard.parts.tile import TROUBLE
+from leases.domain.connection import Connection
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.history.read.activity import HOLDER_CHANGES, Activity
+from leases.history.refusals import Refusal
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
+
+ELECTIONS = 15
+ATTENTION = 10
+AGES_EVERY = timedelta(seconds=4)
+SAMPLE = 1000  # heartbeats whose durations tell the usual one
+
+
+class Watched(Protocol):
+    """What is known of one cluster: the part of a live channel that is read here."""
+
+    store: Store
+    activity: Activity
+    nodes: NodeBook
+    ages: HeartbeatAges
+    refused: Callable[[datetime], Sequence[Refusal]]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """What moves when a phase or a holder does."""
+
+    cluster: str
+    connection: Connection
+    kpis: tuple[Kpi, ...]
+    attention: list[Attention]
+    more: int
+    calm: Calm
+    elections: list[RowView]
+    election_total: int
+    hours: HoursChart
+
+
+def overview(watched: Watched, now: datetime) -> Overview:
+    """Key figures, attention, elections and the day's changes of one cluster."""
+    store, activity = watched.store, watched.activity
+    cluster = store.cluster
+    elections = list(store.select((Kind.ELECTION,), tuple(Phase)))
+    counts = with_elections(store.counts(), elections)
+    lines = attention(
+        cluster,
+        store.select(tuple(Kind), TROUBLE),
+        holder_changes=list(activity.holder_changes),
+        missed=list(activity.missed),
+        orphans=orphans_of(watched),
+        skipped=store.not_understood(),
+        nameless_at=store.nameless_at,
+        refused=watched.refused(now),
+        now=now,
+    )
+    shown = sorted(elections, key=lambda lease: SEVERITY[lease.phase])[:ELECTIONS]
+    numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
+    return Overview(
+        cluster=cluster,
+        connection=store.connection,
+        kpis=kpis(
+            cluster,
+            counts,
+            last_day(sum(numbers), activity, elections, now),
+            known=store.known,
+        ),
+        attention=lines[:ATTENTION],
+        more=max(0, len(lines) - ATTENTION),
+        calm=calm(store, counts),
+        elections=[row_view(cluster, lease, now) for lease in shown],
+        election_total=len(elections),
+        hours=hours_chart(numbers, now, what="Changes of holder"),
+    )
+
+
+class HeartbeatAges:
+    """The picture of ages, made anew every few seconds at most: it looks at every heartbeat."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[datetime, AgesChart] | None = None
+
+    def of(self, store: Store, now: datetime) -> AgesChart:
+        kept = self._kept
+        if kept is None or abs(now - kept[0]) >= AGES_EVERY:
+            kept = self._kept = (now, heartbeat_ages(store, now))
+        return kept[1]
+
+
+def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
+    """How old the last renewals of all heartbeats are."""
+    beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
+    duration = _usual_duration(chain.from_iterable(beats.values()))
+    ages = {
+        phase: [(now - beat.observed_at).total_seconds() for beat in some]
+        for phase, some in beats.items()
+    }
+    return ages_chart(spans(ages, duration), duration, of="heartbeats")
+
+
+def _usual_duration(beats: Iterable[Tracked]) -> float:
+    found = Counter(
+        seconds
+        for beat in islice(beats, SAMPLE)
+        if (seconds := beat.lasting.lease.spec.lease_duration_seconds)
+    )
+    return float(found.most_common(1)[0][0]) if found else USUAL_DURATION

@@ -1,0 +1,1 @@
+"""Who held what over time."""

@@ -1,0 +1,142 @@
+"""Which lanes the timeline shows and in which order, without sorting every Lease of a kind."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+
+import msgspec
+
+from dashboard.parts.query.time_range import BY_NAME, TimelineFilter, Window
+from dashboard.parts.row import SEVERITY
+from dashboard.parts.tile import TROUBLE, troubled
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.read.lanes import Tally
+from leases.tracking.store import Store
+
+USUAL_KINDS = (Kind.ELECTION,)
+TROUBLED, NOBODY, CHANGED, QUIET, ABSENT = "trouble", "nobody", "changed", "quiet", "absent"
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """One lane's place; `group` is what it stands with: a namespace, or how it fared."""
+
+    key: ObjectName
+    group: str
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """One page of lanes (the last one, if there are fewer), of `total`; `changed` had one."""
+
+    page: list[Place]
+    number: int
+    total: int
+    changed: int
+
+
+def kinds_of(wanted: TimelineFilter) -> tuple[Kind, ...]:
+    return wanted.kinds or USUAL_KINDS
+
+
+def choose(
+    store: Store,
+    wanted: TimelineFilter,
+    shown: Window,
+    *,
+    active: Mapping[ObjectName, Tally],
+    gone: Collection[ObjectName] = (),
+    nobody: Sequence[ObjectName] = (),
+) -> Chosen:
+    """The lanes of one page. `active` came to a holder in the stretch; `gone` are Leases that were
+    deleted since it began; `nobody` held these at a playhead in the past, the longest first.
+    """
+    kinds, text = kinds_of(wanted), wanted.text.casefold()
+
+    def wants(key: ObjectName) -> bool:
+        tracked = store.get(key)
+        of_kind = tracked is None or tracked.kind in kinds
+        return of_kind and (not text or text in str(key).casefold())
+
+    busy = {key: tally for key, tally in active.items() if wants(key)}
+    lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
+    every = _by_name(store, kinds, lost, wants if text else None)
+    if wanted.sort == BY_NAME:
+        places: Iterator[Place] = (Place(key, key.namespace) for key in every)
+    else:
+        if shown.follows:
+            first = [Place(key, TROUBLED) for key in _troubled_now(store, kinds, wants)]
+        else:
+            first = [Place(key, NOBODY) for key in nobody if wants(key)]
+        places = _worst_first(every, first, busy, _not_yet(store, shown))
+    if text:
+        found = list(places)
+        total, places = len(found), iter(found)
+    else:
+        counts = store.counts()
+        total = sum(sum(counts.get(kind, {}).values()) for kind in kinds) + len(lost)
+    number = max(1, min(wanted.page, -(-total // wanted.limit)))
+    start = (number - 1) * wanted.limit
+    return Chosen(list(islice(places, start, start + wanted.limit)), number, total, len(busy))
+
+
+def _by_name(
+    store: Store,
+    kinds: Collection[Kind],
+    lost: Collection[ObjectName],
+    wants: Callable[[ObjectName], bool] | None,
+) -> Iterator[ObjectName]:
+    there = (tracked.key for tracked in store.select(kinds, tuple(Phase)))
+    return heapq.merge(filter(wants, there) if wants else there, sorted(lost))
+
+
+def _troubled_now(
+    store: Store, kinds: Collection[Kind], wants: Callable[[ObjectName], bool]
+) -> list[ObjectName]:
+    bad = [t for t in store.select(kinds, TROUBLE) if troubled(t) and wants(t.key)]
+    bad.sort(key=lambda tracked: (SEVERITY[tracked.phase], tracked.phase_since, tracked.key))
+    return [tracked.key for tracked in bad]
+
+
+def _not_yet(store: Store, shown: Window) -> Callable[[ObjectName], bool]:
+    """Whether a Lease was created only after a stretch that is over."""
+
+    def came_later(key: ObjectName) -> bool:
+        tracked = None if shown.live else store.get(key)
+        created = tracked.lasting.lease.metadata.creation_timestamp if tracked else None
+        return created is not None and created > shown.until
+
+    return came_later
+
+
+def _worst_first(
+    every: Iterable[ObjectName],
+    first: Sequence[Place],
+    busy: Mapping[ObjectName, Tally],
+    came_later: Callable[[ObjectName], bool],
+) -> Iterator[Place]:
+    """Without a holder at the playhead; then those that were without one longest; then by number of
+    changes; then by name; what did not exist yet comes last.
+    """
+    seen = {place.key for place in first}
+    ranked = sorted(
+        (-tally.leaderless, -tally.handovers, key) for key, tally in busy.items() if key not in seen
+    )
+    seen.update(busy)
+    absent: list[ObjectName] = []
+
+    def quiet() -> Iterator[Place]:
+        for key in every:
+            if key in seen:
+                continue
+            if came_later(key):
+                absent.append(key)
+            else:
+                yield Place(key, QUIET)
+
+    def later() -> Iterator[Place]:
+        yield from (Place(key, ABSENT) for key in absent)
+
+    return chain(first, (Place(key, CHANGED) for _, _, key in ranked), quiet(), later())

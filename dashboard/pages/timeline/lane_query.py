@@ -1,0 +1,142 @@
+"""The lanes of one page of the timeline: their Leases' lives in the stretch, and how each stood at
+the playhead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.pieces import Busy
+from dashboard.pages.timeline.lane_order import Chosen, Place, choose, kinds_of
+from dashboard.parts.kept.kept_answers import KeptAnswers
+from dashboard.parts.query.blind_times import NOT_YET, created_after
+from dashboard.parts.query.time_range import TimelineFilter, Window
+from leases.actions import audit
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.as_of import Standing, Stood, as_of
+from leases.domain.past.terms import Life
+from leases.domain.past.watched_times import Unwatched
+from leases.domain.phase import Phase
+from leases.history.read import lanes as told
+from leases.history.read.states import State, born_later, gone_since, states_at
+from leases.history.write.watched_spans import unwatched_times
+from leases.tracking.store import Store
+
+MOST_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
+_tallies: KeptAnswers[dict[ObjectName, told.Tally]] = KeptAnswers(least=1.0, share=20.0, most=64)
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease over the stretch; where it was `busy` its changes are only counted."""
+
+    place: Place
+    life: Life
+    busy: tuple[Busy, ...]
+    changes: int
+    phase: str  # how it stands now
+    kind: Kind | None
+    standing: Standing
+    watched: bool
+    edits: Sequence[datetime]
+
+    @property
+    def key(self) -> ObjectName:
+        return self.place.key
+
+
+class Lanes(msgspec.Struct, frozen=True):
+    """One page of lanes, when nobody was watching, and whether somebody was at the playhead."""
+
+    page: list[Lane]
+    chosen: Chosen
+    blind: Sequence[Unwatched]
+    watched: bool
+
+
+def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetime) -> Lanes:
+    """What history and the store know of the lanes that are wanted."""
+    cluster, kinds = store.cluster, kinds_of(wanted)
+    since, until = shown.since, shown.until
+    # A live stretch has moved on a little since: the order of lanes may lag behind that.
+    stretch = (until - since) if shown.live else (since, until)
+    active = _tallies.get(
+        (cluster, kinds, stretch), lambda: told.tallies(cluster, kinds, since=since, until=until)
+    )
+    gone = gone_since(cluster, since, kinds)
+    blind = unwatched_times(cluster, since=since, until=until, now=now)
+    watched = not any(_covers(span, shown) for span in blind)
+    nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
+    chosen = choose(store, wanted, shown, active=active, gone=gone, nobody=nobody)
+    keys = [place.key for place in chosen.page]
+    lives = {lane.key: lane for lane in told.lanes(cluster, keys, since=since, until=until)}
+    states = {state.key: state for state in states_at(cluster, keys, shown.at)}
+    edits = audit.done_between(cluster, since, until)
+    untold = [key for key in keys if key not in states and store.get(key) is None]
+    later = born_later(cluster, untold, shown.at)
+    page = [
+        _lane(
+            store,
+            place,
+            lives.get(place.key) or told.Lane(key=place.key, life=Life(), changes=0),
+            states.get(place.key),
+            shown.at,
+            later=place.key in later,
+            watched=watched,
+            edits=edits.get(place.key, ()),
+        )
+        for place in chosen.page
+    ]
+    return Lanes(page, chosen, blind, watched)
+
+
+def _nobody_at(
+    store: Store, kinds: Sequence[Kind], gone: Collection[ObjectName], at: datetime
+) -> list[ObjectName]:
+    """The elections that nobody held at an instant, and what had expired: the longest first."""
+    living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
+    keys = sorted({*living, *gone})
+    if len(keys) > MOST_JUDGED:
+        return []
+    bad = []
+    for state in states_at(store.cluster, keys, at):
+        free = state.standing.phase is Stood.VACANT and state.kind is Kind.ELECTION
+        if free or state.standing.phase is Stood.EXPIRED:
+            bad.append((state.standing.since or at, state.key))
+    return [key for _, key in sorted(bad)]
+
+
+def _covers(span: Unwatched, shown: Window) -> bool:
+    """Whether the playhead is in it; at the end of the stretch also of one that is cut there."""
+    return span.since <= shown.at < span.until or shown.at == span.until == shown.until
+
+
+def _lane(
+    store: Store,
+    place: Place,
+    lane: told.Lane,
+    state: State | None,
+    at: datetime,
+    *,
+    later: bool,
+    watched: bool,
+    edits: Sequence[datetime],
+) -> Lane:
+    tracked = store.get(place.key)
+    standing = state.standing if state else as_of(lane.life, at)
+    if standing.phase is Stood.UNKNOWN and (later or created_after(tracked, at)):
+        standing = NOT_YET
+    return Lane(
+        place=place,
+        life=lane.life,
+        busy=tuple(Busy(b.since, b.until, b.changes) for b in lane.bands if b.changes > 1),
+        changes=lane.changes,
+        phase=tracked.phase.value if tracked else "deleted",
+        kind=tracked.kind if tracked else state.kind if state else None,
+        standing=standing,
+        watched=watched,
+        edits=edits,
+    )

@@ -1,0 +1,89 @@
+"""The lanes in words: the same shapes as rows of text, for reading aloud and for copying."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane import Shape, shapes
+from dashboard.charts.scale import Scale
+from dashboard.pages.timeline.lane import as_of_view, shapes_of_each
+from dashboard.pages.timeline.lane_query import Lane, Lanes
+from dashboard.parts.holder import shown_holder
+from dashboard.parts.lane_shape import among, how_ended, until_when
+from dashboard.parts.row import lease_url
+from dashboard.parts.words import age, counted, when
+
+
+class TextRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One term, gap or band; the first of a Lease names it, with how many `rows` it has."""
+
+    lease: str
+    url: str
+    as_of: str
+    rows: int
+    holder: str
+    since: str
+    until: str
+    length: str
+    note: str
+    bad: bool
+
+
+def table_rows(
+    cluster: str, lanes: Lanes, scale: Scale, *, now: datetime, end: datetime | None = None
+) -> list[TextRow]:
+    """Every lane's shapes in words, in the order of the lanes; `end` as shape_view has it."""
+    rows: list[TextRow] = []
+    most = shapes_of_each(len(lanes.page))
+    for lane in lanes.page:
+        drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
+        rows += _of_lane(cluster, lane, drawn, now, end)
+    return rows
+
+
+def _of_lane(
+    cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
+) -> list[TextRow]:
+    at = as_of_view(lane.standing, now, watched=lane.watched)
+    head = {
+        "lease": str(lane.key),
+        "url": lease_url(cluster, lane.key.namespace, lane.key.name),
+        "as_of": f"at the playhead: {at.holder.identity if at.holder else at.word}",
+        "rows": max(1, len(drawn)),
+    }
+    bare = {"lease": "", "url": "", "as_of": "", "rows": 0}
+    if not drawn:
+        told = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
+        return [TextRow(**head, **told, bad=False)]  # type: ignore[arg-type]
+    return [
+        TextRow(**(bare if number else head), **_words(shape, now, end), bad=shape.gap is not None)  # type: ignore[arg-type]
+        for number, shape in enumerate(drawn)
+    ]
+
+
+def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
+    """A term or gap is told whole, also where it reaches out of the stretch."""
+    whole = shape.gap or (None if _cut(shape) else shape.term)
+    since = whole.since if whole else shape.since
+    until = whole.until if whole else shape.until
+    length = age(((until or end or now) - since).total_seconds())
+    if shape.term is not None:
+        holder, note = shown_holder(shape.term.holder), how_ended(shape.term)
+    elif shape.gap is not None:
+        holder, note = "no holder", ""
+    else:
+        holder, note = counted(shape.changes, "change"), among(shape)
+    return {
+        "holder": holder,
+        "since": when(since, now),
+        "until": until_when(until, now, end),
+        "length": length,
+        "note": note,
+    }
+
+
+def _cut(shape: Shape) -> bool:
+    """Whether the shape is a part of its term between gaps."""
+    return shape.term is not None and bool(shape.term.gaps)

@@ -1,0 +1,154 @@
+"""Who held what over time, and who held what at one instant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.charts.scale import Scale
+from dashboard.pages.timeline.frame import stretch_view, timeline_board
+from dashboard.pages.timeline.lane import holders_of, lane_views
+from dashboard.pages.timeline.lane_item import lane_item
+from dashboard.pages.timeline.lane_order import Chosen, kinds_of
+from dashboard.pages.timeline.lane_query import Lanes, read_lanes
+from dashboard.pages.timeline.links import timeline_links, timeline_query
+from dashboard.pages.timeline.table import table_rows
+from dashboard.parts.frame import answers
+from dashboard.parts.frame.instant import instant_of
+from dashboard.parts.query.overview_strip import Overview, overview_of
+from dashboard.parts.query.parameters import BadFilter, typed
+from dashboard.parts.query.recent_changes import settled_seq
+from dashboard.parts.query.time_range import (
+    TABLE,
+    USUAL_RANGE,
+    TimelineFilter,
+    Window,
+    range_for,
+    read_timeline_filter,
+    window,
+)
+from dashboard.parts.strip import StripView, strip_view
+from leases.history.read.density import density
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.write.watched_spans import unwatched_times, watched_since
+
+NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
+
+
+@require_safe
+@viewer_required
+def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
+    now = clock.now()
+    try:
+        answer_as = answers.read_format(request)
+        usual = USUAL_RANGE if answer_as == "json" else range_for(watched_since(cluster), now)
+        wanted = read_timeline_filter(request.GET, now, usual=usual)
+        shown = window(wanted, now)
+    except BadFilter as error:
+        return _refuse(request, str(error), now)
+    feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless
+    lanes = read_lanes(request.cluster.store, wanted, shown, now)
+    if answer_as == "json":
+        return _json(request, wanted, shown, lanes, now)
+    context = _around(request, wanted, shown, lanes, now)
+    context["feed_seq"] = feed_seq
+    end = _end(request, shown, now)
+    context["instant"] = instant_of(lanes, follows=shown.follows)
+    overview = overview_of(shown, now)
+    context["strip"] = _strip(request, wanted, overview, now)
+    context["strip_ends_now"] = overview.scale.until >= now
+    if wanted.view == TABLE:
+        context["lanes"] = lanes.page
+        context["rows"] = table_rows(
+            cluster, lanes, Scale(shown.since, shown.until), now=now, end=end
+        )
+    else:
+        context["lanes"] = lane_views(
+            cluster, lanes, shown, unseen=context["stretch"].unseen, now=now, end=end
+        )
+        context["holders"] = holders_of(context["lanes"])
+    return _page(request, context, query=timeline_query(wanted))
+
+
+def _end(request: ClusterRequest, shown: Window, now: datetime) -> datetime | None:
+    """Up to when anything is known of the stretch; None: up to now."""
+    as_of = request.cluster.as_of(now)
+    return None if shown.live and as_of == now else min(shown.until, as_of)
+
+
+def _page(
+    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
+) -> HttpResponse:
+    whole, part = "timeline/index.html", "timeline/_board.html"
+    return answers.page(request, whole, part, context, query=query, status=status)
+
+
+def _around(
+    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+) -> dict[str, Any]:
+    links = timeline_links(
+        request.path,
+        wanted,
+        shown,
+        now=now,
+        counts=request.cluster.store.counts(),
+        chosen=lanes.chosen,
+    )
+    around = overview_of(shown, now).scale
+    return {
+        "board": timeline_board(wanted, lanes.chosen),
+        "stretch": stretch_view(
+            shown, now=now, around=around, blind=lanes.blind, watched=lanes.watched
+        ),
+        "links": links,
+        "as_table": wanted.view == TABLE,
+    }
+
+
+def _strip(
+    request: ClusterRequest, wanted: TimelineFilter, overview: Overview, now: datetime
+) -> StripView:
+    mine = HistoryFilter(kind=tuple(kind.value for kind in kinds_of(wanted)))
+    counts = density(
+        request.cluster.name, mine, overview.since, overview.step, overview.steps, now=now
+    )
+
+    def url(since: datetime, until: datetime) -> str:
+        return f"{request.path}?{timeline_query(wanted, since=since, until=until, at=None, page=1)}"
+
+    around = overview.scale
+    blind = unwatched_times(request.cluster.name, since=around.since, until=around.until, now=now)
+    return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=blind)
+
+
+def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
+    if request.GET.get("format") == "json":
+        return answers.json({"error": error}, status=400)
+    usual = TimelineFilter()
+    context = _around(request, usual, window(usual, now), NO_LANES, now)
+    context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
+    stretch = msgspec.structs.replace(context["stretch"], at_input=typed(request.GET, "at"))
+    return _page(request, context | {"stretch": stretch, "error": error}, status=400)
+
+
+def _json(
+    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+) -> HttpResponse:
+    next_url = None
+    if lanes.chosen.number * wanted.limit < lanes.chosen.total:
+        query = timeline_query(wanted, page=lanes.chosen.number + 1)
+        next_url = request.build_absolute_uri(f"{request.path}?{query}&format=json")
+    cluster = request.cluster.name
+    return answers.items(
+        [lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],
+        total=lanes.chosen.total,
+        next_url=next_url,
+        now=now,
+    )

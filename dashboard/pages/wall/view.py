@@ -1,0 +1,100 @@
+"""The room's page: is anything wrong? Without a login for those who have a wall link."""
+
+from __future__ import annotations
+
+import heapq
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, wall_required
+from dashboard.parts.calm import calm
+from dashboard.parts.change import change_line
+from dashboard.parts.frame.list_frame import says
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.parts.key_figures import Counts, by_phase, of_kind
+from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
+from dashboard.parts.query.lease_search import find
+from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.query.recent_changes import recent_changes
+from dashboard.parts.row import SEVERITY
+from dashboard.parts.tile import TROUBLE, troubled, wall_tile
+from dashboard.parts.words import stopwatch
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
+
+LANES = 300  # what a page of the live socket may show, less the side
+SIDE = 4
+TICKER = 6
+COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
+
+
+@require_safe
+@wall_required
+def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Counts, elections with trouble first, what else is in trouble, and a ticker."""
+    now = clock.now()
+    store = request.cluster.store
+    as_of = request.cluster.as_of(now)
+    feed_seq, newest = recent_changes(cluster, TICKER)
+    context: dict[str, Any] = {
+        "blank": not request.cluster.synced and not request.cluster.lease_count,
+        "lines": [change_line(change, now) for change in newest],
+        "feed_seq": feed_seq,
+        "not_live_for": stopwatch(now - as_of),
+    }
+    try:
+        wanted = read_filter(request.GET)
+    except BadFilter as error:
+        return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
+    lanes = _lanes(store, wanted)
+    counts = store.counts()
+    context |= _side(store, counts, wanted, as_of)
+    context["nothing"] = _nothing(request.cluster, wanted)
+    context["tiles"] = [wall_tile(lease, as_of) for lease in lanes]
+    context["summary"] = says(wanted)
+    context["counts"] = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
+    return render(request, "wall/index.html", context)
+
+
+def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
+    """Why the wall has no lane."""
+    if not cluster.lease_count:
+        return f"There are no Leases in {cluster.name}."
+    if says(wanted):
+        return "No Lease matches this wall's filter."
+    return f"No Lease in {cluster.name} looks like an election."
+
+
+def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
+    """Elections, or the kinds that the URL names: worst first."""
+    wanted = LeaseFilter(
+        text=wanted.text,
+        namespace=wanted.namespace,
+        kinds=wanted.kinds or (Kind.ELECTION,),
+        phases=wanted.phases,
+        limit=LANES,
+    )
+    return find(store, wanted).page
+
+
+def _side(store: Store, counts: Counts, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
+    """What is in trouble and has no lane."""
+    kinds = wanted.kinds or (Kind.ELECTION,)
+    others = [kind for kind in Kind if kind not in kinds]
+    bad = [lease for lease in store.select(others, TROUBLE) if troubled(lease)]
+    worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
+    numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
+    largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
+    return {
+        "others": [wall_tile(lease, now) for lease in worst],
+        "more": len(bad) - len(worst),
+        "calm": calm(store, counts, kinds=others, title="All in time"),
+        "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",
+    }

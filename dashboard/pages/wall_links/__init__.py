@@ -1,0 +1,1 @@
+"""Links that open the wall."""

@@ -1,0 +1,49 @@
+"""The form that makes a wall link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+
+from dashboard.access.wall import links
+from leases.models import WallLink
+
+
+class WallLinkForm(forms.Form):
+    """A name to know the screen by, the clusters that its link opens, and for how long."""
+
+    name = forms.CharField(label="Name", max_length=100)
+    days = forms.IntegerField(required=False, min_value=1, max_value=3650)
+    clusters = forms.MultipleChoiceField(
+        error_messages={
+            "required": "Choose a cluster: a wall link opens those that it names alone.",
+            "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
+        }
+    )
+
+    def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = list(clusters)
+        self.fields["clusters"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]
+        if len(known) == 1:
+            self.initial["clusters"] = known
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if WallLink.objects.filter(name=name, revoked_at=None).exists():
+            raise forms.ValidationError("There is a link of this name already; choose another.")
+        return name
+
+    def save(self, *, created_by: str, now: datetime) -> tuple[WallLink, str]:
+        """Make the link. Returns it with its token. Call it on a valid form only."""
+        days = self.cleaned_data["days"]
+        return links.create(
+            name=self.cleaned_data["name"],
+            clusters=self.cleaned_data["clusters"],
+            created_by=created_by,
+            now=now,
+            expires_at=now + timedelta(days=days) if days else None,
+        )

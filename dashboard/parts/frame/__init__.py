@@ -1,0 +1,1 @@
+"""How a page answers, and what stands around its content. Tests: tests/pages."""

@@ -1,0 +1,63 @@
+"""What every page knows: the clusters, who looks, and where the live socket is."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard import clock
+from dashboard.access.roles import role_of
+from dashboard.access.wall.links import PARAMETER
+from dashboard.board import running_board
+from leases.domain.connection import Connection
+
+THEMES = ("light", "dark")
+
+
+class ClusterLink(msgspec.Struct, frozen=True):
+    """One line of the cluster switcher."""
+
+    name: str
+    connection: Connection
+    lease_count: int
+    url: str
+
+
+def _links() -> list[ClusterLink]:
+    return [
+        ClusterLink(c.name, c.store.connection, c.lease_count, reverse("overview", args=[c.name]))
+        for c in running_board().clusters.values()
+    ]
+
+
+def page(request: HttpRequest) -> dict[str, Any]:
+    """Context processor; see `templates/base.html` for what is made of it."""
+    theme = request.COOKIES.get("theme", "")
+    cluster = getattr(request, "cluster", None)
+    user = getattr(request, "user", None)
+    role = role_of(user) if user is not None else "guest"
+    context: dict[str, Any] = {
+        "clusters": _links() if role != "guest" else [],
+        "cluster": cluster,
+        "may_edit": role == "admin",
+        "role": role,
+        "theme": theme if theme in THEMES else "",
+        "server_time": clock.now(),
+        # Its sentences name clusters: strangers do not see them.
+        "history_problem": (
+            running_board().problem(cluster.name if cluster else None)
+            if role != "guest" or cluster is not None
+            else None
+        ),
+    }
+    if cluster is not None:
+        context["as_of"] = cluster.as_of(context["server_time"])
+        key = request.GET.get(PARAMETER)
+        query = "?" + urlencode({PARAMETER: key}) if key else ""
+        context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
+        context["wall_url"] = reverse("wall", args=[cluster.name])
+    return context

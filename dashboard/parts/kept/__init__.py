@@ -1,0 +1,1 @@
+"""What is known of a cluster, and what is kept because it costs. Tests: tests/parts."""

@@ -1,0 +1,83 @@
+"""Questions to a cluster that a page can do without: asked side by side, within limits, and a
+refusal is an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import msgspec
+
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from leases.domain.election.candidates import Candidate
+from leases.domain.lease import ObjectName
+from leases.kube.candidates import candidates_of
+from leases.kube.events import KubeEvent, events_of
+from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
+
+WITHIN = 3.0  # seconds for each answer
+T = TypeVar("T")
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why there is no answer: one sentence. `quiet`: nothing is wrong, it is just not to be had."""
+
+    text: str
+    quiet: bool
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cluster says of a Lease beside the Lease; no candidates (None): it has none at all.
+
+    `managed` is metadata.managedFields as it is, the newest entry last.
+    """
+
+    managed: list[dict[str, Any]] | Refusal
+    events: tuple[KubeEvent, ...] | Refusal
+    candidates: tuple[Candidate, ...] | Refusal | None
+
+
+async def ask(cluster: WatchedCluster, key: ObjectName) -> Asked:
+    """All of it; takes no longer than a few seconds, however ill the cluster is."""
+    async with cluster.questions:
+        managed, events, candidates = await asyncio.gather(
+            _answer(_managed(cluster, key), "this Lease", "get", "leases"),
+            _answer(_events(cluster, key), "Events", "list", "events"),
+            _answer(_candidates(cluster, key), "LeaseCandidates", "list", "leasecandidates"),
+        )
+    return Asked(managed=managed, events=events, candidates=candidates)
+
+
+async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | Refusal:
+    try:
+        whole = await cluster.writer.raw_get(key, within=WITHIN)
+    except NotFound:
+        return Refusal("The Lease is not in the cluster any more.", quiet=True)
+    entries = whole.get("metadata", {}).get("managedFields") or []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
+    return await events_of(cluster.writer, key, within=WITHIN)
+
+
+async def _candidates(cluster: WatchedCluster, key: ObjectName) -> tuple[Candidate, ...] | None:
+    return await candidates_of(cluster.writer, key, within=WITHIN)
+
+
+async def _answer(question: Awaitable[T], what: str, verb: str, resource: str) -> T | Refusal:
+    try:
+        async with asyncio.timeout(2 * WITHIN):
+            return await question
+    except Forbidden:
+        return Refusal(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
+    except NotFound:
+        return Refusal(f"This cluster has no {what}.", quiet=True)
+    except Unauthorized as error:
+        return Refusal(f"The cluster does not accept our credentials ({error}).", quiet=False)
+    except ApiError as error:
+        return Refusal(str(error), quiet=False)
+    except TimeoutError:
+        return Refusal(f"The cluster did not tell {what} within {2 * WITHIN:g} s.", quiet=False)

@@ -1,0 +1,73 @@
+"""One cluster that is watched: what we know of it, and how to ask and write to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.parts.kept.holdings import Holdings
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.kube.client import LeaseClient
+from leases.kube.source import SourceKind
+from leases.tracking.counters import Tally
+from leases.tracking.renewal_log import RenewalLog
+from leases.tracking.store import Store
+from leases.wire.status import Status, Unreachable
+
+SLICE = 100  # Leases looked at in one go
+REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
+FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
+QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
+
+
+class WatchedCluster:
+    """One cluster: what we know of it, and how to ask and write to it."""
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.name = spec.name
+        self.source = spec.source
+        self.store = Store(spec.name)
+        self.tally = Tally()
+        self.untold: Callable[[], float] = float  # see Tracker.untold
+        self.client: LeaseClient | None = None
+        self.questions = asyncio.Semaphore(QUESTIONS)
+        self.renewals = RenewalLog()
+        self.holdings = Holdings(self.store)
+
+    async def look_at_renewals(self, now: datetime) -> None:
+        """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
+        asked = (self.store.get(key) for key in self.renewals.asked)
+        followed = self.store.select(FOLLOWED, tuple(Phase))
+        leases = [*followed, *filter(None, asked)]
+        for first in range(0, len(leases), SLICE):
+            self.renewals.look(leases[first : first + SLICE])
+            await asyncio.sleep(0)  # whoever waits for the loop does not wait for all of them
+        self.renewals.forget(now - REMEMBERED)
+
+    @property
+    def embedded(self) -> bool:
+        return self.source.kind is SourceKind.EMBEDDED
+
+    def as_of(self, now: datetime) -> datetime:
+        """The moment of what we know of the cluster: see Connection.as_of."""
+        return self.store.connection.as_of(now)
+
+    @property
+    def lease_count(self) -> int:
+        return sum(sum(phases.values()) for phases in self.store.counts().values())
+
+    @property
+    def writer(self) -> LeaseClient:
+        """The client to write with. Raises Unreachable while there is none."""
+        if self.client is None:
+            detail = self.store.connection.detail
+            raise Unreachable(Status(message=f"{self.name} is not connected. {detail}".strip()))
+        return self.client
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete list has been read since the start."""
+        return self.store.synced

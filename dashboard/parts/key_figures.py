@@ -1,0 +1,150 @@
+"""The key figures of a cluster: each a number, what it is made of, and the list it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.words import age, counted, percent, thousands
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.history.read.activity import HOLDER_CHANGES, Activity
+from leases.tracking.tracked import Tracked
+
+Counts = Mapping[Kind, Mapping[Phase, int]]
+
+KIND_WORDS = {
+    Kind.ELECTION: ("election", "elections"),
+    Kind.HEARTBEAT: ("heartbeat", "heartbeats"),
+    Kind.IDENTITY: ("identity", "identities"),
+    Kind.LOCK: ("lock", "locks"),
+    Kind.UNKNOWN: ("of unknown kind", "of unknown kind"),
+}
+PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
+NAMED_KINDS = 2  # of what a figure is made of
+DAY = timedelta(days=1)
+
+
+class Kpi(msgspec.Struct, frozen=True, kw_only=True):
+    """`value` is numbers with their units, `detail` its caption; `figure` is the name under which a
+    live frame replaces both, or "".
+    """
+
+    label: str
+    value: tuple[tuple[str, str], ...]
+    detail: str
+    url: str
+    phase: str = ""
+    bad: bool = False
+    figure: str = ""
+
+
+class Day(msgspec.Struct, frozen=True):
+    """The last 24 h of all elections: changes of holder, and seconds without one."""
+
+    changes: int
+    gap_seconds: float
+
+
+def of_kind(number: int, kind: Kind) -> str:
+    return counted(number, *KIND_WORDS[kind])
+
+
+def by_phase(counts: Counts, phase: Phase) -> int:
+    return sum(phases.get(phase, 0) for phases in counts.values())
+
+
+def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
+    """Sum up a day from its changes of holder, from its gaps and from those that are open now."""
+    start = now - DAY
+    still_open = sum(
+        (now - max(t.gap_since, start)).total_seconds() for t in elections if t.gap_since
+    )
+    return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open)
+
+
+def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
+    """Counts in which the elections are those of a list that is shown beside them."""
+    return {**counts, Kind.ELECTION: Counter(lease.phase for lease in elections)}
+
+
+def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
+    """All Leases, and how they stand: the phases add up to all."""
+    total = sum(sum(phases.values()) for phases in counts.values())
+    elections = sum(counts.get(Kind.ELECTION, {}).values())
+    leases = reverse("leases", args=[cluster])
+    first = Kpi(
+        label="Leases",
+        value=((thousands(total), ""),),
+        detail=of_kind(elections, Kind.ELECTION),
+        url=leases,
+        figure="total",
+    )
+    return (first, *(_phase(leases, counts, phase, total) for phase in PHASES))
+
+
+def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
+    """The strip, from left to right. Not `known`: no list was read yet, so nothing was counted."""
+    now = counted_kpis(cluster, counts)
+    history = reverse("history", args=[cluster])
+    holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
+    return (
+        *(now if known else map(unread, now)),
+        Kpi(
+            label="Holder changes, 24 h",
+            value=((thousands(day.changes), ""),),
+            detail="of elections",
+            url=f"{history}?kind=election&{holder_changes}",
+        ),
+        Kpi(
+            label="Without holder, 24 h",
+            value=_units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),),
+            detail="elections, summed",
+            url=f"{history}?kind=election&change=expired&change=released",
+        ),
+    )
+
+
+def unread(kpi: Kpi) -> Kpi:
+    """The same of a cluster of which no list was read yet: nothing was counted, not even none."""
+    return msgspec.structs.replace(
+        kpi, value=(("?", ""),), detail="not read yet", phase="", figure="", bad=False
+    )
+
+
+def _phase(leases: str, counts: Counts, phase: Phase, total: int) -> Kpi:
+    number = by_phase(counts, phase)
+    bad = number > 0 and phase in (Phase.LATE, Phase.EXPIRED)
+    if phase is Phase.VACANT:  # a free lock is in order; an election without a holder is not
+        bad = counts.get(Kind.ELECTION, {}).get(phase, 0) > 0
+    return Kpi(
+        label=phase.value.capitalize(),
+        value=((thousands(number), ""),),
+        detail=_share_of(number, total) if phase is Phase.HELD else _made_of(counts, phase),
+        url=f"{leases}?{urlencode({'phase': phase.value})}",
+        phase=phase.value if total else "",
+        bad=bad,
+        figure=phase.value,
+    )
+
+
+def _share_of(number: int, total: int) -> str:
+    return percent(number, total) if total else "none yet"
+
+
+def _made_of(counts: Counts, phase: Phase) -> str:
+    numbers = {kind: phases.get(phase, 0) for kind, phases in counts.items()}
+    largest = sorted(((n, k) for k, n in numbers.items() if n), key=lambda pair: -pair[0])
+    more = sum(n for n, _ in largest[NAMED_KINDS:])
+    said = ", ".join(of_kind(n, k) for n, k in largest[:NAMED_KINDS]) or "none"
+    return f"{said} and {thousands(more)} more" if more else said
+
+
+def _units(text: str) -> tuple[tuple[str, str], ...]:
+    words = text.split()
+    return tuple(zip(words[::2], words[1::2], strict=True))

@@ -1,0 +1,177 @@
+"""Thousands of heartbeats: how many stand how, which are worst, what the Nodes say of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import msgspec
+
+from dashboard.parts.calm import Calm, calm
+from dashboard.parts.freshness import Freshness, freshness
+from dashboard.parts.kept.node_book import Grouping, NodeBook
+from dashboard.parts.row import SEVERITY, lease_url, short_name
+from dashboard.parts.words import counted, two_ends, when
+from leases.domain.changes.change import ChangeType
+from leases.domain.connection import Connection
+from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.phase import Phase
+from leases.history.read.activity import Activity
+from leases.tracking.store import Store
+from leases.tracking.tracked import Tracked
+
+WORST = 12
+NAMED = 20  # of those without a Node, and of those that disagree with theirs
+BAD = (Phase.EXPIRED, Phase.LATE)
+COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
+# A Node turns NotReady after node-monitor-grace-period, 50 s unless told otherwise.
+PATIENCE = timedelta(seconds=60)
+
+
+class Watched(Protocol):
+    """What is known of one cluster: the part of a live channel that is read here."""
+
+    store: Store
+    activity: Activity
+    nodes: NodeBook
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """One heartbeat in a list."""
+
+    name: str
+    full: str
+    url: str
+    phase: str
+    fresh: Freshness | None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The name, where there may be no room for all of it."""
+        return two_ends(self.name)
+
+
+class GroupLine(msgspec.Struct, frozen=True):
+    """A zone or a pool: its Nodes, and its heartbeats in trouble."""
+
+    name: str
+    nodes: int
+    late: int
+    expired: int
+
+
+class Join(msgspec.Struct, frozen=True):
+    """Heartbeats beside Nodes; `says` is when they were read, or why not."""
+
+    says: str
+    known: bool
+    orphans: tuple[Beat, ...] = ()
+    orphan_total: int = 0
+    disagreeing: tuple[Beat, ...] = ()
+    disagreeing_total: int = 0
+
+
+class NodesView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything beside the picture. Not `known`: no list was read yet, so nothing was counted."""
+
+    cluster: str
+    connection: Connection
+    known: bool
+    counts: tuple[tuple[str, int], ...]
+    total: int
+    joined: int
+    left: int
+    worst: tuple[Beat, ...]
+    bad: int
+    finding: str
+    calm: Calm
+    join: Join
+
+
+def nodes_view(watched: Watched, now: datetime) -> NodesView:
+    """All heartbeats of one cluster as of now."""
+    store, activity = watched.store, watched.activity
+    bad = list(store.select((Kind.HEARTBEAT,), BAD))
+    everything = store.counts()
+    everything[Kind.HEARTBEAT] |= dict.fromkeys(BAD, 0) | Counter(one.phase for one in bad)
+    counts = everything[Kind.HEARTBEAT]
+    some = tuple((phase.value, counts.get(phase, 0)) for phase in COUNTED)
+    shown = tuple((word, number) for word, number in some if number or word in _ALWAYS)
+    worst = heapq.nsmallest(WORST, bad, key=lambda one: (SEVERITY[one.phase], one.observed_at))
+    total = sum(counts.values())
+    return NodesView(
+        cluster=store.cluster,
+        connection=store.connection,
+        known=store.known,
+        counts=shown,
+        total=total,
+        joined=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.CREATED,), now)),
+        left=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.DELETED,), now)),
+        worst=tuple(beat_view(store.cluster, one, now) for one in worst),
+        bad=len(bad),
+        finding=_finding(total, shown) if store.known else "The heartbeats are not read yet.",
+        calm=calm(store, everything, kinds=(Kind.HEARTBEAT,), title="Every heartbeat is in time"),
+        join=_join(watched, now),
+    )
+
+
+_ALWAYS = (Phase.HELD.value, Phase.LATE.value, Phase.EXPIRED.value)
+
+
+def group_lines(watched: Watched, by: Grouping) -> tuple[GroupLine, ...]:
+    """Each zone or pool, those in trouble first."""
+    if by == "none" or not watched.nodes.nodes:
+        return ()
+    bad: dict[Phase, Counter[str]] = {phase: Counter() for phase in BAD}
+    for one in watched.store.select((Kind.HEARTBEAT,), BAD):
+        bad[one.phase][watched.nodes.group(one.key.name, by)] += 1
+    lines = [
+        GroupLine(name, number, bad[Phase.LATE][name], bad[Phase.EXPIRED][name])
+        for name, number in watched.nodes.groups(by).items()
+    ]
+    return tuple(sorted(lines, key=lambda line: (-line.expired, -line.late, line.name)))
+
+
+def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
+    """One heartbeat as of now."""
+    meta = one.lease.metadata
+    url = lease_url(cluster, meta.namespace, meta.name)
+    return Beat(short_name(one), meta.name, url, one.phase.value, freshness(one, now))
+
+
+def _finding(total: int, counts: Sequence[tuple[str, int]]) -> str:
+    said = ", ".join(f"{number:,} {word}" for word, number in counts)
+    return f"{counted(total, 'heartbeat')}: {said}."
+
+
+def _join(watched: Watched, now: datetime) -> Join:
+    nodes, store = watched.nodes, watched.store
+    if nodes.read_at is None:
+        return Join(nodes.problem, known=False)
+    orphans = orphans_of(watched)
+    settled = nodes.read_at - PATIENCE
+    disagreeing = [
+        one
+        for one in store.select((Kind.HEARTBEAT,), (Phase.EXPIRED,))
+        if one.key.namespace == NODE_LEASES
+        and one.phase_since <= settled
+        and (node := nodes.nodes.get(one.key.name)) is not None
+        and node.ready
+    ]
+    return Join(
+        f"Nodes as of {when(nodes.read_at, now)}." + (f" {nodes.problem}" if nodes.problem else ""),
+        known=True,
+        orphans=tuple(beat_view(store.cluster, one, now) for one in orphans[:NAMED]),
+        orphan_total=len(orphans),
+        disagreeing=tuple(beat_view(store.cluster, one, now) for one in disagreeing[:NAMED]),
+        disagreeing_total=len(disagreeing),
+    )
+
+
+def orphans_of(watched: Watched) -> list[Tracked]:
+    """Node heartbeats whose Node is not there, though it was looked for after they came."""
+    found = map(watched.store.get, watched.nodes.missing(watched.store))
+    return [one for one in found if one is not None]

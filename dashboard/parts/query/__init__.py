@@ -1,0 +1,1 @@
+"""What pages ask, as read from a URL, and the answers. Tests: tests/parts."""

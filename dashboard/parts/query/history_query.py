@@ -1,0 +1,29 @@
+"""A filter of changes as the query string of the history page."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from dashboard.parts.query.url_time import write_moment
+from leases.history.read.index_streams import HistoryFilter
+
+
+def history_query(wanted: HistoryFilter, **more: str) -> str:
+    """The query string of a filter."""
+    pairs = [("change", word) for word in wanted.change]
+    pairs += [("kind", word) for word in wanted.kind]
+    pairs += [(name, value) for name, value in filter_texts(wanted).items() if value]
+    pairs += [(name, value) for name, value in more.items() if value]
+    return urlencode(pairs)
+
+
+def filter_texts(wanted: HistoryFilter) -> dict[str, str]:
+    """The single values of a filter by their parameters; empty where it asks for nothing."""
+    return {
+        "namespace": wanted.namespace or "",
+        "lease": wanted.lease or "",
+        "holder": wanted.holder or "",
+        "inferred": "" if wanted.inferred is None else str(wanted.inferred).lower(),
+        "since": write_moment(wanted.since),
+        "until": write_moment(wanted.until),
+    }

@@ -1,0 +1,75 @@
+"""Which holders a page or a program asks for, read from a URL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+from django.http import QueryDict
+
+from dashboard.parts.query.parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    number,
+    one_of,
+    page_number,
+    sort_by,
+    text,
+    words,
+)
+from leases.domain.kind import Kind
+
+PAGE_SIZE = 25
+RANGES = {
+    "1h": timedelta(hours=1),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
+USUAL_RANGE = "24h"
+HOST, IDENTITY = GROUPS = ("host", "identity")
+DOWN, NAME, TERMS = SORTS = ("down", "name", "terms")
+NOW, PAST = HOLDS = ("now", "past")
+# Heartbeats are folded: a node that holds nothing but its own is no holder to look at.
+KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
+
+
+class HolderFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """An empty field wants all. `text` is part of an identity or of a Lease's name it holds;
+    `holds` is "now" for those who hold something now, "past" for those who no longer do.
+    """
+
+    text: str = ""
+    kinds: tuple[Kind, ...] = ()
+    group: str = HOST
+    holds: str = ""
+    range: str = USUAL_RANGE
+    sort: str = DOWN
+    page: int = 1
+    limit: int = PAGE_SIZE
+
+    @property
+    def descending(self) -> bool:
+        return self.sort.startswith("-")
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+
+def read_holder_filter(query: QueryDict) -> HolderFilter:
+    """Raises BadFilter."""
+    kinds = words(query, "kind", Kind)
+    if Kind.HEARTBEAT in kinds:
+        choices = ", ".join(KINDS)
+        raise BadFilter(f"kind cannot be 'heartbeat' here: use one of {choices}, or nodes/.")
+    return HolderFilter(
+        text=text(query, "q"),
+        kinds=kinds,
+        group=one_of(query, "group", GROUPS, HOST),
+        holds=one_of(query, "holds", ("", *HOLDS), ""),
+        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
+        sort=sort_by(query, SORTS),
+        page=page_number(query),
+        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+    )

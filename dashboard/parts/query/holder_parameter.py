@@ -1,0 +1,44 @@
+"""A holder in a URL: whole, or by its digest where an address cannot bear it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from dashboard.parts.query.parameters import MAX_TEXT
+from leases.domain.holder import split_holder
+
+_DIGEST = "sha256:"
+_PART = 200  # characters that still find a holder by a part of it
+
+
+def holder_parameter(name: str) -> str:
+    """What `?holder=` says to mean this identity or host."""
+    return name if _bearable(name) else _digest(name)
+
+
+def part_of(name: str) -> str:
+    """What `?q=` says to find this identity or host: all of it, or what it begins with."""
+    return name.split("\0")[0][:_PART].strip()
+
+
+def is_held_by(wanted: str) -> Callable[[str], bool]:
+    """Whether an identity, or the host in it, is the one that `?holder=` says."""
+    if wanted.startswith(_DIGEST):
+        return lambda identity: any(
+            not _bearable(name) and _digest(name) == wanted for name in _names(identity)
+        )
+    return lambda identity: wanted in identity and wanted in _names(identity)
+
+
+def _names(identity: str) -> tuple[str, ...]:
+    host = split_holder(identity).host
+    return (identity,) if host is None else (identity, host)
+
+
+def _bearable(name: str) -> bool:
+    return len(name) <= MAX_TEXT and "\0" not in name and name == name.strip()
+
+
+def _digest(name: str) -> str:
+    return _DIGEST + hashlib.sha256(name.encode()).hexdigest()

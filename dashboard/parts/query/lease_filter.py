@@ -1,0 +1,142 @@
+"""Which Leases a page or a program asks for, read from a URL; whether one Lease is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from django.http import QueryDict
+
+from dashboard.parts.query.holder_parameter import is_held_by
+from dashboard.parts.query.parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    number,
+    page_number,
+    quoted,
+    sort_by,
+    text,
+    words,
+)
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+from leases.wire.selectors import SelectorError, parse_labels
+
+PAGE_SIZE = 50
+WORST_FIRST = "state"
+COLUMNS = (
+    WORST_FIRST, "namespace", "name", "kind", "holder", "held", "renewed", "changes", "transitions",
+)  # fmt: skip
+Matcher = Callable[[Tracked], bool]
+
+
+class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """An empty field wants all. `text` is part of namespace/name or of the holder, in any case of
+    letters; `holder` a whole identity or the host in it; `labels` a label selector as Kubernetes
+    writes it.
+    """
+
+    text: str = ""
+    namespace: str = ""
+    holder: str = ""
+    labels: str = ""
+    kinds: tuple[Kind, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    sort: str = WORST_FIRST
+    page: int = 1
+    limit: int = PAGE_SIZE
+
+    @property
+    def descending(self) -> bool:
+        return self.sort.startswith("-")
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+    @property
+    def searches(self) -> bool:
+        """Whether each Lease must be looked at to know if it is wanted."""
+        return bool(self.text or self.holder or self.labels)
+
+
+def read_filter(query: QueryDict) -> LeaseFilter:
+    """Raises BadFilter."""
+    wanted = LeaseFilter(
+        text=text(query, "q"),
+        namespace=text(query, "namespace"),
+        holder=text(query, "holder"),
+        labels=text(query, "labels"),
+        kinds=words(query, "kind", Kind),
+        phases=words(query, "phase", Phase),
+        sort=sort_by(query, COLUMNS),
+        page=page_number(query),
+        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+    )
+    _selects(wanted.labels)
+    return wanted
+
+
+def searched(wanted: LeaseFilter) -> Matcher:
+    """Whether a Lease has the text, the holder and the labels that are wanted."""
+    tests: list[Matcher] = []
+    if wanted.holder:
+        tests.append(_held_by(wanted.holder))
+    if wanted.labels:
+        tests.append(_selects(wanted.labels))
+    if wanted.text:
+        tests.append(_contains(wanted.text.lower()))
+    return tests[0] if len(tests) == 1 else lambda lease: all(test(lease) for test in tests)
+
+
+def wants(wanted: LeaseFilter) -> Matcher:
+    """Whether a Lease is one of those that are wanted."""
+    holds = searched(wanted)
+
+    def matches(lease: Tracked) -> bool:
+        return (
+            (not wanted.phases or lease.phase in wanted.phases)
+            and (not wanted.kinds or lease.kind in wanted.kinds)
+            and (not wanted.namespace or lease.key.namespace == wanted.namespace)
+            and holds(lease)
+        )
+
+    return matches
+
+
+def _contains(text: str) -> Matcher:
+    """Kubernetes writes names in small letters; only holders need folding."""
+    namespace, slash, name = text.partition("/")
+
+    def matches(lease: Tracked) -> bool:
+        meta = lease.lasting.lease.metadata
+        if slash and meta.namespace.endswith(namespace) and meta.name.startswith(name):
+            return True
+        if text in meta.name or text in meta.namespace:
+            return True
+        holder = lease.lasting.lease.spec.holder_identity
+        return holder is not None and holder != meta.name and text in holder.lower()
+
+    return matches
+
+
+def _held_by(holder: str) -> Matcher:
+    named = is_held_by(holder)
+    return lambda lease: lease.holder is not None and named(lease.holder)
+
+
+def _selects(labels: str) -> Matcher:
+    try:
+        requirements = parse_labels(labels)
+    except SelectorError as error:
+        raise BadFilter(
+            f"labels cannot be {quoted(labels)}: {error}. Write it as for kubectl: app=web,tier!=x."
+        ) from error
+    bare = all(holds({}) for holds in requirements)  # most Leases have no label
+
+    def matches(lease: Tracked) -> bool:
+        found = lease.lasting.lease.metadata.labels
+        return all(holds(found) for holds in requirements) if found else bare
+
+    return matches

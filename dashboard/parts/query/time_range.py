@@ -1,0 +1,129 @@
+"""Which lanes over which stretch of time a page or a program asks for, read from a URL."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+import msgspec
+from django.http import QueryDict
+
+from dashboard.parts.query.lease_filter import PAGE_SIZE
+from dashboard.parts.query.parameters import (
+    BadFilter,
+    number,
+    one_of,
+    page_number,
+    quoted,
+    text,
+    words,
+)
+from dashboard.parts.query.url_time import passed, read_moment
+from leases.domain.kind import Kind
+
+RANGES = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
+USUAL_RANGE = "6h"
+SHORTEST = timedelta(seconds=10)
+LONGEST = timedelta(days=366)
+WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
+LANES, TABLE = VIEWS = ("lanes", "table")
+LARGEST_PAGE = 200
+_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+_DAY = timedelta(days=1)
+
+
+class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """`range` moves on with the clock; `since` and `until` together fix the stretch instead.
+
+    `at` is the playhead; None: at the end. `text` is part of namespace/name in any case of letters.
+    """
+
+    range: str = USUAL_RANGE
+    since: datetime | None = None
+    until: datetime | None = None
+    at: datetime | None = None
+    kinds: tuple[Kind, ...] = ()
+    text: str = ""
+    sort: str = WORST_FIRST
+    view: str = LANES
+    page: int = 1
+    limit: int = PAGE_SIZE
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The stretch of time that is shown and the instant asked about; `live`: both follow the
+    clock as far as they are not fixed.
+    """
+
+    since: datetime
+    until: datetime
+    at: datetime
+    live: bool
+    follows: bool  # `at` is the end of a live stretch
+
+
+def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RANGE) -> str:
+    """The range to begin with: the longest up to the usual one of which at most half lies before
+    anybody watched, else the shortest."""
+    if watched is None:
+        return usual
+    names = list(RANGES)[: list(RANGES).index(usual) + 1]
+    return next((name for name in names[:0:-1] if now - watched >= RANGES[name] / 2), names[0])
+
+
+def read_timeline_filter(
+    query: QueryDict, now: datetime, *, usual: str = USUAL_RANGE
+) -> TimelineFilter:
+    """A time of day alone means the last one before `to`, or before now. Raises BadFilter."""
+    since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
+    if (since is None) != (until is None):
+        raise BadFilter("from and to belong together: give both, or a range.")
+    if since is not None and until is not None and not SHORTEST <= until - since <= LONGEST:
+        raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
+    return TimelineFilter(
+        range=one_of(query, "range", tuple(RANGES), usual),
+        since=since,
+        until=until,
+        at=_read_at(query.get("at", "").strip(), until or now),
+        kinds=words(query, "kind", Kind),
+        text=text(query, "q"),
+        sort=one_of(query, "sort", SORTS, WORST_FIRST),
+        view=one_of(query, "view", VIEWS, LANES),
+        page=page_number(query),
+        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+    )
+
+
+def window(wanted: TimelineFilter, now: datetime) -> Window:
+    """The stretch as of now. A playhead outside of it moves it there: a link needs no more than
+    `at`. Raises BadFilter for a stretch or a playhead that is still to come.
+    """
+    at = None if wanted.at is None else passed(wanted.at, now)
+    if wanted.since is not None and wanted.until is not None:
+        if wanted.since >= now:
+            raise BadFilter("from lies in the future: nothing has happened then yet.")
+        since, until, live = wanted.since, min(wanted.until, now), False
+    else:
+        since, until, live = now - RANGES[wanted.range], now, True
+    if at is not None and not since <= at <= until:
+        length = until - since
+        until = min(now, at + length / 2)
+        since, live = until - length, False
+    return Window(since, until, until if at is None else at, live, live and at is None)
+
+
+def _read_at(text: str, latest: datetime) -> datetime | None:
+    if not _TIME_OF_DAY.fullmatch(text):
+        return read_moment(text, "at")
+    padded = text if text[2] == ":" else f"0{text}"
+    try:
+        at = read_moment(f"{latest:%Y-%m-%d}T{padded}", "at")
+    except BadFilter as error:
+        raise BadFilter(f"at cannot be {quoted(text)}: use a time such as 03:12:40.") from error
+    return at - _DAY if at and at > latest else at

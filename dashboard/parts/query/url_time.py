@@ -1,0 +1,49 @@
+"""Moments in URLs: RFC 3339, read kindly and written short."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from dashboard.parts.query.parameters import BadFilter, quoted
+
+CLOCKS_DIFFER = timedelta(seconds=5)
+FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+
+def read_moment(text: str, name: str) -> datetime | None:
+    """None for an empty text; without an offset it is UTC. Raises BadFilter, which names `name`.
+
+    No Lease is older than FIRST, and there is room to add any span that a page shows to LAST.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        # In a URL a plus sign is a blank: +02:00 arrives as " 02:00".
+        moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise BadFilter(
+            f"{name} cannot be {quoted(text)}: use a time such as 2026-11-20T03:12:40Z."
+        ) from error
+    if not FIRST <= moment < LAST:
+        raise BadFilter(
+            f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
+        )
+    return moment
+
+
+def passed(at: datetime, now: datetime) -> datetime:
+    """An instant to look at. One that lies ahead by no more than clocks differ is now. Raises
+    BadFilter for any other: nothing has happened then yet.
+    """
+    if at > now + CLOCKS_DIFFER:
+        raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
+    return min(at, now)
+
+
+def write_moment(moment: datetime | None) -> str:
+    """As short as it can be and still mean the same; "" for none."""
+    if moment is None:
+        return ""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"

@@ -1,0 +1,1 @@
+"""How requests get threads, database connections and a port. Tests: tests/serving."""

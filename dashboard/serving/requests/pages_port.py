@@ -1,0 +1,58 @@
+"""The pages' port: uvicorn with bounded connections, heads, bodies and sockets.
+
+The addresses of proxies whose `X-Forwarded-For` counts come from uvicorn's own environment
+variable FORWARDED_ALLOW_IPS.
+"""
+
+from __future__ import annotations
+
+import uvicorn
+
+from dashboard.board import running_board
+from leases.listener.limits import KIB, MIB, Limits
+from leases.listener.protocol import LimitedProtocol
+from leases.listener.server import ListeningServer
+from leases.listener.websocket import LimitedWebSocket
+
+LIMITS = Limits(
+    head_bytes=64 * KIB,
+    head_seconds=10.0,
+    body_bytes=MIB,  # the largest form, an edit of a holder of 100 kB, needs a third of it
+    body_seconds=30.0,
+    stall_seconds=30.0,
+    connections=4096,
+    waiting=512,
+    sockets=2048,
+    pipelined=16,
+    read_bytes=32 * KIB,
+)
+GRACE_SECONDS = 3
+MAX_SOCKET_MESSAGE = 256 * KIB  # a page names the 500 Leases that it shows at most
+PING_SECONDS = 20.0
+
+
+def pages_server(app: str, *, files: int) -> ListeningServer:
+    """The server of the pages, for a process that may have `files` open files."""
+    config = uvicorn.Config(
+        app,
+        http=LimitedProtocol,
+        ws=LimitedWebSocket,
+        lifespan="on",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        ws_max_size=MAX_SOCKET_MESSAGE,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        server_header=False,
+    )
+    return ListeningServer(
+        config, LIMITS.within(files), name="The pages' port", failed=_accepting_failed
+    )
+
+
+def _accepting_failed(task: str, error: Exception) -> None:
+    running = running_board()
+    running.supervisor.failed(task, error, effect="New connections to the pages may be refused.")

@@ -1,0 +1,260 @@
+"""The one place where things are wired: per cluster a client, a store, a tracker; for all a
+recorder and a publisher.
+
+Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from
+their threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import yaml
+from django.conf import settings
+
+from dashboard.access.rights import right_changes
+from dashboard.access.rights.rights import WallRight
+from dashboard.access.rights.rights_watch import RightsWatch
+from dashboard.access.wall.link_use import LinkUse
+from dashboard.board import install_board
+from dashboard.clock import process_clock
+from dashboard.config import Config
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.live.page_reader import Drawings
+from dashboard.live.publisher import Publisher
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.serving.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
+from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
+from dashboard.serving.tasks.cluster_watch import ClusterWatch
+from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, tell_failures
+from dashboard.serving.tasks.kind_overrides import Overrides
+from dashboard.serving.tasks.retention import Forgetting
+from dashboard.serving.tasks.supervisor import Supervisor
+from leases.apiserver.serving import LeaseApiServer
+from leases.demo.run import run_demo
+from leases.history.read.activity import Activity
+from leases.history.write.recorder import Recorder
+
+FORGET_SECONDS = 3600.0
+LOOK_SECONDS = 2.0
+SWITCH_SECONDS = 0.001  # so long the writer of history may hold up the loop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `serve` was asked to do; see its help."""
+
+    clusters: tuple[ClusterSpec, ...]
+    data: Path
+    host: str = "127.0.0.1"
+    api_port: int = 0
+    kubeconfig: tuple[Path, ...] = ()  # () is where kubectl looks
+    demo: bool = False
+    feature_gates: frozenset[str] = frozenset()
+    retention_days: int = 90
+    retention_rows: int = 5_000_000
+
+
+class Runtime:
+    """Everything that runs beside the pages."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.clusters = {spec.name: WatchedCluster(spec) for spec in options.clusters}
+        self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
+        self.drawings = Drawings()
+        self.recorder = Recorder()
+        self.clock = ClockWatch(process_clock())
+        self.clock.on_jump.append(
+            lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
+        )
+        self.supervisor = Supervisor()
+        for name, channel in self.publisher.channels.items():
+            channel.problem = partial(self.problem, name)
+            tell_failures(self.supervisor, name, channel)
+            channel.refused = partial(self.recorder.refused.lately, name)
+        self.overrides = Overrides(self.recorder.in_thread)
+        self.rights = RightsWatch()
+        self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
+        self.api: LeaseApiServer | None = None
+        self._writing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start the embedded API where a cluster needs it, then watch every cluster."""
+        keep_what_is_loaded()
+        share_one_heap()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        if any(cluster.embedded for cluster in self.clusters.values()):
+            self.api = LeaseApiServer(
+                data=self.options.data,
+                host=self.options.host,
+                port=self.options.api_port,
+                feature_gates=self.options.feature_gates,
+                keep=keep_lease_api(self.supervisor),
+                failed=lease_api_failed(self.supervisor),
+            )
+            await self.api.start()
+        for cluster in self.clusters.values():
+            await self._follow(cluster)
+        self._start_tasks()
+
+    async def _follow(self, cluster: WatchedCluster) -> None:
+        """Start the tasks of one cluster."""
+        watch = ClusterWatch(
+            cluster,
+            recorder=self.recorder,
+            publisher=self.publisher,
+            clock=self.clock,
+            kubeconfig=self._kubeconfig_of(cluster),
+        )
+        await watch.prepare()
+        await self.overrides.follow(cluster.name, watch.tracker)
+        start = partial(self.supervisor.start, cluster=cluster.name)
+        start(
+            "watch",
+            watch.run,
+            effect=f"The Leases of {cluster.name} are not watched.",
+            on_death=watch.died,
+        )
+        channel = self.publisher.channels[cluster.name]
+        start(
+            "nodes",
+            partial(channel.nodes.follow, cluster),
+            effect=f"The Nodes of {cluster.name} are not read.",
+        )
+        start(
+            "publisher",
+            channel.run,
+            effect=f"Open pages of {cluster.name} do not follow what happens.",
+        )
+
+    def _start_tasks(self) -> None:
+        """Start the tasks that serve all clusters."""
+        start, recorder = self.supervisor.start, self.recorder
+        self._writing = start(
+            "recorder",
+            recorder.run,
+            effect="History is not written; changes wait in memory.",
+            may_end=lambda: recorder.closing,
+        )
+        start("clock", self.clock.run, effect="A jump of the clock is noticed late.")
+        start("retention", self._forget, effect="Old history is not deleted.")
+        start(
+            "overrides",
+            self.overrides.run,
+            effect="Kinds that admins set at another replica are not taken over.",
+        )
+        right_changes.connect(self.rights.look_now)
+        start(
+            "rights",
+            self.rights.run,
+            effect="Open pages whose right has ended are not closed.",
+        )
+        start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
+        start(
+            "renewals",
+            self._look,
+            effect="The renewals of Leases are not noted for their charts.",
+        )
+        if self.options.demo and self.api is not None:
+            url, token = self.api.url, _token_in(self.api.kubeconfig)
+            start(
+                "demo",
+                partial(run_demo, url=url, token=token),
+                effect="The demo's Leases stand still.",
+            )
+
+    async def stop(self) -> None:
+        """Stop watching, write what is left, stop the embedded API."""
+        right_changes.disconnect()
+        await self.supervisor.stop()
+        self.rights.close()
+        if self._writing is not None:
+            await self.recorder.close(self._writing)
+        for cluster in self.clusters.values():
+            if cluster.client is not None:
+                await cluster.client.close()
+        if self.api is not None:
+            await self.api.stop()
+
+    def _kubeconfig_of(self, cluster: WatchedCluster) -> tuple[Path, ...]:
+        if self.api is not None and cluster.embedded:
+            return (self.api.kubeconfig,)
+        return self.options.kubeconfig
+
+    def problem(self, cluster: str | None = None) -> str | None:
+        """What a page has to warn of, in sentences: of one cluster's page, or of all."""
+        down = [problem.sentence for problem in self.supervisor.problems(cluster)]
+        problems = (self.recorder.problem, self.rights.problem, self.clock.says, *down)
+        return " ".join(filter(None, problems)) or None
+
+    def _open_links(self) -> set[int]:
+        return {right.link_id for right in self.rights.rights if isinstance(right, WallRight)}
+
+    def activity(self, cluster: str) -> Activity:
+        """How much happened in one cluster in the last day."""
+        return self.publisher.channels[cluster].activity
+
+    async def _look(self) -> None:
+        leftovers = Leftovers()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for cluster in self.clusters.values():
+                await cluster.look_at_renewals(self.clock.now())
+            lists = sum(cluster.tally.lists.total() for cluster in self.clusters.values())
+            if leftovers.are_free(lists, waiting=self.recorder.waiting):
+                await self.recorder.in_thread(give_back)
+
+    async def _forget(self) -> None:
+        """What is told of the last day goes with the hours, history when it is old or too long."""
+        options = self.options
+        forgetting = Forgetting(
+            self.recorder,
+            days=options.retention_days,
+            rows=options.retention_rows,
+            doubtful=lambda: self.clock.doubtful,
+        )
+        while True:
+            for channel in self.publisher.channels.values():
+                channel.activity.forget(self.clock.now())
+            await forgetting.run(self.clock.now())
+            await asyncio.sleep(FORGET_SECONDS)
+
+
+def _token_in(kubeconfig: Path) -> str:
+    """The token of the embedded API's kubeconfig: the demo signs in as any client does."""
+    token: str = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
+    return token
+
+
+_options: Options | None = None
+
+
+def configure(options: Options) -> None:
+    """Say what `launch` is to start; `serve` does, from its command line."""
+    global _options
+    _options = options
+
+
+async def launch() -> Runtime:
+    """Start the process's one runtime."""
+    running = Runtime(_options or _from_settings())
+    install_board(running)
+    await running.start()
+    return running
+
+
+def _from_settings() -> Options:
+    """For a process that another server started: as `serve --no-demo` without options."""
+    config: Config = settings.LEASEBOARD
+    return Options(
+        clusters=config.clusters,
+        data=config.data,
+        kubeconfig=config.kubeconfig,
+        retention_days=config.retention_days,
+        retention_rows=config.retention_rows,
+    )

@@ -1,0 +1,1 @@
+"""The background tasks of the process and their supervisor. Tests: tests/serving."""

@@ -1,0 +1,117 @@
+"""Looks whether the wall clock jumped or the machine slept, and tells everyone who keeps moments.
+
+The process goes by `dashboard.clock`. Somebody looks before each event of a watch and four times a
+second besides; on the event loop, so that all follow a jump before anything else is judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from dashboard.clock import passed
+from dashboard.parts.words import age, when
+from leases.domain.clock import Jump, SteadyClock, moved
+
+logger = logging.getLogger(__name__)
+
+EVERY = 0.25  # seconds between two looks
+SLEPT = 2_000_000_000  # ns that passed while nothing could run; less is in order
+SHOWN_FOR = timedelta(minutes=10)  # how long pages speak of a jump
+DOUBTED_FOR = timedelta(days=1)  # how long nothing is deleted for its age after a jump forward
+DOUBTED = timedelta(hours=1)  # a jump of more than that
+
+Nanoseconds = Callable[[], int]
+
+
+class ClockWatch:
+    """One per process. `jumps` counts; `says` is a sentence for the pages while a jump is new."""
+
+    def __init__(
+        self,
+        clock: SteadyClock,
+        *,
+        passed: Nanoseconds = passed,
+        running: Nanoseconds = time.monotonic_ns,
+    ) -> None:
+        """`passed` goes on while the machine sleeps, `running` stands still."""
+        self.clock = clock
+        self.jumps = 0
+        self.on_jump: list[Callable[[Jump], None]] = []
+        self.on_sleep: list[Callable[[datetime], None]] = []  # told since when
+        self._passed = passed
+        self._running = running
+        self._asleep = passed() - running()
+        self._seen: list[tuple[datetime, timedelta]] = []  # jumps of the last day, as of now
+        self._sentence = ""
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    async def run(self) -> None:
+        while True:
+            self.look()
+            await asyncio.sleep(EVERY)
+
+    def look(self) -> None:
+        """Let everyone follow if the clock was set or the machine slept."""
+        jump = self.clock.look()
+        if jump is not None:
+            self._jumped(jump)
+        asleep = self._passed() - self._running()
+        slept, self._asleep = asleep - self._asleep, asleep
+        if slept > SLEPT:
+            self._woke(timedelta(microseconds=slept // 1000))
+
+    @property
+    def says(self) -> str | None:
+        """What pages say of the last jump."""
+        new = self._seen and self.now() - self._seen[-1][0] < SHOWN_FOR
+        return self._sentence if new else None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the clock was lately set so far ahead that nothing should be deleted for its
+        age: it may have been a mistake.
+        """
+        now = self.now()
+        lately = (by for at, by in self._seen if now - at < DOUBTED_FOR)
+        return sum(lately, timedelta(0)) > DOUBTED
+
+    def _jumped(self, jump: Jump) -> None:
+        self.jumps += 1
+        now = jump.after
+        lately = ((moved(at, jump.by), by) for at, by in self._seen)
+        self._seen = [(at, by) for at, by in lately if now - at < DOUBTED_FOR]
+        self._seen.append((now, jump.by))
+        self._sentence = sentence(jump)
+        logger.warning("%s", self._sentence)
+        for follow in self.on_jump:
+            try:
+                follow(jump)
+            except Exception:
+                logger.exception("Not everything follows the jump of the clock")
+
+    def _woke(self, slept: timedelta) -> None:
+        now = self.now()
+        logger.warning("The machine slept for %s; nothing was watched.", age(slept.total_seconds()))
+        for follow in self.on_sleep:
+            follow(now - slept)
+
+
+def set_by(jump: Jump) -> str:
+    """What happened to the clock, without a full stop."""
+    way = "forward" if jump.by > timedelta(0) else "back"
+    return f"The clock of this server was set {way} by {age(abs(jump.by).total_seconds())}"
+
+
+def sentence(jump: Jump) -> str:
+    """The same with its times, and what it means to a reader."""
+    return (
+        f"{set_by(jump)}, from {when(jump.before, jump.after)} to {when(jump.after, jump.before)} "
+        "UTC. Leases keep the time they have left. In history, times from before and after do not "
+        "fit together."
+    )

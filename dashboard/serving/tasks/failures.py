@@ -1,0 +1,42 @@
+"""What a failure of the embedded Lease API, or of what open pages share, means to a reader."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dashboard.live.publisher import Channel
+from dashboard.serving.tasks.supervisor import Supervisor
+from leases.apiserver.failing import Failed, Keep
+
+EFFECTS = {
+    "regions": "Parts of open pages of {} are not drawn anew.",
+    "picture": "The picture of all heartbeats of {} is not drawn anew.",
+}
+
+
+def tell_failures(supervisor: Supervisor, cluster: str, channel: Channel) -> None:
+    """Let the supervisor know what fails in one cluster's channel."""
+
+    def failed(part: str, error: Exception) -> None:
+        effect = EFFECTS.get(part)
+        if effect is None:
+            supervisor.noted(part, error, cluster=cluster)
+        else:
+            supervisor.failed(part, error, effect=effect.format(cluster), cluster=cluster)
+
+    channel.failed = failed
+
+
+def keep_lease_api(supervisor: Supervisor) -> Keep:
+    """Runs the task of the embedded Lease API."""
+    return partial(supervisor.start, effect="The embedded Lease API does not answer.")
+
+
+def lease_api_failed(supervisor: Supervisor) -> Failed:
+    """Told what went wrong in a part of the embedded Lease API, which goes on."""
+
+    def failed(part: str, error: Exception) -> None:
+        effect = "The embedded Lease API failed on a request or on an event."
+        supervisor.failed(part, error, effect=effect)
+
+    return failed

@@ -1,0 +1,59 @@
+"""Keeps the stores in step with what admins, here or at another replica, say Leases are for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol
+
+from django.db import DatabaseError
+
+from leases.domain.kind import Verdict
+from leases.domain.lease import ObjectName
+from leases.history.kind_overrides import load
+from leases.tracking.tracker import Tracker
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0  # until a replica knows what was said at another
+
+Verdicts = dict[ObjectName, Verdict]
+
+
+class InThread(Protocol):
+    """Runs work on the database where the event loop does not wait for it."""
+
+    def __call__(self, work: Callable[[], Verdicts]) -> Awaitable[Verdicts]: ...
+
+
+class Overrides:
+    """Of all clusters of the process."""
+
+    def __init__(self, in_thread: InThread) -> None:
+        self._in_thread = in_thread
+        self._trackers: dict[str, Tracker] = {}
+
+    async def follow(self, cluster: str, tracker: Tracker) -> None:
+        """Begin with what is stored of one cluster."""
+        self._trackers[cluster] = tracker
+        await self._refresh(cluster)
+
+    async def refresh(self) -> None:
+        """Take over what is stored now."""
+        for cluster in self._trackers:
+            await self._refresh(cluster)
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.refresh()
+            except DatabaseError as error:
+                logger.warning("The kinds that admins set cannot be read just now: %s", error)
+
+    async def _refresh(self, cluster: str) -> None:
+        verdicts = await self._in_thread(partial(load, cluster))
+        self._trackers[cluster].overrule(verdicts)

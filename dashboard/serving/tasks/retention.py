@@ -1,0 +1,80 @@
+"""Keeps history as long, and as short, as it was asked to be kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+from leases.history.read.queries import known_clusters
+from leases.history.refusals import forget_refused
+from leases.history.write.recorder import Recorder
+from leases.history.write.retention import cut_of_rows, forget, forget_watches, forgettable
+
+logger = logging.getLogger(__name__)
+
+Look = Callable[..., Awaitable[Any]]
+PAUSE = 0.02  # seconds between two batches, in which changes are written
+
+
+class Forgetting:
+    """What may go is looked for in a thread of its own, and forgotten in the recorder's, between
+    its own writes."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        *,
+        days: int,
+        rows: int,
+        doubtful: Callable[[], bool] = bool,
+    ) -> None:
+        """`doubtful` tells that the clock may be wrong, so that no row's age is known."""
+        self._recorder = recorder
+        self._days = timedelta(days=days)
+        self._rows = rows
+        self._doubtful = doubtful
+        self._reached: dict[str, datetime] = {}  # the cut up to which all is done
+
+    async def run(self, now: datetime) -> int:
+        """One round; how many changes it forgot. What fails is tried again in the next."""
+        if self._doubtful():
+            logger.warning("No old changes are forgotten: the clock was lately set far ahead")
+            return 0
+        total, old = 0, now - self._days
+        with ThreadPoolExecutor(1, thread_name_prefix="forgetting") as thread:
+            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                await self._recorder.in_thread(partial(forget_refused, old))
+                cut = max(old, await look(cut_of_rows, self._rows) or old)
+                for cluster in await look(known_clusters):
+                    total += await self._forget(cluster, cut, look)
+                    await self._recorder.in_thread(partial(forget_watches, cluster, old))
+            except DatabaseError:
+                logger.exception("Old changes could not be forgotten; trying again in an hour")
+            finally:
+                await look(_let_go)
+        if total:
+            logger.info("Forgot %d changes of before %s", total, cut.isoformat())
+        return total
+
+    async def _forget(self, cluster: str, cut: datetime, look: Look) -> int:
+        batches = forgettable(cluster, cut, since=self._reached.get(cluster))
+        total = 0
+        while (batch := await look(next, batches, None)) is not None:
+            if batch:
+                total += await self._recorder.in_thread(partial(forget, cluster, batch))
+            await asyncio.sleep(PAUSE)
+        self._reached[cluster] = cut
+        return total
+
+
+def _let_go() -> None:
+    """Close the connection of the thread that runs this."""
+    connection.close()

@@ -1,1 +1,0 @@
-"""One file per page; access on the first line. Tests: tests/dashboard."""

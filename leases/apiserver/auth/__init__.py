@@ -1,0 +1,1 @@
+"""Who asks: bearer tokens with a role. Imports storage."""

@@ -1,0 +1,184 @@
+"""Who asks, and what that user may do: bearer tokens with a role, kept hashed beside the objects.
+
+A user is called as its token; its group is the name and an s. Roles: none (discovery only), read,
+write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import sqlite3
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from leases.apiserver.errors import about, forbidden, qualified, unauthorized
+from leases.apiserver.storage.journal import FILE_NAME, connect
+from leases.wire.microtime import format_time
+from leases.wire.status import StatusDetails
+
+ROLES = ("none", "read", "write")
+ANONYMOUS = "system:anonymous"
+_PUBLIC = {"/healthz", "/livez", "/readyz", "/version", "/version/"}
+_DISCOVERY = ("/api", "/apis", "/openapi")
+_READING = {"get", "list", "watch"}
+# Seconds for which a known token is good without looking whether another process revoked it.
+_TRUSTED = 0.1
+
+
+class TokenError(ValueError):
+    """A token cannot be made or found; the text says what to do."""
+
+
+class User(msgspec.Struct, frozen=True):
+    """Who asks: `role` is one of ROLES."""
+
+    name: str
+    role: str
+    groups: tuple[str, ...] = ()
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One token as it is listed: never its value."""
+
+    name: str
+    role: str
+    created: str
+
+
+_NOBODY = User(ANONYMOUS, "", ("system:unauthenticated",))
+
+
+def _hashed(value: str) -> bytes:
+    return hashlib.sha256(value.encode("utf-8", "surrogateescape")).digest()
+
+
+class Tokens:
+    """The tokens of one data directory. May be used by several processes at once."""
+
+    def __init__(self, directory: Path) -> None:
+        self._database = connect(directory / FILE_NAME)
+        self._generation = -1
+        self._looked = -math.inf
+        self._users: list[tuple[bytes, User]] = []
+
+    def close(self) -> None:
+        self._database.close()
+
+    def create(self, name: str, role: str, value: str) -> None:
+        """Raises TokenError when the name or the value is taken."""
+        row = (name, role, _hashed(value), format_time(datetime.now(UTC)))
+        try:
+            self._database.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row)
+        except sqlite3.IntegrityError:
+            message = f"There is a token {name!r}, or one with this value; revoke it first."
+            raise TokenError(message) from None
+        self._changed()
+
+    def replace(self, name: str, role: str, value: str) -> None:
+        """Like create, but a token of that name gives way."""
+        row = (name, role, _hashed(value), format_time(datetime.now(UTC)))
+        self._database.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", row)
+        self._changed()
+
+    def revoke(self, name: str) -> None:
+        """Raises TokenError when there is none of that name."""
+        gone = self._database.execute("DELETE FROM tokens WHERE name = ?", (name,))
+        if gone.rowcount == 0:
+            raise TokenError(f"There is no token {name!r}; see `lease_tokens list`.")
+        self._changed()
+
+    def all(self) -> list[Token]:
+        rows = self._database.execute("SELECT name, role, created FROM tokens ORDER BY name")
+        return [Token(*row) for row in rows]
+
+    def _changed(self) -> None:
+        self._looked = -math.inf
+        self._database.execute("UPDATE meta SET value = value + 1 WHERE key = 'tokens'")
+
+    def _fresh(self) -> list[tuple[bytes, User]]:
+        (generation,) = self._database.execute(
+            "SELECT value FROM meta WHERE key = 'tokens'"
+        ).fetchone()
+        if generation != self._generation:
+            rows = self._database.execute("SELECT hash, name, role FROM tokens")
+            self._users = [
+                (bytes(digest), User(name, role, (f"{name}s", "system:authenticated")))
+                for digest, name, role in rows
+            ]
+            self._generation = generation
+        self._looked = time.monotonic()
+        return self._users
+
+    def user(self, authorization: str | None) -> User:
+        """Who sent this Authorization header.
+
+        No (readable) one is the anonymous user; raises 401.
+        """
+        scheme, _, rest = (authorization or "").strip().partition(" ")
+        value = rest.split(" ", 1)[0]
+        if scheme.lower() != "bearer" or not value:
+            return _NOBODY
+        digest = _hashed(value)
+        trusted = time.monotonic() - self._looked < _TRUSTED
+        found = _of(digest, self._users) if trusted else None
+        if found is None:
+            found = _of(digest, self._fresh())
+        if found is None:
+            raise unauthorized()
+        return found
+
+
+def _of(digest: bytes, users: list[tuple[bytes, User]]) -> User | None:
+    """Whose token this is; every token is compared, each in constant time."""
+    found = None
+    for known, user in users:
+        if hmac.compare_digest(known, digest):
+            found = user
+    return found
+
+
+class Access(msgspec.Struct, frozen=True):
+    """What a request for a resource wants to do, in RequestInfo's words."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    subresource: str = ""
+
+
+def allows(user: User, access: Access) -> bool:
+    if user.role == "write" or access.resource == "selfsubjectaccessreviews":
+        return user.role in ROLES
+    return user.role == "read" and access.verb in _READING
+
+
+def authorize(user: User, access: Access) -> None:
+    """Raises 403 in the words of the RBAC authorizer."""
+    if allows(user, access):
+        return
+    where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
+    resource = access.resource + (f"/{access.subresource}" if access.subresource else "")
+    subject = qualified(access.resource, access.group)
+    named = f' "{access.name}"' if access.name else ""
+    message = (
+        f'{subject}{named} is forbidden: User "{user.name}" cannot {access.verb} resource '
+        f'"{resource}" in API group "{access.group}" {where}'
+    )
+    raise forbidden(message, about(access.name, access.resource, access.group))
+
+
+def authorize_path(user: User, method: str, path: str) -> None:
+    """Raises 403 for paths that are no resource."""
+    public = path in _PUBLIC
+    discovery = any(path == root or path.startswith(f"{root}/") for root in _DISCOVERY)
+    if user.role == "write" or public or (discovery and user.role in ROLES):
+        return
+    message = f'forbidden: User "{user.name}" cannot {method.lower()} path "{path}"'
+    raise forbidden(message, StatusDetails())

@@ -1,0 +1,293 @@
+"""Decoded JSON into the canonical form of a Go type: known fields only, in Go's order, zero values
+left out.
+
+Follows sigs.k8s.io/json: names are case sensitive, the first type error is kept and decoding goes
+on, an unreadable time ends it, a repeated name merges into what is there, unknown and repeated
+names are noted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leases.apiserver.codec import schema
+from leases.apiserver.codec.go_json import Number, Pairs, number_text, type_word
+from leases.wire.microtime import normal_microtime, normal_time
+
+MAX_STRICT_ERRORS = 100
+
+
+class DecodeError(ValueError):
+    """The value does not fit the type; the message is Go's."""
+
+
+class Place:
+    """Where a value stands: in the struct `struct`, as the member or item `name` of `outer`.
+
+    A body has many places and hardly any error, so a place becomes a text only when asked.
+    """
+
+    __slots__ = ("name", "outer", "struct")
+
+    def __init__(self, struct: str, outer: Place | None = None, name: str | int = "") -> None:
+        self.struct = struct
+        self.outer = outer
+        self.name = name
+
+    @property
+    def field(self) -> str:
+        """The names that lead here, without indexes: as encoding/json names a field."""
+        outer = self.outer.field if self.outer else ""
+        return outer if isinstance(self.name, int) else self._joined(outer, self.name)
+
+    @property
+    def path(self) -> str:
+        """The names and indexes that lead here: as strict decoding names a field."""
+        outer = self.outer.path if self.outer else ""
+        if isinstance(self.name, int):
+            return f"{outer}[{self.name}]"
+        return self._joined(outer, self.name)
+
+    @staticmethod
+    def _joined(outer: str, name: str) -> str:
+        return f"{outer}.{name}" if outer else name
+
+    def wrong(self, word: str, kind: schema.Kind) -> str:
+        return (
+            f"json: cannot unmarshal {word} into Go struct field {self.struct}.{self.field} "
+            f"of type {kind.name}"
+        )
+
+
+class Decoder:
+    """One body. `strict` collects what fieldValidation complains about, in order of appearance.
+
+    `known` are managedFields in canonical form: a client mostly sends back those that it read.
+    """
+
+    def __init__(self, known: list[dict[str, Any]] | None = None) -> None:
+        self.strict: list[str] = []
+        self._known = known
+        self._type_error: str | None = None
+
+    def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
+        """The object in canonical form. Raises DecodeError."""
+        found = self._struct(value, kind, None, Place(kind.short))
+        if self._type_error is not None:
+            raise DecodeError(self._type_error)
+        return found
+
+    def _note(self, what: str) -> None:
+        if len(self.strict) < MAX_STRICT_ERRORS and what not in self.strict:
+            self.strict.append(what)
+
+    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
+        if self._type_error is None:
+            self._type_error = place.wrong(word, kind)
+
+    def _struct(
+        self,
+        value: Any,
+        kind: schema.Structure,
+        into: dict[str, Any] | None,
+        place: Place,
+    ) -> dict[str, Any]:
+        raw: dict[str, Any] = {} if into is None else into
+        if isinstance(value, dict):
+            seen: set[str] = set()
+            pairs = value.pairs if isinstance(value, Pairs) else value.items()
+            texts = kind.texts
+            for name, item in pairs:
+                if name in texts and item and name not in seen and type(item) is str:
+                    seen.add(name)
+                    raw[name] = item
+                else:
+                    self._member(name, item, kind, raw, seen, place)
+        elif value is not None:
+            self._wrong(place, type_word(value), kind)
+        for name in kind.required:
+            if name not in raw:
+                raw[name] = kind.fields[name].zero
+        return {name: raw[name] for name in kind.fields if name in raw}
+
+    def _member(
+        self,
+        name: str,
+        item: Any,
+        kind: schema.Structure,
+        raw: dict[str, Any],
+        seen: set[str],
+        outer: Place,
+    ) -> None:
+        place = Place(kind.short, outer, name)
+        field = kind.fields.get(name)
+        if field is None:
+            self._note(f'unknown field "{place.path}"')
+            return
+        if name in seen:
+            self._note(f'duplicate field "{place.path}"')
+        seen.add(name)
+        if item is None:
+            self._null(name, field, raw, place)
+            return
+        found = self._value(item, field.kind, raw.get(name), place)
+        if found or field.pointer or (field.always and found is not None):
+            raw[name] = found
+        else:
+            raw.pop(name, None)
+
+    def _null(self, name: str, field: schema.Field, raw: dict[str, Any], place: Place) -> None:
+        if isinstance(field.kind, schema.Structure) and not field.pointer:
+            raw.setdefault(name, self._struct(None, field.kind, None, place))
+        elif field.pointer or isinstance(
+            field.kind, schema.Mapping | schema.Listing | schema.Moment
+        ):
+            raw.pop(name, None)
+
+    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
+        """The canonical value; None stands for a zero time."""
+        if isinstance(kind, schema.Text):
+            return item if isinstance(item, str) else self._wrong(place, type_word(item), kind)
+        if isinstance(kind, schema.Moment):
+            return self._moment(item, kind, place)
+        if isinstance(kind, schema.Integer):
+            return self._integer(item, kind, place)
+        if isinstance(kind, schema.Structure):
+            return self._struct(item, kind, before, place)
+        if isinstance(kind, schema.Mapping):
+            return self._mapping(item, kind, before, place)
+        if isinstance(kind, schema.Listing):
+            return self._listing(item, kind, place)
+        if isinstance(kind, schema.Boolean):
+            return item if isinstance(item, bool) else self._wrong(place, type_word(item), kind)
+        return item
+
+    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            self._wrong(place, type_word(item), kind)
+        elif isinstance(item, Number) or not kind.low <= item <= kind.high:
+            self._wrong(place, f"number {number_text(item)}", kind)
+        else:
+            return int(item)
+        return None
+
+    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
+        if not isinstance(item, str):
+            raise DecodeError(place.wrong(type_word(item), kind))
+        try:
+            return normal_microtime(item) if kind.micro else normal_time(item)
+        except ValueError as error:
+            raise DecodeError(str(error)) from None
+
+    def _mapping(
+        self, item: Any, kind: schema.Mapping, before: Any, place: Place
+    ) -> dict[str, str] | None:
+        if not isinstance(item, dict):
+            self._wrong(place, type_word(item), kind)
+            return None
+        found: dict[str, str] = dict(before or {})
+        seen = set()
+        for name, text in item.pairs if isinstance(item, Pairs) else item.items():
+            if name in seen:
+                self._note(f'duplicate field "{place.path}.{name}"')
+            seen.add(name)
+            if isinstance(text, str):
+                found[name] = text
+            elif text is None:
+                found[name] = ""
+            else:
+                self._wrong(place, type_word(text), schema.TEXT)
+        return dict(sorted(found.items()))
+
+    def _listing(self, item: Any, kind: schema.Listing, place: Place) -> list[Any] | None:
+        if not isinstance(item, list):
+            self._wrong(place, type_word(item), kind)
+            return None
+        if kind is schema.MANAGED_FIELDS and self._known == item:
+            return self._known
+        found: list[Any] = []
+        for index, element in enumerate(item):
+            inner = Place(place.struct, place, index)
+            if isinstance(kind.item, schema.Structure):
+                found.append(self._struct(element, kind.item, None, inner))
+            elif element is None:
+                found.append("")
+            else:
+                found.append(self._value(element, kind.item, None, inner) or "")
+        return found
+
+
+class UnstructuredDecoder(Decoder):
+    """Decodes as runtime.FromUnstructured does: other words, the first error ends it, whole floats
+    are integers.
+    """
+
+    def _struct(
+        self,
+        value: Any,
+        kind: schema.Structure,
+        into: dict[str, Any] | None,
+        place: Place,
+    ) -> dict[str, Any]:
+        if value is not None and not isinstance(value, dict):
+            raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
+        return super()._struct(value, kind, into, place)
+
+    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
+        del place  # this decoder does not tell where
+        if isinstance(kind, schema.Mapping | schema.Listing):
+            shape = "map" if isinstance(kind, schema.Mapping) else "slice"
+            reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
+            raise DecodeError(f"cannot restore {shape} from {reflected}")
+        reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
+        raise DecodeError(f"unrecognized type: {reflected}")
+
+    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
+        if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
+            raise DecodeError(f"cannot convert int64 to {kind.name}")
+        return super()._value(item, kind, before, place)
+
+    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            self._wrong(place, type_word(item), kind)
+            return None
+        if isinstance(item, float) and not item.is_integer():
+            raise DecodeError(f"cannot convert float64 to {kind.name}")
+        span = kind.high - kind.low + 1
+        wrapped: int = (int(item) - kind.low) % span + kind.low
+        return wrapped
+
+    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
+        if not isinstance(item, str):
+            raise DecodeError(
+                f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"
+            )
+        return super()._moment(item, kind, place)
+
+
+def _reflect_kind(value: Any) -> str:
+    if isinstance(value, float):
+        return "float64"
+    return {"number": "int64", "array": "slice"}.get(type_word(value), type_word(value))
+
+
+def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> list[str]:
+    """What a strict reading into a map complains about: names that came twice.
+
+    With `known`, also names of the outermost object that are none of these.
+    """
+    found: list[str] = []
+    if isinstance(value, dict):
+        seen: set[str] = set()
+        for name, item in value.pairs if isinstance(value, Pairs) else value.items():
+            inner = f"{path}.{name}" if path else name
+            if known and name not in known:
+                found.append(f'unknown field "{inner}"')
+            elif name in seen:
+                found.append(f'duplicate field "{inner}"')
+            seen.add(name)
+            found += repeated_fields(item, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += repeated_fields(item, f"{path}[{index}]")
+    return list(dict.fromkeys(found))[:MAX_STRICT_ERRORS]

@@ -1,0 +1,1 @@
+"""What is served: discovery documents and OpenAPI. Imports http."""

@@ -1,0 +1,210 @@
+"""What is served, told to clients: /api, /apis, groups, versions, aggregated discovery, /version,
+health.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from typing import Any
+
+from leases.apiserver.auth.tokens import Access
+from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.errors import GROUP
+from leases.apiserver.http.negotiation import JSON, parse_accept
+from leases.apiserver.resources import Resource
+
+Value = dict[str, Any]
+AUTHORIZATION_GROUP = "authorization.k8s.io"
+REVIEWS = "selfsubjectaccessreviews"
+AGGREGATED = f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_CHECKS = ("ping", "log", "storage")
+_REVIEW = {
+    "name": REVIEWS,
+    "singularName": "selfsubjectaccessreview",
+    "namespaced": False,
+    "kind": "SelfSubjectAccessReview",
+    "verbs": ["create"],
+}
+
+
+class Discovery:
+    """The discovery documents of a server with these resources."""
+
+    def __init__(self, resources: tuple[Resource, ...]) -> None:
+        self._resources = resources
+        versions = dict.fromkeys(each.version for each in resources if each.group == GROUP)
+        self._groups = {GROUP: tuple(versions), AUTHORIZATION_GROUP: ("v1",)}
+
+    def document(self, path: str) -> Value | None:
+        """The document at a path (without a slash at its end), or None."""
+        if path in ("", "/"):
+            return {"paths": self._paths()}
+        if path == "/version":
+            return version_info()
+        if path == "/api":
+            client = {"clientCIDR": "0.0.0.0/0", "serverAddress": ""}
+            return {
+                "kind": "APIVersions",
+                "versions": ["v1"],
+                "serverAddressByClientCIDRs": [client],
+            }
+        if path == "/apis":
+            groups = [self._group(name) for name in self._groups]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        if path == "/api/v1":
+            return self._resource_list("", "v1")
+        parts = path.split("/")[2:]
+        if path.startswith("/apis/") and len(parts) == 1 and parts[0] in self._groups:
+            return {"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[0])}
+        if (
+            path.startswith("/apis/")
+            and len(parts) == 2
+            and parts[1] in self._groups.get(parts[0], ())
+        ):
+            return self._resource_list(*parts)
+        return None
+
+    def knows_group(self, path: str) -> bool:
+        """Whether the path lies in a group that is served: there a Status says Not Found."""
+        if path.startswith("/api/v1/"):
+            return True
+        parts = path.split("/")
+        return len(parts) > 2 and parts[1] == "apis" and parts[2] in self._groups
+
+    def _paths(self) -> list[str]:
+        versions = [
+            f"/apis/{group}/{version}" for group, found in self._groups.items() for version in found
+        ]
+        groups = [f"/apis/{group}" for group in self._groups]
+        health = ["/healthz", "/livez", "/readyz"]
+        checks = [f"{path}/{check}" for path in health for check in _CHECKS]
+        plain = ["/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"]
+        documents = [f"/openapi/v3{path}" for path in ("/api/v1", *versions)]
+        return sorted([*plain, *groups, *versions, *health, *checks, *documents])
+
+    def _group(self, name: str) -> Value:
+        versions = [
+            {"groupVersion": f"{name}/{each}", "version": each} for each in self._groups[name]
+        ]
+        return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+    def _resource_list(self, group: str, version: str) -> Value:
+        served = [
+            each for each in self._resources if (each.group, each.version) == (group, version)
+        ]
+        resources = [_listed(each) for each in served]
+        if group == AUTHORIZATION_GROUP:
+            resources = [_REVIEW]
+        head: Value = {"kind": "APIResourceList"}
+        if group:
+            head["apiVersion"] = "v1"
+        group_version = f"{group}/{version}" if group else version
+        return head | {"groupVersion": group_version, "resources": resources}
+
+    def aggregated(self, path: str) -> Value:
+        """APIGroupDiscoveryList of the core group (/api) or of all others (/apis)."""
+        groups = {"": ("v1",)} if path == "/api" else self._groups
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {},
+            "items": [self._aggregated_group(name, versions) for name, versions in groups.items()],
+        }
+
+    def _aggregated_group(self, name: str, versions: tuple[str, ...]) -> Value:
+        found = []
+        for version in versions:
+            listed = self._resource_list(name, version)["resources"]
+            resources = [_aggregated(each) for each in listed]
+            found.append({"version": version, "resources": resources, "freshness": "Current"})
+        return {"metadata": {"name": name} if name else {}, "versions": found}
+
+
+def _listed(resource: Resource) -> Value:
+    found: Value = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        found["shortNames"] = list(resource.short_names)
+    if resource.storage_hash:
+        found["storageVersionHash"] = resource.storage_hash
+    return found
+
+
+def _aggregated(listed: Value) -> Value:
+    found: Value = {
+        "resource": listed["name"],
+        "responseKind": {"group": "", "version": "", "kind": listed["kind"]},
+        "scope": "Namespaced" if listed["namespaced"] else "Cluster",
+        "singularResource": listed["singularName"],
+        "verbs": listed["verbs"],
+    }
+    if "shortNames" in listed:
+        found["shortNames"] = listed["shortNames"]
+    return found
+
+
+def wants_aggregated(accept: str) -> bool | None:
+    """Whether one document is asked for; None when only in a version that is not served."""
+    refused = False
+    for clause in parse_accept(accept):
+        if clause.kind not in ("*", "application") or clause.subkind not in ("*", "json", "yaml"):
+            continue
+        asked = (clause.params.get("g"), clause.params.get("v"), clause.params.get("as"))
+        if asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+            return True
+        if asked == (None, None, None):
+            return False
+        refused = True
+    return None if refused else False
+
+
+def etag(value: Value) -> str:
+    return f'"{hashlib.sha512(dumps(value)).hexdigest().upper()}"'
+
+
+def version_info() -> Value:
+    """What /version tells. The platform is ours; the rest says which server this one behaves as."""
+    return {
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.0+leaseboard",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+
+
+def health(path: str, *, verbose: bool) -> str | None:
+    """The text of a health path, or None for a path that is none."""
+    parts = path.split("/")[1:]
+    if parts[0] not in ("healthz", "livez", "readyz") or len(parts) > 2:
+        return None
+    if len(parts) == 2:
+        return "ok" if parts[1] in _CHECKS else None
+    if not verbose:
+        return "ok"
+    lines = "".join(f"[+]{check} ok\n" for check in _CHECKS)
+    return f"{lines}{parts[0]} check passed\n"
+
+
+def reviewed_access(body: Value) -> Access | None:
+    """What a SelfSubjectAccessReview asks about; None for a path that is no resource."""
+    spec = body.get("spec")
+    asked = spec.get("resourceAttributes") if isinstance(spec, dict) else None
+    if not isinstance(asked, dict):
+        return None
+    names = ("verb", "group", "resource", "namespace", "name", "subresource")
+    return Access(*(str(asked.get(name) or "") for name in names))

@@ -1,0 +1,1 @@
+"""HTTP: the port, what a connection may do, routes, negotiation, bodies."""

@@ -1,0 +1,178 @@
+"""Request bodies into objects: content type, kind and version, fields, and what fieldValidation
+says to do.
+
+Source: apimachinery/pkg/runtime/serializer/json and
+apiserver/pkg/endpoints/handlers/{create,rest}.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from leases.apiserver.codec import protobuf, schema
+from leases.apiserver.codec.decoding import DecodeError, Decoder
+from leases.apiserver.codec.go_json import JsonError, loads, type_word
+from leases.apiserver.codec.known_kinds import SCHEME, is_registered
+from leases.apiserver.codec.yaml_input import YamlError, load_yaml
+from leases.apiserver.errors import bad_request, unsupported_body
+from leases.apiserver.http.request import Request
+from leases.apiserver.resources import Resource
+from leases.apiserver.storage.records import Version
+from leases.wire.causes import go_quote
+
+_SUMMARY = 30
+_FIND_KIND = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
+)
+
+
+class Parsed(msgspec.Struct):
+    """A body as plain values; `complaints` are what only a strict reading minds (YAML's repeated
+    keys).
+    """
+
+    value: Any
+    complaints: list[str]
+
+
+def media_type_of(request: Request) -> str:
+    """One of the types that can be read; JSON when nothing is said. Raises 415."""
+    given = request.header(b"content-type").partition(";")[0].strip().lower()
+    if given in ("", "application/json"):
+        return "application/json"
+    if given in ("application/yaml", protobuf.MEDIA_TYPE):
+        return given
+    raise unsupported_body()
+
+
+def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
+    """Raises ValueError in Go's words. `kind` is what a binary body must hold."""
+    if media_type == protobuf.MEDIA_TYPE:
+        return Parsed(protobuf.read_binary(data, kind), [])
+    if media_type == "application/yaml":
+        try:
+            found = load_yaml(data)
+        except YamlError as error:
+            raise ValueError(f"error converting YAML to JSON: {error}") from None
+        return Parsed(found.value, found.duplicates)
+    try:
+        return Parsed(loads(data), [])
+    except JsonError as error:
+        raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+
+
+def summary(data: bytes) -> str:
+    """The beginning of a body as error messages show it."""
+    if not data:
+        return "<empty>"
+    shown = (
+        data[:_SUMMARY].decode("utf-8", "replace") if data[:1] == b"{" else data[:_SUMMARY].hex()
+    )
+    return f"{shown} ..." if len(data) > _SUMMARY else shown
+
+
+def read_object(
+    request: Request,
+    data: bytes,
+    media_type: str,
+    resource: Resource,
+    validation: str,
+    *,
+    stored: Version | None = None,
+) -> dict[str, Any]:
+    """The canonical object in a body, without kind and apiVersion.
+
+    `stored` is what the body is about to replace: parts of it that come back need no decoding.
+    Raises 400; warns on the request.
+    """
+    try:
+        parsed = parse(data, media_type, resource.schema)
+        kind, version = _type_of(parsed.value, resource)
+    except ValueError as error:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"{error} ({summary(data)})"
+        ) from None
+    known = None if stored is None else stored.read()["metadata"].get("managedFields")
+    decoder = Decoder(known)
+    try:
+        _check_kind(kind, version, resource)
+        obj = decoder.decode({} if parsed.value is None else parsed.value, resource.schema)
+    except DecodeError as error:
+        raise _unhandled(kind, version, resource, str(error)) from None
+    if validation == "Strict" and (parsed.complaints or decoder.strict):
+        message = _strict_message(parsed.complaints, decoder.strict)
+        raise _unhandled(kind, version, resource, message)
+    if version != resource.api_version:
+        raise _foreign_version(version, resource)
+    if validation == "Warn":
+        for complaint in [*parsed.complaints, *decoder.strict]:
+            request.warn(complaint)
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
+    return obj
+
+
+def _foreign_version(version: str, resource: Resource) -> Exception:
+    return bad_request(
+        f"the API version in the data ({version}) does not match "
+        f"the expected API version ({resource.api_version})"
+    )
+
+
+def _strict_message(yaml_complaints: list[str], complaints: list[str]) -> str:
+    if yaml_complaints:
+        lines = "".join(f"\n  {line}" for line in yaml_complaints)
+        complaints = [f"yaml: unmarshal errors:{lines}", *complaints]
+    return f"strict decoding error: {', '.join(complaints)}"
+
+
+def no_object(value: Any) -> str:
+    """What Go says when it looks for a kind in something that is no object."""
+    return f"json: cannot unmarshal {type_word(value)} into Go value of type {_FIND_KIND}"
+
+
+def _unhandled(kind: str, version: str, resource: Resource, why: str) -> Exception:
+    short = version.rpartition("/")[2]
+    return bad_request(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')
+
+
+def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
+    """kind and apiVersion, those of the resource where they are missing. Raises ValueError."""
+    if value is None:
+        return resource.kind, resource.api_version
+    if not isinstance(value, dict):
+        raise ValueError(f"couldn't get version/kind; json parse error: {no_object(value)}")
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name, ""), str | None):
+            word = type_word(value[name])
+            why = f"json: cannot unmarshal {word} into Go struct field .{name} of type string"
+            raise ValueError(f"couldn't get version/kind; json parse error: {why}")
+    version = value.get("apiVersion") or resource.api_version
+    if version.count("/") > 1:
+        raise ValueError(f"unexpected GroupVersion string: {version}")
+    return value.get("kind") or resource.kind, version
+
+
+def _check_kind(kind: str, version: str, resource: Resource) -> None:
+    """Raises DecodeError when the scheme does not know the kind, or cannot make our kind of it."""
+    if kind == resource.kind and version == resource.api_version:
+        return
+    if not is_registered(kind, version):
+        raise DecodeError(unregistered(kind, version))
+    if kind != resource.kind:
+        short = version.rpartition("/")[2]
+        package = "coordination" if resource.group else "core"
+        raise DecodeError(
+            f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+        )
+
+
+def unregistered(kind: str, version: str) -> str:
+    return (
+        f"no kind {go_quote(kind)} is registered for version {go_quote(version)} "
+        f"in scheme {go_quote(SCHEME)}"
+    )

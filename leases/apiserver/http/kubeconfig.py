@@ -1,0 +1,51 @@
+"""The kubeconfig that makes kubectl talk to the embedded API, and the files that lie beside it."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leases.apiserver.http.negotiation import to_yaml
+
+CONTEXT = "leaseboard"
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file anew, readable for its owner only; who reads sees the old one or the new one."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+    draft.replace(path)
+
+
+def write_kubeconfig(path: Path, *, server: str, certificate: bytes, token: str) -> None:
+    """`certificate` is the PEM of what the server shows."""
+    cluster = {
+        "server": server,
+        "certificate-authority-data": base64.b64encode(certificate).decode(),
+    }
+    context = {"cluster": CONTEXT, "user": CONTEXT, "namespace": "default"}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
+        "users": [{"name": CONTEXT, "user": {"token": token}}],
+        "contexts": [{"name": CONTEXT, "context": context}],
+        "current-context": CONTEXT,
+    }
+    write_private(path, to_yaml(config))
+
+
+def token_in(path: Path) -> str | None:
+    """The token that an earlier run wrote, if the file can still be read."""
+    try:
+        config: Any = yaml.safe_load(path.read_bytes())
+        token = config["users"][0]["user"]["token"]
+    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError):
+        return None
+    return token if isinstance(token, str) and token else None

@@ -1,0 +1,156 @@
+"""What the client can read: the Accept header, pretty printing, and the bytes of an answer.
+
+Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching of Produces.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from leases.apiserver.codec.go_json import dumps, dumps_pretty
+from leases.apiserver.errors import MEDIA_TYPES, not_acceptable
+from leases.wire.status import StatusDetails
+
+JSON = "application/json"
+YAML = "application/yaml"
+PRODUCED = (JSON, YAML, "application/vnd.kubernetes.protobuf")
+STREAMED = (f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
+_CONVERSIONS = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
+_META_GROUP = "meta.k8s.io"
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class Output(msgspec.Struct, frozen=True):
+    """How to answer: the media type, a conversion ("Table" or the Partial ones) and its version."""
+
+    media_type: str = JSON
+    convert: str = ""
+    version: str = "v1"
+    pretty: bool = False
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One media range of an Accept header."""
+
+    kind: str
+    subkind: str
+    quality: float
+    params: dict[str, str]
+
+
+_PLAIN = Output()
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The clauses, the wanted ones first."""
+    clauses = []
+    for part in header.split(","):
+        pieces = [piece.strip() for piece in part.split(";")]
+        kind, slash, subkind = pieces[0].partition("/")
+        if not slash:
+            if kind != "*":
+                continue
+            subkind = "*"
+        params, quality = {}, 1.0
+        for piece in pieces[1:]:
+            name, _, value = piece.partition("=")
+            if name == "q":
+                quality = _quality(value)
+            else:
+                params[name] = value
+        clauses.append(Clause(kind.strip(), subkind.strip(), quality, params))
+    return sorted(
+        clauses, key=lambda clause: (-clause.quality, clause.kind == "*", clause.subkind == "*")
+    )
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+def check_produced(accept: str, *, streams: bool) -> None:
+    """Raise 406 as the router does when nothing that the route produces is named in the header."""
+    if not accept:
+        return
+    for part in accept.split(","):
+        kind = part.partition(";")[0].strip()
+        if kind == "*/*" or kind in PRODUCED:
+            return
+    listed = ", ".join(PRODUCED + STREAMED if streams else PRODUCED)
+    message = f"406: Not Acceptable\n\nAvailable representations: {listed}"
+    raise not_acceptable(message, StatusDetails())
+
+
+def negotiate(accept: str) -> Output:
+    """The first representation in the order of the client's wishes that we can give. Raises 406."""
+    if accept in (JSON, "", "*/*"):
+        return _PLAIN
+    for clause in parse_accept(accept):
+        for media_type in (JSON, YAML):
+            if _fits(clause, media_type) and (output := _options(clause.params, media_type)):
+                return output
+    raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+
+
+def negotiate_or_json(accept: str) -> Output:
+    """For errors: JSON when nothing fits."""
+    for clause in parse_accept(accept):
+        for media_type in (JSON, YAML):
+            if _fits(clause, media_type):
+                return Output(media_type, pretty=clause.params.get("pretty") == "1")
+    return _PLAIN
+
+
+def _fits(clause: Clause, media_type: str) -> bool:
+    subkind = media_type.partition("/")[2]
+    return clause.kind in ("*", "application") and clause.subkind in ("*", subkind)
+
+
+def _options(params: dict[str, str], media_type: str) -> Output | None:
+    if params.get("stream", "watch") != "watch":
+        return None
+    pretty = params.get("pretty") == "1"
+    if not {"as", "g", "v"} & params.keys():
+        return Output(media_type, pretty=pretty)
+    convert, version = params.get("as", ""), params.get("v", "")
+    known = convert in _CONVERSIONS and version in ("v1", "v1beta1")
+    if not known or params.get("g") != _META_GROUP:
+        return None
+    return Output(media_type, convert, version, pretty)
+
+
+def wants_pretty(query: str | None, agent: str, output: Output) -> bool:
+    """`query` is the value of ?pretty, if given."""
+    if output.pretty:
+        return True
+    if query:
+        return query in _TRUE
+    return _is_browser(agent)
+
+
+def _is_browser(agent: str) -> bool:
+    """Whether a User-Agent gets pretty JSON without asking for it."""
+    return agent.startswith(_BROWSERS)
+
+
+def encode(value: Any, output: Output, *, pretty: bool) -> bytes:
+    """An answer's bytes in the negotiated form."""
+    if output.media_type == YAML:
+        return to_yaml(value)
+    return dumps_pretty(value) if pretty else dumps(value) + b"\n"
+
+
+def to_yaml(value: Any) -> bytes:
+    """YAML as sigs.k8s.io/yaml writes it: block style, names sorted."""
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=2**31 - 1
+    )
+    return text.encode()

@@ -1,0 +1,132 @@
+"""What a path means: RequestInfo for the authorizer, then the resource and the place in it for the
+handlers.
+
+Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from leases.apiserver.auth.tokens import Access
+from leases.apiserver.errors import failure
+from leases.apiserver.http.request import Request
+from leases.apiserver.resources import Resource
+from leases.wire.selectors import SelectorError, exact_name, parse_fields
+from leases.wire.status import ApiError
+
+_VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_COLLECTION_METHODS = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_NAMESPACE_SUBRESOURCES = {"status", "finalize"}
+
+
+class BadPath(ApiError):
+    """A path of which no RequestInfo can be made: a 500 in plain text."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a request goes: a collection (no name) or an object, by a /watch/ path or not."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    watch: bool
+
+
+def split(path: str) -> list[str]:
+    """The parts of a path; empty ones in the middle are kept."""
+    trimmed = path.strip("/")
+    return trimmed.split("/") if trimmed else []
+
+
+def access_of(request: Request) -> Access | None:
+    """What the authorizer is asked about, or None for a path that is no resource.
+
+    Raises BadPath.
+    """
+    parts = split(request.path)
+    if len(parts) < 3 or parts[0] not in ("api", "apis"):
+        return None
+    group = ""
+    rest = parts[1:]
+    if parts[0] == "apis":
+        if len(rest) < 3:
+            return None
+        group, rest = rest[0], rest[1:]
+    rest = rest[1:]
+    verb = _VERBS.get(request.method, "")
+    by_path = rest[0] in ("watch", "proxy")
+    if by_path:
+        if len(rest) < 2:
+            raise BadPath(failure(500, "", _no_kind(request)).status)
+        verb, rest = rest[0], rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 and not by_path else ""
+    if not name and verb == "get":
+        verb, name = _collection_verb(request)
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Access(verb, group, rest[0], namespace, name, subresource)
+
+
+def _no_kind(request: Request) -> str:
+    reason = f"unable to determine kind and namespace from url, {request.url}"
+    return f'Internal Server Error: "{request.url}": failed to create RequestInfo: {reason}'
+
+
+def _collection_verb(request: Request) -> tuple[str, str]:
+    """list or watch, and the name that a field selector asks for."""
+    name = ""
+    try:
+        name = exact_name(parse_fields(request.query.text("fieldSelector"))) or ""
+    except SelectorError:
+        return "list", ""
+    if name in (".", "..") or "/" in name or "%" in name:
+        name = ""
+    return ("watch" if request.query.flag("watch") else "list"), name
+
+
+def place_of(path: str, resource: Resource) -> Place | None:
+    """Where in the resource a path points, or None for a path that the resource does not have."""
+    parts = split(path)[3 if resource.group else 2 :]
+    watch = bool(parts) and parts[0] == "watch"
+    if watch:
+        parts = parts[1:]
+    if not resource.namespaced:
+        if parts[:1] != [resource.plural] or len(parts) > 2 or "" in parts:
+            return None
+        return Place(resource, "", parts[1] if len(parts) == 2 else "", watch)
+    if parts == [resource.plural]:
+        return Place(resource, "", "", watch)
+    if len(parts) not in (3, 4) or "" in parts:
+        return None
+    if parts[0] != "namespaces" or parts[2] != resource.plural:
+        return None
+    return Place(resource, parts[1], parts[3] if len(parts) == 4 else "", watch)
+
+
+def methods_of(place: Place) -> set[str]:
+    """The methods that a place allows."""
+    verbs = place.resource.verbs
+    if place.watch:
+        return {"GET"} if "watch" in verbs else set()
+    if place.name:
+        pairs = _OBJECT_METHODS
+    elif place.resource.namespaced and not place.namespace:
+        pairs = {"list": "GET"}
+    else:
+        pairs = _COLLECTION_METHODS
+    return {method for verb, method in pairs.items() if verb in verbs}

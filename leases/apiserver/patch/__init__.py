@@ -1,0 +1,1 @@
+"""PATCH: JSON patch, merge patch, strategic merge patch and apply. Imports registry and http."""

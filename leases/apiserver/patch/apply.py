@@ -1,0 +1,238 @@
+"""Server-side apply: merge what is applied, drop what the applier lets go, refuse what others own.
+
+Source: structured-merge-diff's merge/update.go and typed/merge.go; managedfields/internal.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from leases.apiserver.codec import schema
+from leases.apiserver.codec.go_json import JsonError, loads
+from leases.apiserver.errors import failure
+from leases.apiserver.registry.field_sets import (
+    Path,
+    Paths,
+    applied_paths,
+    compare,
+    elements,
+    is_granular,
+    item_element,
+    kind_of,
+    shown,
+)
+from leases.apiserver.registry.managed_fields import (
+    APPLY,
+    UPDATE,
+    Managed,
+    Manager,
+    Owned,
+    capped,
+    current,
+    updated,
+    write_managed,
+)
+from leases.wire.causes import go_quote
+from leases.wire.status import ApiError, StatusCause, StatusDetails
+
+BEFORE_FIRST = "before-first-apply"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL = "kubectl"
+Object = dict[str, Any]
+Conflicts = list[tuple[Manager, Path]]
+
+
+class Apply:
+    """One apply by one manager to one type."""
+
+    def __init__(self, kind: schema.Structure, version: str, manager: str, now: str) -> None:
+        self._kind = kind
+        self._version = version
+        self._manager = Manager(manager, APPLY, "")
+        self._now = now
+
+    def merge(self, live: Object | None, config: Object, *, force: bool) -> Object:
+        """The live object (canonical; None when there is none) with the configuration applied.
+
+        Not yet canonical again. Raises 409 with a cause per field that another manager owns.
+        """
+        base = {name: {} for name in self._kind.required} if live is None else _bare(live)
+        managed = self._managed(live)
+        new, owners, conflicts = self._merged(base, config, managed, force=force)
+        if conflicts and self._forgiven(base, conflicts):
+            new, owners, conflicts = self._merged(base, config, managed, force=True)
+        if conflicts:
+            raise apply_conflict(conflicts, self._version)
+        if compare(base, new, self._kind) != _NO_CHANGE or _identity(base) != _identity(new):
+            owners[self._manager] = Owned(owners[self._manager].paths, self._now)
+        owners = {manager: owned for manager, owned in owners.items() if owned.paths}
+        new["metadata"]["managedFields"] = write_managed(
+            capped(owners, self._version), self._version
+        )
+        return new
+
+    def _managed(self, live: Object | None) -> Managed:
+        """Who owns what so far.
+
+        On an object that nobody tracked, all of it is of before the first apply.
+        """
+        if live is None:
+            return {}
+        managed = current(live, {"metadata": {}})
+        if managed:
+            return managed
+        before = Manager(BEFORE_FIRST, UPDATE, self._version)
+        return updated({}, None, _bare(live), before, self._kind, self._now)
+
+    def _merged(
+        self, base: Object, config: Object, managed: Managed, *, force: bool
+    ) -> tuple[Object, Managed, Conflicts]:
+        owned = applied_paths(config, self._kind)
+        before = managed.get(self._manager)
+        new = _merge(deepcopy(base), config, self._kind)
+        owners = dict(managed)
+        owners[self._manager] = Owned(owned, before.time if before else None)
+        if before is not None:
+            kept = set().union(*(other.paths for other in owners.values()))
+            _prune(new, _Branch(before.paths - kept), self._kind)
+        difference = compare(base, new, self._kind)
+        taken = difference.modified | difference.added
+        conflicts: Conflicts = []
+        for other, theirs in managed.items():
+            if other == self._manager:
+                continue
+            lost = theirs.paths & taken
+            conflicts += [(other, path) for path in sorted(lost)]
+            owners[other] = Owned(theirs.paths - lost - difference.removed, theirs.time)
+        return new, owners, [] if force else conflicts
+
+    def _forgiven(self, base: Object, conflicts: Conflicts) -> bool:
+        """kubectl may take over what its own client-side apply wrote and nobody changed since."""
+        if self._manager.name != KUBECTL:
+            return False
+        text = (base["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+        if text is None:
+            return False
+        try:
+            last = loads(text.encode())
+        except JsonError:
+            return False
+        if not isinstance(last, dict):
+            return False
+        same = applied_paths(last, self._kind) - compare(base, last, self._kind).modified
+        same.add(("f:metadata", "f:annotations", f"f:{LAST_APPLIED}"))
+        return all(path in same for _, path in conflicts)
+
+
+class _NoChange:
+    """Equal to a Difference in which nothing is."""
+
+    def __eq__(self, other: object) -> bool:
+        parts = (getattr(other, name, None) for name in ("added", "modified", "removed"))
+        return not any(parts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_NO_CHANGE = _NoChange()
+
+
+def _identity(obj: Object) -> list[Any]:
+    """What no manager owns but a configuration may still say."""
+    meta = obj["metadata"]
+    return [meta.get(name) for name in ("name", "namespace", "uid", "resourceVersion")]
+
+
+def _bare(live: Object) -> Object:
+    meta = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
+    return live | {"metadata": meta}
+
+
+def _merge(base: Any, config: Any, kind: schema.Kind) -> Any:
+    if not is_granular(kind):
+        return config
+    if isinstance(kind, schema.Listing):
+        return _merge_list(base or [], config or [], kind)
+    if not base and not config:
+        return config
+    result = dict(base or {})
+    for element, item in elements(config or {}, kind).items():
+        name = element[2:]
+        inner = kind_of(kind, element)
+        result[name] = _merge(result.get(name), item, inner) if is_granular(inner) else item
+    return result
+
+
+def _merge_list(base: list[Any], config: list[Any], kind: schema.Listing) -> list[Any]:
+    """Items of both: those of the configuration in its order, the others where they stand."""
+    wanted: dict[str, int] = {}
+    for place, item in enumerate(config):
+        wanted.setdefault(item_element(item, kind), place)
+    result: list[Any] = []
+    at = 0
+    for item in base:
+        place = wanted.get(item_element(item, kind), -1)
+        if place < 0:
+            result.append(item)
+        elif place >= at:
+            result += config[at : place + 1]
+            at = place + 1
+    return result + config[at:]
+
+
+class _Branch:
+    """Paths with a beginning in common: whether one ends here, and how the others go on."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.ends = False
+        self.branches: dict[str, _Branch] = {}
+        for path in paths:
+            at = self
+            for element in path:
+                at = at.branches.setdefault(element, _Branch(set()))
+            at.ends = True
+
+
+def _prune(value: Any, gone: _Branch, kind: schema.Kind) -> None:
+    """Remove what nobody owns any more; containers only when nothing is left in them."""
+    found = elements(value, kind)
+    doomed = set()
+    for element, branch in gone.branches.items():
+        if element not in found:
+            continue
+        inner = kind_of(kind, element)
+        _prune(found[element], branch, inner)
+        if branch.ends and not (is_granular(inner) and found[element]):
+            doomed.add(element)
+    if isinstance(value, dict):
+        for element in doomed:
+            del value[element[2:]]
+    elif doomed and isinstance(kind, schema.Listing):
+        value[:] = [item for item in value if item_element(item, kind) not in doomed]
+
+
+def apply_conflict(conflicts: Conflicts, version: str) -> ApiError:
+    """409 naming the other managers."""
+    causes = tuple(
+        StatusCause(
+            reason="FieldManagerConflict",
+            message=f"conflict with {_named(manager, version)}",
+            field=shown(path),
+        )
+        for manager, path in conflicts
+    )
+    if len(conflicts) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = []
+        for manager in sorted({manager for manager, _ in conflicts}):
+            lines.append(f"conflicts with {_named(manager, version)}:")
+            lines += [f"- {shown(path)}" for other, path in conflicts if other == manager]
+        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    return failure(409, "Conflict", message, StatusDetails(causes=causes))
+
+
+def _named(manager: Manager, version: str) -> str:
+    using = f" using {manager.version or version}" if manager.operation == UPDATE else ""
+    return f"{go_quote(manager.name)}{using}"

@@ -1,0 +1,284 @@
+"""PATCH: JSON patch, merge patch, strategic merge patch and apply, by content type.
+
+Source: apiserver/pkg/endpoints/handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leases.apiserver.codec.decoding import (
+    DecodeError,
+    Decoder,
+    UnstructuredDecoder,
+    repeated_fields,
+)
+from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word
+from leases.apiserver.codec.known_kinds import is_registered
+from leases.apiserver.codec.large_bodies import aside
+from leases.apiserver.errors import bad_request, failure, internal, invalid, not_found, too_large
+from leases.apiserver.http.bodies import no_object, unregistered
+from leases.apiserver.http.options import WriteOptions, write_options
+from leases.apiserver.http.request import Request
+from leases.apiserver.http.routes import Place
+from leases.apiserver.patch.apply import Apply
+from leases.apiserver.patch.apply_body import read_applied
+from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
+from leases.apiserver.patch.strategic_merge import StrategicError, go_text, strategic_merge
+from leases.apiserver.registry.create_update import (
+    Writer,
+    Written,
+    check_name,
+    merge_owners,
+    place_in_namespace,
+)
+from leases.apiserver.resources import Resource
+from leases.apiserver.storage.records import now_text
+from leases.wire.causes import bad_value, go_quote
+from leases.wire.status import ApiError, StatusDetails
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+MAX_OPERATIONS = 10_000
+_MAP = "map[string]interface {}"
+_OPERATION_FIELDS = ("op", "path", "from", "value")
+Object = dict[str, Any]
+
+
+class Patcher:
+    """Patches through one writer."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def patch(self, request: Request, place: Place) -> Written:
+        """Raises 400, 404, 409, 413, 422 and 500."""
+        kind = request.header(b"content-type").partition(";")[0].strip()
+        data = await request.body()
+        options = write_options(request, "PatchOptions", apply=kind == APPLY_PATCH)
+        one = _Patch(request, place.resource, data, options)
+        ways: dict[str, tuple[Callable[[], Any], Callable[[Object | None, Any], Object]]] = {
+            JSON_PATCH: (one.operations, one.json),
+            MERGE_PATCH: (one.merge_map, one.merge),
+            STRATEGIC_PATCH: (one.strategic_map, one.strategic),
+            APPLY_PATCH: (one.config, one.apply),
+        }
+        read, change = ways[kind]
+        sent = await aside(len(data), _attempt, read)
+
+        def wanted(old: Object | None) -> Object:
+            if old is None and kind != APPLY_PATCH:
+                raise not_found(place.resource.plural, place.name, place.resource.group)
+            if isinstance(sent, ApiError):
+                raise sent
+            new = change(old, sent)
+            place_in_namespace(new, place.namespace)
+            check_name(new, place.name)
+            merge_owners(new, request.warn)
+            if kind == APPLY_PATCH:
+                return new
+            return self._writer.tracked(place.resource, old, new, options.manager)
+
+        return await self._writer.update(
+            place.resource,
+            place.namespace,
+            place.name,
+            wanted,
+            dry_run=options.dry_run,
+            size=len(data),
+        )
+
+
+def _attempt(read: Callable[[], Any]) -> Any:
+    """What is read, or the error, which counts only when the object is there."""
+    try:
+        return read()
+    except ApiError as error:
+        return error
+
+
+class _Patch:
+    """One patch body and what it makes of an object."""
+
+    def __init__(
+        self, request: Request, resource: Resource, data: bytes, options: WriteOptions
+    ) -> None:
+        self._request = request
+        self._resource = resource
+        self._data = data
+        self._options = options
+        self._strict = options.validation in ("Warn", "Strict")
+
+    def _typed(self, old: Object) -> Object:
+        head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
+        return head | old
+
+    def operations(self) -> tuple[list[Any], list[str]]:
+        """Those of a JSON patch, and what a strict reading complains about."""
+        try:
+            operations = loads(self._data)
+        except JsonError as error:
+            raise bad_request(f"error decoding patch: {error}") from None
+        if operations is None:
+            operations = []
+        complaints = self._check_operations(operations)
+        if len(operations) > MAX_OPERATIONS:
+            raise too_large(
+                f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
+                f"got {len(operations)}"
+            )
+        return operations, complaints
+
+    def json(self, old: Object | None, sent: tuple[list[Any], list[str]]) -> Object:
+        operations, complaints = sent
+        try:
+            patched = json_patch(self._typed(old or {}), operations)
+        except PatchError:
+            raise _rejected() from None
+        return self._decoded(patched, complaints)
+
+    def _check_operations(self, operations: Any) -> list[str]:
+        into = "[]handlers.jsonPatchOp" if self._strict else "jsonpatch.Patch"
+        before = "error decoding patch: " if self._strict else ""
+        if not isinstance(operations, list):
+            word = type_word(operations)
+            raise bad_request(f"{before}json: cannot unmarshal {word} into Go value of type {into}")
+        for operation in operations:
+            if not isinstance(operation, dict):
+                word = type_word(operation)
+                raise bad_request(
+                    f"{before}json: cannot unmarshal {word} into Go value of type "
+                    "handlers.jsonPatchOp"
+                )
+            for name in ("op", "path", "from"):
+                if self._strict and not isinstance(operation.get(name, ""), str | None):
+                    word = type_word(operation[name])
+                    raise bad_request(
+                        f"{before}json: cannot unmarshal {word} into Go struct field "
+                        f"jsonPatchOp.{name} of type string"
+                    )
+        return [
+            f"json patch {text}"
+            for index, operation in enumerate(operations)
+            for text in repeated_fields(operation, f"[{index}]", known=_OPERATION_FIELDS)
+        ]
+
+    def merge_map(self) -> Object:
+        patch = self._read_map("error decoding patch: ")
+        if patch is None:
+            raise bad_request("Invalid JSON Patch")
+        return patch
+
+    def merge(self, old: Object | None, patch: Object) -> Object:
+        return self._decoded(merge_patch(self._typed(old or {}), patch), repeated_fields(patch, ""))
+
+    def _read_map(self, before: str) -> Object | None:
+        try:
+            patch = loads(self._data)
+        except JsonError as error:
+            raise bad_request(f"{before}{error}") from None
+        if patch is not None and not isinstance(patch, dict):
+            word = type_word(patch)
+            raise bad_request(f"{before}json: cannot unmarshal {word} into Go value of type {_MAP}")
+        return patch
+
+    def strategic_map(self) -> Object:
+        return self._read_map("") or {}
+
+    def strategic(self, old: Object | None, patch: Object) -> Object:
+        shown = go_text(patch)
+        complaints = repeated_fields(patch, "")
+        try:
+            patched = strategic_merge(self._typed(old or {}), patch, self._resource.schema)
+        except StrategicError as error:
+            if error.code == 400:
+                raise bad_request(str(error)) from None
+            raise (_rejected() if error.code == 422 else internal(str(error))) from None
+        decoder = UnstructuredDecoder()
+        try:
+            new = decoder.decode(patched, self._resource.schema)
+        except DecodeError as error:
+            raise _unfit(shown, str(error)) from None
+        self._complain(shown, complaints + decoder.strict)
+        return _untyped(new)
+
+    def config(self) -> Object:
+        return read_applied(self._request, self._data, self._resource, self._options.validation)
+
+    def apply(self, old: Object | None, config: Object) -> Object:
+        resource, options = self._resource, self._options
+        if old is None:
+            _check_new(config, resource)
+        change = Apply(resource.schema, resource.api_version, options.manager, now_text())
+        merged = change.merge(old, config, force=bool(options.force))
+        try:
+            new = _untyped(Decoder().decode(merged, resource.schema))
+        except DecodeError as error:
+            kind = f"{resource.api_version}, Kind={resource.kind}"
+            raise internal(
+                "failed to convert new object to proper version: unable to convert unstructured "
+                f"object to {kind}: {error}"
+            ) from None
+        if old is None:
+            new["metadata"].pop("resourceVersion", None)
+        return new
+
+    def _decoded(self, patched: Any, complaints: list[str]) -> Object:
+        """The object of a patched document. Raises 422 on `patch` with the whole document."""
+        shown = dumps(_plain(patched)).decode()
+        if not isinstance(patched, dict):
+            raise _unfit(
+                shown, f"couldn't get version/kind; json parse error: {no_object(patched)}"
+            )
+        kind = patched.get("kind") or self._resource.kind
+        version = patched.get("apiVersion") or self._resource.api_version
+        if not is_registered(str(kind), str(version)):
+            raise _unfit(shown, unregistered(str(kind), str(version)))
+        decoder = Decoder()
+        try:
+            new = decoder.decode(patched, self._resource.schema)
+        except DecodeError as error:
+            raise _unfit(shown, str(error)) from None
+        self._complain(shown, complaints + decoder.strict)
+        return _untyped(new)
+
+    def _complain(self, shown: str, complaints: list[str]) -> None:
+        if self._options.validation == "Strict" and complaints:
+            raise _unfit(shown, f"strict decoding error: {', '.join(complaints)}")
+        if self._options.validation == "Warn":
+            for complaint in complaints:
+                self._request.warn(complaint)
+
+
+def _check_new(config: Object, resource: Resource) -> None:
+    """What does not exist has no uid. A resourceVersion is not looked at. Raises 422."""
+    meta = config.get("metadata") or {}
+    if uid := meta.get("uid"):
+        cause = bad_value("metadata.uid", go_quote(uid), "field is immutable")
+        raise invalid(resource.kind, meta.get("name") or "", [cause, cause], resource.group)
+
+
+def _untyped(obj: Object) -> Object:
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that msgspec cannot encode as they were written, as plain floats."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return float(value) if isinstance(value, float) else value
+
+
+def _rejected() -> Exception:
+    message = "the server rejected our request due to an error in our request"
+    return failure(422, "Invalid", message, StatusDetails())
+
+
+def _unfit(shown: str, why: str) -> Exception:
+    return invalid("", "", [bad_value("patch", go_quote(shown), why)], "")

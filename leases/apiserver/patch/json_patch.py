@@ -1,0 +1,192 @@
+"""JSON patch (RFC 6902) and merge patch (RFC 7386) with the habits of evanphx/json-patch v4.
+
+Its habits: `replace` of a missing member adds it, `add` without a value writes null, what stands
+before the first slash of a path is not looked at, indexes may be negative, all that `copy` copies
+may not be larger than 3 MiB.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+from typing import Any
+
+from leases.apiserver.codec.go_json import MAX_DEPTH, Number
+
+COPY_LIMIT = 3 * 1024 * 1024
+_LONGEST_INDEX = 10
+_INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class PatchError(ValueError):
+    """The patch cannot be applied."""
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """The target with a merge patch applied."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result
+
+
+def json_patch(document: Any, operations: list[Any]) -> Any:
+    """A new document. Raises PatchError."""
+    try:
+        document = _all(deepcopy(document), operations)
+    except RecursionError:
+        raise PatchError("the document became too deep") from None
+    _check_depth(document)
+    return document
+
+
+def _all(document: Any, operations: list[Any]) -> Any:
+    copied = 0
+    for operation in operations:
+        document, size = _apply(document, operation)
+        copied += size
+        if copied > COPY_LIMIT:
+            raise PatchError("the operations copy too much")
+    return document
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise PatchError("the document became too deep")
+
+
+def _apply(document: Any, operation: Any) -> tuple[Any, int]:
+    """The document, and how many bytes were copied in it."""
+    if not isinstance(operation, dict):
+        raise PatchError("an operation is no object")
+    kind, path = operation.get("op"), operation.get("path")
+    if not isinstance(path, str):
+        raise PatchError("an operation has no path")
+    value = operation.get("value")
+    if kind == "add":
+        _add(document, path, value)
+    elif kind == "remove":
+        _remove(document, path)
+    elif kind == "replace":
+        if path == "":
+            if not isinstance(value, dict | list):
+                raise PatchError("only an object or a list can replace the document")
+            return value, 0
+        _replace(document, path, value)
+    elif kind == "test":
+        _test(document, path, value)
+    elif kind in ("move", "copy"):
+        return document, _carry(document, operation, path, move=kind == "move")
+    else:
+        raise PatchError(f"unknown operation {kind}")
+    return document, 0
+
+
+def _carry(document: Any, operation: dict[str, Any], path: str, *, move: bool) -> int:
+    """How many bytes were copied."""
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise PatchError("an operation has no from")
+    container, key = _find(document, source)
+    value = _get(container, key)
+    if move:
+        _remove(document, source)
+        _add(document, path, value)
+        return 0
+    if isinstance(container, dict) and key not in container:
+        raise PatchError("nothing to copy")
+    _add(document, path, deepcopy(value))
+    return len(json.dumps(value))
+
+
+def _find(document: Any, path: str) -> tuple[Any, str]:
+    """The container that a path leads into, and the last part of the path."""
+    parts = path.split("/")
+    if len(parts) < 2:
+        raise PatchError(f"no path: {path}")
+    container = document
+    for part in parts[1:-1]:
+        container = _get(container, _unescaped(part))
+        if not isinstance(container, dict | list):
+            raise PatchError(f"missing path: {path}")
+    return container, _unescaped(parts[-1])
+
+
+def _unescaped(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _index(items: list[Any], key: str, *, end: int) -> int:
+    if not _INDEX.fullmatch(key) or len(key) > _LONGEST_INDEX:
+        raise PatchError(f"no index: {key}")
+    index = int(key)
+    if not -len(items) <= index < end:
+        raise PatchError(f"no such index: {key}")
+    return index
+
+
+def _get(container: Any, key: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(key)
+    return container[_index(container, key, end=len(container))]
+
+
+def _add(document: Any, path: str, value: Any) -> None:
+    container, key = _find(document, path)
+    if isinstance(container, dict):
+        container[key] = value
+    elif key == "-":
+        container.append(value)
+    else:
+        index = _index(container, key, end=len(container) + 1)
+        container.insert(index if index >= 0 else index + len(container) + 1, value)
+
+
+def _remove(document: Any, path: str) -> None:
+    container, key = _find(document, path)
+    if isinstance(container, dict):
+        if key not in container:
+            raise PatchError(f"nothing to remove: {path}")
+        del container[key]
+    else:
+        del container[_index(container, key, end=len(container))]
+
+
+def _replace(document: Any, path: str, value: Any) -> None:
+    container, key = _find(document, path)
+    if isinstance(container, dict):
+        container[key] = value
+    else:
+        container[_index(container, key, end=len(container))] = value
+
+
+def _test(document: Any, path: str, value: Any) -> None:
+    if path == "":
+        found = document
+    else:
+        container, key = _find(document, path)
+        found = _get(container, key)
+    if not _same(found, value):
+        raise PatchError(f"testing value {path} failed")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal as JSON texts: 15 is not 15.0, true is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, Number) or isinstance(other, Number):
+        return getattr(one, "text", None) == getattr(other, "text", None)
+    return type(one) is type(other) and bool(one == other)

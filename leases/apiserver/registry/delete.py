@@ -1,0 +1,100 @@
+"""Deleting: preconditions, finalizers that hold an object back, and propagation policies that add
+them.
+
+Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leases.apiserver.errors import conflict, not_found
+from leases.apiserver.http.options import DeleteOptions
+from leases.apiserver.resources import Resource
+from leases.apiserver.storage.records import Version, now_text, ordered_metadata
+from leases.apiserver.storage.store import Plan, Store
+
+Object = dict[str, Any]
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+
+
+class Deleted:
+    """`held` is the object when finalizers keep it, else None; `uid` is that of the object."""
+
+    __slots__ = ("held", "uid")
+
+    def __init__(self, uid: str, held: Object | None) -> None:
+        self.uid = uid
+        self.held = held
+
+
+async def delete(
+    store: Store, resource: Resource, namespace: str, name: str, options: DeleteOptions
+) -> Deleted:
+    """Raises 404 and 409."""
+    result: list[Deleted] = []
+
+    def attempt(existing: Version | None) -> Plan:
+        if existing is None:
+            raise not_found(resource.plural, name, resource.group)
+        _check(resource, existing, options)
+        old = existing.read()
+        finalizers = _finalizers(old["metadata"].get("finalizers", []), options)
+        if not finalizers:
+            result.append(Deleted(existing.uid, None))
+            return Plan() if options.dry_run else Plan(remove=True)
+        held = _marked(old, finalizers)
+        result.append(Deleted(existing.uid, held))
+        return Plan() if options.dry_run or held == old else Plan(held)
+
+    stored = await store.write(resource.plural, namespace, name, attempt)
+    (deleted,) = result
+    if deleted.held is not None and stored is not None and not options.dry_run:
+        deleted.held = stored.read()
+    return deleted
+
+
+def _check(resource: Resource, existing: Version, options: DeleteOptions) -> None:
+    if options.uid is not None and options.uid != existing.uid:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({existing.uid}). The object might have been deleted and then recreated"
+        )
+        raise conflict(resource.kind, existing.name, why, resource.group)
+    version = str(existing.revision)
+    if options.version is not None and options.version != version:
+        why = (
+            f"the ResourceVersion in the precondition ({options.version}) does not match the "
+            f"ResourceVersion in record ({version}). The object might have been modified"
+        )
+        raise conflict(resource.kind, existing.name, why, resource.group)
+
+
+def _finalizers(before: list[str], options: DeleteOptions) -> list[str]:
+    """What holds the object back: its own finalizers, and the one of the propagation policy."""
+    orphan = _wants(before, options, ORPHAN)
+    foreground = _wants(before, options, FOREGROUND)
+    after = [name for name in before if name not in (ORPHAN, FOREGROUND)]
+    after += [ORPHAN] * orphan + [FOREGROUND] * foreground
+    return before if set(after) == set(before) else after
+
+
+def _wants(before: list[str], options: DeleteOptions, finalizer: str) -> bool:
+    """An explicit policy counts; without one, what an earlier delete asked for."""
+    if options.orphan is not None:
+        return options.orphan and finalizer == ORPHAN
+    if options.propagation is not None:
+        policy = "Orphan" if finalizer == ORPHAN else "Foreground"
+        return options.propagation == policy
+    first = next((name for name in before if name in (ORPHAN, FOREGROUND)), None)
+    return first == finalizer
+
+
+def _marked(old: Object, finalizers: list[str]) -> Object:
+    meta = dict(old["metadata"])
+    if "deletionGracePeriodSeconds" not in meta and meta.get("generation", 0) > 0:
+        meta["generation"] += 1
+    meta.setdefault("deletionTimestamp", now_text())
+    meta["deletionGracePeriodSeconds"] = 0
+    meta["finalizers"] = finalizers
+    return old | {"metadata": ordered_metadata(meta)}

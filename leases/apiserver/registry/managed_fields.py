@@ -1,0 +1,181 @@
+"""Who owns which field: managedFields after creates, updates and patches.
+
+Source: apimachinery/pkg/util/managedfields/internal and structured-merge-diff's merge/update.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from leases.apiserver.codec import schema
+from leases.apiserver.registry.field_sets import Paths, compare, read_fields, write_fields
+
+MAX_UPDATE_MANAGERS = 10
+ANCIENT = "ancient-changes"
+APPLY, UPDATE = "Apply", "Update"
+Object = dict[str, Any]
+
+
+class Manager(msgspec.Struct, frozen=True, order=True):
+    """Who wrote: an Update is another manager than an Apply of the same name."""
+
+    name: str
+    operation: str
+    version: str
+    subresource: str = ""
+
+
+class Owned(msgspec.Struct):
+    """What a manager owns, and when it last took something."""
+
+    paths: Paths
+    time: str | None = None
+
+
+Managed = dict[Manager, Owned]
+
+
+def read_managed(entries: list[Object]) -> Managed:
+    """Decode managedFields. Raises ValueError when an entry cannot be read."""
+    found: Managed = {}
+    for entry in entries:
+        operation = entry.get("operation", "")
+        if operation not in (APPLY, UPDATE):
+            raise ValueError(f"operation is {operation}")
+        if entry.get("fieldsType") != "FieldsV1":
+            raise ValueError("fieldsType is not FieldsV1")
+        version = "" if operation == APPLY else entry.get("apiVersion", "")
+        manager = Manager(
+            entry.get("manager", ""), operation, version, entry.get("subresource", "")
+        )
+        found[manager] = Owned(read_fields(entry.get("fieldsV1") or {}), entry.get("time"))
+    return found
+
+
+def write_managed(managed: Managed, version: str) -> list[Object]:
+    """Encode: Apply before Update, then by time, then by name."""
+    entries = []
+    order = sorted(
+        managed.items(), key=lambda pair: (pair[0].operation, pair[1].time or "", pair[0])
+    )
+    for manager, owned in order:
+        entry: Object = {
+            "manager": manager.name,
+            "operation": manager.operation,
+            "apiVersion": manager.version or version,
+        }
+        if owned.time is not None:
+            entry["time"] = owned.time
+        entry |= {"fieldsType": "FieldsV1", "fieldsV1": write_fields(owned.paths)}
+        if manager.subresource:
+            entry["subresource"] = manager.subresource
+        entries.append(entry)
+    return entries
+
+
+def current(live: Object | None, new: Object) -> Managed:
+    """The managed fields to go on from: those that the client sends when they can be read, else the
+    live ones.
+
+    A single empty entry clears them.
+    """
+    given = new["metadata"].get("managedFields") or []
+    if given == [{}]:
+        return {}
+    try:
+        found = read_managed(given)
+    except ValueError:
+        found = {}
+    if found or live is None:
+        return found
+    try:
+        return read_managed(live["metadata"].get("managedFields") or [])
+    except ValueError:
+        return {}
+
+
+def after_update(
+    live: Object | None, new: Object, name: str, version: str, kind: schema.Structure, now: str
+) -> list[Object]:
+    """The managedFields of `new`, written by manager `name` over `live` (None at creation)."""
+    if live is None:
+        managed: Managed = {}
+    else:
+        managed = current(live, new)
+        if not managed:
+            return []
+    return write_managed(
+        updated(managed, live, new, Manager(name or "unknown", UPDATE, version), kind, now), version
+    )
+
+
+def updated(
+    managed: Managed,
+    live: Object | None,
+    new: Object,
+    manager: Manager,
+    kind: schema.Structure,
+    now: str,
+) -> Managed:
+    """Give the manager what it changed, take that from the others, forget what is gone."""
+    difference = compare(_bare(live, kind), _bare(new, kind), kind)
+    taken = difference.modified | difference.added
+    result: Managed = {}
+    for other, owned in managed.items():
+        kept = owned.paths - taken - difference.removed
+        if kept:
+            result[other] = Owned(kept, owned.time)
+    if taken:
+        before = result.get(manager)
+        result[manager] = Owned(taken | (before.paths if before else set()), now)
+    return capped(result, manager.version)
+
+
+def _bare(obj: Object | None, kind: schema.Structure) -> Object:
+    """The object without managedFields; for none, the empty one of the type."""
+    if obj is None:
+        return {name: {} for name in kind.required}
+    meta = obj["metadata"]
+    if "managedFields" not in meta:
+        return obj
+    return obj | {"metadata": {key: meta[key] for key in meta if key != "managedFields"}}
+
+
+def capped(managed: Managed, version: str) -> Managed:
+    """At most ten Update managers: the oldest are merged into one."""
+    updaters = [manager for manager in managed if manager.operation == UPDATE]
+    if len(updaters) <= MAX_UPDATE_MANAGERS:
+        return managed
+    updaters.sort(key=lambda manager: (managed[manager].time or "", manager))
+    bucket = Manager(ANCIENT, UPDATE, version)
+    excess = len(updaters) - MAX_UPDATE_MANAGERS + 1
+    result = dict(managed)
+    merged = Owned(set())
+    for manager in updaters[:excess]:
+        owned = result.pop(manager)
+        merged = Owned(merged.paths | owned.paths, owned.time)
+    if bucket in result:
+        merged.paths |= result[bucket].paths
+    result[bucket] = merged
+    return result
+
+
+def without_times(entries: list[Object]) -> list[Object]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
+
+
+def keep_times_of_no_change(new: Object, old: Object) -> None:
+    """When nothing but times of managedFields differs, take the old ones: the write changes
+    nothing.
+    """
+    after = new["metadata"].get("managedFields")
+    before = old["metadata"].get("managedFields")
+    if after is None or before is None or after == before:
+        return
+    if without_times(after) == without_times(before):
+        bare_new = {key: value for key, value in new["metadata"].items() if key != "managedFields"}
+        bare_old = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+        if bare_new == bare_old and new.get("spec") == old.get("spec"):
+            new["metadata"]["managedFields"] = before

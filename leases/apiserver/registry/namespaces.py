@@ -1,0 +1,171 @@
+"""Namespaces, as far as Leases need them: four that always exist, and the end of the others.
+
+The namespace controller of a real cluster is played here: a deleted namespace takes its Leases with
+it and goes when it is empty. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from functools import partial
+from typing import Any
+
+from leases.apiserver.errors import about, failure, forbidden, not_found, qualified
+from leases.apiserver.failing import Failed, log_failure
+from leases.apiserver.http.options import DeleteOptions
+from leases.apiserver.registry.delete import delete
+from leases.apiserver.resources import NAMESPACES, Resource
+from leases.apiserver.storage.records import Version, now_text, ordered_metadata
+from leases.apiserver.storage.store import Plan, Store
+from leases.wire.status import NotFound, StatusCause
+
+# The namespace controller of a cluster, too, comes to a deleted namespace a little later.
+SWEEP_AFTER = 3.0
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_IMMORTAL = {"default", "kube-public", "kube-system"}
+_NAME_LABEL = "kubernetes.io/metadata.name"
+Object = dict[str, Any]
+
+
+def completed(obj: Object) -> Object:
+    """A namespace to be created, with what the server adds: its name as a label, finalizer and
+    phase.
+    """
+    meta = dict(obj["metadata"])
+    if name := meta.get("name"):
+        meta["labels"] = dict(sorted({**meta.get("labels", {}), _NAME_LABEL: name}.items()))
+    spec = {"finalizers": ["kubernetes"]}
+    return {"metadata": ordered_metadata(meta), "spec": spec, "status": {"phase": "Active"}}
+
+
+class Namespaces:
+    """The life of the namespaces in one store; `resources` are those that live in them."""
+
+    def __init__(
+        self, store: Store, resources: tuple[Resource, ...], failed: Failed = log_failure
+    ) -> None:
+        self._store = store
+        self._failed = failed
+        self.resources = tuple(each for each in resources if each.namespaced)
+        self._sweeps: set[asyncio.Task[None]] = set()
+
+    async def ensure_system(self) -> None:
+        for name in SYSTEM_NAMESPACES:
+            await self._store.write(NAMESPACES.plural, "", name, partial(_new, name))
+
+    def check_takes_new(self, resource: Resource, namespace: str, name: str) -> None:
+        """Raise 404 or 403 when the namespace takes no new objects."""
+        if not resource.namespaced:
+            return
+        found = self._store.get(NAMESPACES.plural, "", namespace)
+        if found is None:
+            raise not_found(NAMESPACES.plural, namespace, NAMESPACES.group)
+        if not is_terminating(found):
+            return
+        subject = qualified(resource.plural, resource.group)
+        cause = StatusCause(
+            reason="NamespaceTerminating",
+            message=f"namespace {namespace} is being terminated",
+            field="metadata.namespace",
+        )
+        message = (
+            f'{subject} "{name}" is forbidden: unable to create new content in namespace '
+            f"{namespace} "
+            "because it is being terminated"
+        )
+        raise forbidden(message, about(name, resource.plural, resource.group, causes=(cause,)))
+
+    async def mark_deleted(self, name: str, *, dry_run: bool) -> Object:
+        """Begin the end of a namespace; answers how it looks then. Raises 403 and 404."""
+        if name in _IMMORTAL:
+            subject = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+            raise failure(403, "Forbidden", subject, about(name, NAMESPACES.plural, ""))
+        marked: list[Object] = []
+
+        def attempt(existing: Version | None) -> Plan:
+            if existing is None:
+                raise not_found(NAMESPACES.plural, name, NAMESPACES.group)
+            obj = existing.read()
+            if is_terminating(existing):
+                marked.append(obj)
+                return Plan()
+            meta = obj["metadata"] | {"deletionTimestamp": now_text()}
+            obj["metadata"] = ordered_metadata(meta)
+            obj["status"] = {"phase": "Terminating"}
+            marked.append(obj)
+            return Plan() if dry_run else Plan(obj)
+
+        stored = await self._store.write(NAMESPACES.plural, "", name, attempt)
+        if dry_run:
+            return marked[0]
+        if self._is_empty(name):
+            await self.finish(name)
+        else:
+            self._sweep_later(name)
+        return marked[0] if stored is None else stored.read()
+
+    def _sweep_later(self, name: str) -> None:
+        task = asyncio.create_task(self._sweep(name), name=f"sweep namespace {name}")
+        self._sweeps.add(task)
+        task.add_done_callback(self._sweeps.discard)
+
+    async def _sweep(self, name: str) -> None:
+        """Delete what a deleted namespace holds, and try until that is done."""
+        while True:
+            await asyncio.sleep(SWEEP_AFTER)
+            try:
+                await self._empty(name)
+            except Exception as error:
+                self._failed("sweep", error)
+            else:
+                return
+
+    async def _empty(self, name: str) -> None:
+        """Delete what a namespace holds; what has finalizers is only marked."""
+        await self._store.settle(name)  # a large object may still be on its way
+        for resource in self.resources:
+            for version in self._store.versions(resource.plural, f"{name}/"):
+                with contextlib.suppress(NotFound):
+                    await delete(self._store, resource, name, version.name, DeleteOptions())
+        await self.finish(name)
+
+    def resume(self) -> None:
+        """Take up the ends of namespaces that an earlier run did not see through."""
+        for version in self._store.versions(NAMESPACES.plural):
+            if is_terminating(version):
+                self._sweep_later(version.name)
+
+    async def close(self) -> None:
+        for task in self._sweeps:
+            task.cancel()
+        await asyncio.gather(*self._sweeps, return_exceptions=True)
+
+    async def finish(self, name: str) -> None:
+        """Remove a namespace that is being deleted and has nothing left in it."""
+
+        def attempt(existing: Version | None) -> Plan:
+            done = existing is not None and is_terminating(existing) and self._is_empty(name)
+            return Plan(remove=True) if done else Plan()
+
+        found = self._store.get(NAMESPACES.plural, "", name)
+        if found is not None and is_terminating(found) and self._is_empty(name):
+            await self._store.write(NAMESPACES.plural, "", name, attempt)
+
+    def _is_empty(self, name: str) -> bool:
+        return not any(self._store.holds_any(each.plural, name) for each in self.resources)
+
+
+def is_terminating(version: Version) -> bool:
+    return (
+        b'"deletionTimestamp"' in version.body and "deletionTimestamp" in version.read()["metadata"]
+    )
+
+
+def _new(name: str, existing: Version | None) -> Plan:
+    if existing is not None:
+        return Plan()
+    created = now_text()
+    meta = {"name": name, "uid": str(uuid.uuid4()), "creationTimestamp": created}
+    return Plan(completed({"metadata": meta}))

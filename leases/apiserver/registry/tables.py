@@ -1,0 +1,160 @@
+"""Answers in another shape: tables as kubectl shows them, and objects cut to their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from leases.apiserver.errors import bad_request, not_acceptable
+from leases.apiserver.http.negotiation import Output
+from leases.apiserver.resources import Resource
+from leases.wire.causes import go_quote
+
+Object = dict[str, Any]
+_INCLUDES = ("", "Metadata", "Object", "None")
+
+
+def check_include(include: str) -> None:
+    """Raises 400 for an includeObject that is none."""
+    if include not in _INCLUDES:
+        detail = "must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(
+            "Unable to convert to Table as requested: includeObject: "
+            f"Invalid value: {go_quote(include)}: {detail}"
+        )
+
+
+def convert_object(resource: Resource, obj: Object, output: Output, include: str) -> Object:
+    """One object (without kind and apiVersion) as the Accept header asked. Raises 406."""
+    if output.convert == "Table":
+        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return table(resource, [obj], meta, output.version, include)
+    if output.convert == "PartialObjectMetadata":
+        return _partial(obj, output.version)
+    if output.convert:
+        kind = f"*coordination.{resource.kind}"
+        raise not_acceptable(
+            f"you requested {output.convert}, but the requested object is not a list ({kind})"
+        )
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
+
+
+def convert_list(
+    resource: Resource, items: Sequence[Object], meta: Object, output: Output, include: str
+) -> Object:
+    """A list as the Accept header asked. Raises 406."""
+    if output.convert == "Table":
+        return table(resource, items, meta, output.version, include)
+    if output.convert == "PartialObjectMetadataList":
+        return {
+            "kind": output.convert,
+            "apiVersion": f"meta.k8s.io/{output.version}",
+            "metadata": meta,
+            "items": [_partial(item, output.version) for item in items],
+        }
+    if output.convert:
+        kind = f"*coordination.{resource.list_kind}"
+        raise not_acceptable(
+            f"you requested {output.convert}, but the requested object is a list ({kind})"
+        )
+    return {
+        "kind": resource.list_kind,
+        "apiVersion": resource.api_version,
+        "metadata": meta,
+        "items": list(items),
+    }
+
+
+def _partial(obj: Object, version: str) -> Object:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": obj["metadata"],
+    }
+
+
+def table(
+    resource: Resource,
+    items: Sequence[Object],
+    meta: Object,
+    version: str,
+    include: str,
+    *,
+    columns: bool = True,
+) -> Object:
+    """A Table. Without `columns` the definitions are null, as in later events of a watch."""
+    check_include(include)
+    now = datetime.now(UTC)
+    definitions = [
+        {
+            "name": column.name,
+            "type": "string",
+            "format": column.format,
+            "description": column.description,
+            "priority": 0,
+        }
+        for column in resource.columns
+    ]
+    return {
+        "kind": "Table",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": meta,
+        "columnDefinitions": definitions if columns else None,
+        "rows": [
+            {
+                "cells": _cells(resource, item, now),
+                "object": _included(resource, item, version, include),
+            }
+            for item in items
+        ],
+    }
+
+
+def _included(resource: Resource, obj: Object, version: str, include: str) -> Object | None:
+    if include == "None":
+        return None
+    if include == "Object":
+        return {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
+    return _partial(obj, version)
+
+
+def _cells(resource: Resource, obj: Object, now: datetime) -> list[Any]:
+    meta = obj["metadata"]
+    middle = [column.cell(obj) for column in resource.columns if column.cell is not None]
+    return [meta.get("name", ""), *middle, _age(meta.get("creationTimestamp"), now)]
+
+
+def _age(created: str | None, now: datetime) -> str:
+    if created is None:
+        return "<unknown>"
+    return human_duration(int((now - datetime.fromisoformat(created)).total_seconds()))
+
+
+def human_duration(seconds: int) -> str:
+    """A duration in at most two units. Source: apimachinery/pkg/util/duration."""
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 2920:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"

@@ -1,0 +1,204 @@
+"""Whether an object may be stored.
+
+Source: apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/coordination/validation.
+
+The order of the errors, and how often one is told on an update, are those of the registry's
+BeforeCreate and BeforeUpdate: common checks of the metadata, then the update rules, then the
+resource's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.errors import not_allowed, required
+from leases.apiserver.registry.candidate_validation import candidate_errors, strategy_errors
+from leases.apiserver.resources import CANDIDATES, LEASES, NameErrors, Resource
+from leases.wire.causes import bad_value, go_quote
+from leases.wire.names import label_value_errors, qualified_name_errors
+from leases.wire.status import StatusCause
+
+Object = dict[str, Any]
+_ANNOTATIONS_LIMIT = 256 * 1024
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+_IMMUTABLE = (
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)  # fmt: skip
+
+
+def create_errors(resource: Resource, obj: Object, *, coordinated: bool) -> list[StatusCause]:
+    """Everything wrong with an object to be created."""
+    wrong = metadata_errors(obj["metadata"], resource.name_errors, namespaced=resource.namespaced)
+    return wrong + _spec_errors(resource, obj, None, coordinated=coordinated)
+
+
+def update_errors(
+    resource: Resource, obj: Object, old: Object, *, coordinated: bool
+) -> list[StatusCause]:
+    """Everything wrong with the new form of a stored object."""
+    meta, before = obj["metadata"], old["metadata"]
+    wrong = metadata_errors(meta, _path_segment_errors, namespaced=resource.namespaced)
+    changed = metadata_update_errors(meta, before)
+    return wrong + changed + changed + _spec_errors(resource, obj, old, coordinated=coordinated)
+
+
+def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
+    if not prefix and name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{char}'" for char in "/%" if char in name]
+
+
+def metadata_errors(
+    meta: Object, name_errors: NameErrors, *, namespaced: bool
+) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    if base := meta.get("generateName", ""):
+        wrong += _bad("metadata.generateName", base, name_errors(base, prefix=True))
+    if name := meta.get("name", ""):
+        wrong += _bad("metadata.name", name, name_errors(name))
+    else:
+        wrong.append(required("metadata.name", "name or generateName is required"))
+    if not namespaced and meta.get("namespace"):
+        wrong.append(not_allowed("metadata.namespace", "not allowed on this type"))
+    if (generation := meta.get("generation", 0)) < 0:
+        detail = "must be greater than or equal to 0"
+        wrong.append(bad_value("metadata.generation", str(generation), detail))
+    wrong += _common_errors(meta)
+    return wrong + _finalizer_errors(meta.get("finalizers") or [])
+
+
+def _common_errors(meta: Object) -> list[StatusCause]:
+    """Labels, annotations and owners: checked at creation and twice more at an update."""
+    return (
+        _label_errors(meta.get("labels") or {})
+        + _annotation_errors(meta.get("annotations") or {})
+        + _owner_errors(meta.get("ownerReferences") or [])
+    )
+
+
+def _label_errors(labels: dict[str, str]) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    for key, value in labels.items():
+        wrong += _bad("metadata.labels", key, qualified_name_errors(key))
+        wrong += _bad("metadata.labels", value, label_value_errors(value))
+    return wrong
+
+
+def _bad(field: str, value: str, texts: list[str]) -> list[StatusCause]:
+    return [bad_value(field, go_quote(value), text) for text in texts]
+
+
+def _annotation_errors(annotations: dict[str, str]) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    for key in annotations:
+        wrong += _bad("metadata.annotations", key, qualified_name_errors(key.lower()))
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > _ANNOTATIONS_LIMIT:
+        message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
+        wrong.append(
+            StatusCause(reason="FieldValueTooLong", message=message, field="metadata.annotations")
+        )
+    return wrong
+
+
+def _owner_errors(owners: list[Object]) -> list[StatusCause]:
+    path = "metadata.ownerReferences"
+    wrong: list[StatusCause] = []
+    controller: Object | None = None
+    for owner in owners:
+        group, version = _group_version(owner["apiVersion"])
+        if not version:
+            text = go_quote(owner["apiVersion"])
+            wrong.append(bad_value(f"{path}.apiVersion", text, "version must not be empty"))
+        missing = [name for name in ("kind", "name", "uid") if not owner[name]]
+        wrong += [bad_value(f"{path}.{name}", '""', "must not be empty") for name in missing]
+        if (group, version, owner["kind"]) == ("", "v1", "Event"):
+            shown = dumps(owner).decode()
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            wrong.append(bad_value(path, shown, detail))
+        if owner.get("controller"):
+            if controller is not None:
+                both = (
+                    f"{controller['kind']}/{controller['name']} and {owner['kind']}/{owner['name']}"
+                )
+                detail = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {both}'
+                )
+                wrong.append(bad_value(path, dumps(owners).decode(), detail))
+            else:
+                controller = owner
+    return wrong
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    """Group and version of an apiVersion; both empty when it cannot be read."""
+    parts = text.split("/")
+    if len(parts) > 2:
+        return "", ""
+    return (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
+
+
+def _finalizer_errors(finalizers: list[str]) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    for name in finalizers:
+        wrong += _bad("metadata.finalizers", name, qualified_name_errors(name))
+    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+        detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+        wrong.append(bad_value("metadata.finalizers", dumps(finalizers).decode(), detail))
+    return wrong
+
+
+def metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    if "deletionTimestamp" in old:
+        before = old.get("finalizers") or []
+        added = sorted(set(meta.get("finalizers") or []) - set(before))
+        if added:
+            listed = ", ".join(go_quote(name) for name in added)
+            detail = (
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}"
+            )
+            wrong.append(not_allowed("metadata.finalizers", detail))
+    changed = [name for name in _IMMUTABLE if meta.get(name) != old.get(name)]
+    wrong += [
+        bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable")
+        for name in changed
+    ]
+    return wrong + _common_errors(meta)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    return go_quote(value) if isinstance(value, str) else str(value)
+
+
+def _spec_errors(
+    resource: Resource, obj: Object, old: Object | None, *, coordinated: bool
+) -> list[StatusCause]:
+    if resource is LEASES:
+        return lease_spec_errors(obj["spec"], coordinated=coordinated)
+    if resource is CANDIDATES:
+        return candidate_errors(obj["spec"], None if old is None else old["spec"])
+    return []
+
+
+def lease_spec_errors(spec: Object, *, coordinated: bool) -> list[StatusCause]:
+    wrong: list[StatusCause] = []
+    if (seconds := spec.get("leaseDurationSeconds", 1)) <= 0:
+        path = "spec.leaseDurationSeconds"
+        wrong.append(bad_value(path, str(seconds), "must be greater than 0"))
+    if (transitions := spec.get("leaseTransitions", 0)) < 0:
+        path = "spec.leaseTransitions"
+        wrong.append(bad_value(path, str(transitions), "must be greater than or equal to 0"))
+    if coordinated:
+        if (strategy := spec.get("strategy")) is not None:
+            wrong += strategy_errors(strategy)
+        if spec.get("preferredHolder") and not strategy:
+            detail = "may only be specified if `strategy` is defined"
+            wrong.append(not_allowed("spec.preferredHolder", detail))
+    return wrong

@@ -1,0 +1,1 @@
+"""What is stored and how it becomes durable: store, journal, group commit. Imports codec."""

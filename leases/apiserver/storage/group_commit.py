@@ -1,0 +1,102 @@
+"""Group commit: writes that come close together become durable in one transaction.
+
+A transaction costs about as much as ten rows in it. So whoever writes alone is served at once, and
+while several write, a transaction waits a moment until as many have come as lately did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from leases.apiserver.failing import Failed
+from leases.apiserver.storage.journal import Journal, Row
+from leases.apiserver.storage.records import Event, Version
+from leases.wire.status import ApiError
+
+# Seconds that a transaction waits for others at most.
+GATHER = 0.005
+
+Key = tuple[str, str, str]  # resource, namespace, name
+# Called on the event loop with what is stored then, or why nothing is.
+Done = Callable[[Version | None, ApiError | None], None]
+
+
+class Write(msgspec.Struct, frozen=True):
+    """A change on its way to disk, and what is called when it is there."""
+
+    key: Key
+    event: Event
+    done: Done
+
+    @property
+    def row(self) -> Row:
+        version = self.event.current
+        return Row(*self.key, self.event.revision, None if version is None else version.body)
+
+
+# Called on the event loop with writes, in their order, and what kept them from disk, if anything.
+Settle = Callable[[list[Write], Exception | None], None]
+
+
+class Commits:
+    """Hands batches to the journal, one at a time."""
+
+    def __init__(self, journal: Journal, settle: Settle, failed: Failed) -> None:
+        self._journal = journal
+        self._settle = settle
+        self._failed = failed
+        self._gathered: list[Write] = []
+        self._due: asyncio.Handle | None = None
+        self._committing = False
+        self._expected = 1
+
+    def add(self, write: Write) -> None:
+        self._gathered.append(write)
+        if not self._committing:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if len(self._gathered) >= self._expected > 1:
+            self._submit()
+        elif self._due is None:
+            loop = asyncio.get_running_loop()
+            if self._expected > 1:
+                self._due = loop.call_later(GATHER, self._submit)
+            else:
+                self._due = loop.call_soon(self._submit)
+
+    def _submit(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        batch, self._gathered = self._gathered, []
+        self._committing = True
+
+        def done(error: Exception | None) -> None:
+            loop.call_soon_threadsafe(self._committed, batch, error)
+
+        try:
+            self._journal.submit([write.row for write in batch], done)
+        except Exception as error:
+            self._failed("commit", error)
+            self._committed(batch, error)
+
+    def _committed(self, batch: list[Write], error: Exception | None) -> None:
+        # Those who were served now and those who came meanwhile: so many write at a time.
+        self._expected = len(batch) + len(self._gathered)
+        self._committing = False
+        if self._gathered:
+            self._schedule()
+        try:
+            self._settle(batch, error)
+        except Exception as failure:
+            self._failed("commit", failure)
+
+    def flush(self) -> None:
+        """Hand over what is gathered without waiting for more."""
+        if self._gathered:
+            self._submit()

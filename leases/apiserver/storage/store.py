@@ -1,0 +1,289 @@
+"""All objects in memory, their order, the window of past events, and optimistic writes through the
+journal.
+
+Single-threaded: everything here runs on the event loop, only the journal writes elsewhere. A write
+is visible, and told to watchers, once it is durable; a second write to the same object waits for
+the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import logging
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from leases.apiserver.codec.large_bodies import aside
+from leases.apiserver.errors import internal
+from leases.apiserver.failing import Failed
+from leases.apiserver.storage.group_commit import Commits, Done, Key, Write
+from leases.apiserver.storage.journal import FILE_NAME, Journal, Row
+from leases.apiserver.storage.records import Event, Version, version_of, with_revision
+from leases.wire.status import ApiError
+
+logger = logging.getLogger(__name__)
+WINDOW_EVENTS = 20_000
+WINDOW_BYTES = 256 * 1024 * 1024
+# etcd refuses requests over 1.5 MiB.
+OBJECT_LIMIT = 1536 * 1024 - 512
+
+
+class Plan:
+    """What a write wants to do: store `obj`, or remove, or nothing (`obj` None, not `remove`)."""
+
+    __slots__ = ("obj", "remove")
+
+    def __init__(self, obj: dict[str, Any] | None = None, *, remove: bool = False) -> None:
+        self.obj = obj
+        self.remove = remove
+
+
+Attempt = Callable[[Version | None], Plan]
+
+
+def _unheard(events: list[Event]) -> None:
+    """Where events go as long as nobody publishes them."""
+    del events
+
+
+class Store:
+    """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
+
+    def __init__(self, directory: Path, failed: Failed) -> None:
+        self._journal = Journal(directory / FILE_NAME)
+        self._commits = Commits(self._journal, self._settle, failed)
+        self._objects: dict[Key, Version] = {}
+        self._order: dict[str, list[str]] = {}
+        self._window: deque[Event] = deque()
+        self._window_bytes = 0
+        self._assigned = 0
+        self._pending: dict[Key, list[asyncio.Future[None]]] = {}
+        self._advanced = asyncio.Event()
+        self.revision = 0
+        self.floor = 0
+        self.publish: Callable[[list[Event]], None] = _unheard
+
+    async def open(self) -> None:
+        """Load everything. Raises sqlite3.Error."""
+        revision, rows = await asyncio.to_thread(self._journal.open)
+        for row in rows:
+            self._objects[row.resource, row.namespace, row.name] = _loaded(row)
+        for resource in {row.resource for row in rows}:
+            self._order[resource] = sorted(
+                version.key for (kind, _, _), version in self._objects.items() if kind == resource
+            )
+        # The very first revision is 2: from a resourceVersion of 1 nothing can be resumed.
+        self.revision = self.floor = self._assigned = max(revision, 1)
+
+    async def close(self) -> None:
+        self._commits.flush()
+        await asyncio.to_thread(self._journal.close)
+
+    def forget_past(self) -> None:
+        """Drop the window: what happened up to now can no longer be asked for."""
+        self._window.clear()
+        self._window_bytes = 0
+        self.floor = self.revision
+
+    def get(self, resource: str, namespace: str, name: str) -> Version | None:
+        return self._objects.get((resource, namespace, name))
+
+    def keys(self, resource: str, prefix: str = "") -> list[str]:
+        """The keys of a resource in order, or those under `prefix` ("namespace/")."""
+        order = self._order.get(resource, [])
+        if not prefix:
+            return order
+        start = bisect.bisect_left(order, prefix)
+        end = bisect.bisect_left(order, prefix + "\U0010ffff", lo=start)
+        return order[start:end]
+
+    def versions(self, resource: str, prefix: str = "") -> list[Version]:
+        """The objects as they are now, in order."""
+        objects = self._objects
+        return [objects[_key(resource, key)] for key in self.keys(resource, prefix)]
+
+    def versions_at(self, resource: str, prefix: str, revision: int) -> list[Version]:
+        """The objects as they were at a revision not below `floor`, in order."""
+        changed: dict[str, Version | None] = {}
+        for event in reversed(self._window):
+            if event.revision <= revision:
+                break
+            subject = event.current or event.previous
+            if event.resource == resource and subject is not None:
+                changed[subject.key] = event.previous
+        if not changed:
+            return self.versions(resource, prefix)
+        kept = {version.key: version for version in self.versions(resource, prefix)}
+        for key, version in changed.items():
+            if key.startswith(prefix):
+                kept.pop(key, None)
+                if version is not None:
+                    kept[key] = version
+        return [kept[key] for key in sorted(kept)]
+
+    def events_after(self, revision: int) -> list[Event]:
+        """Events of all resources after a revision not below `floor`, oldest first."""
+        found = []
+        for event in reversed(self._window):
+            if event.revision <= revision:
+                break
+            found.append(event)
+        found.reverse()
+        return found
+
+    def holds_any(self, resource: str, namespace: str) -> bool:
+        """Whether the namespace has, or is about to get, an object of the resource."""
+        waiting = any(key[:2] == (resource, namespace) for key in self._pending)
+        return waiting or bool(self.keys(resource, f"{namespace}/"))
+
+    async def reached(self, revision: int, *, within: float) -> bool:
+        """Wait until the store has reached a revision; False after that many seconds."""
+        try:
+            async with asyncio.timeout(within):
+                while self.revision < revision:
+                    await self._advanced.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def write(
+        self, resource: str, namespace: str, name: str, attempt: Attempt, *, size: int = 0
+    ) -> Version | None:
+        """Ask `attempt` what to make of the object as it is, and do it; what it raises goes
+        through. One that reads `size` bytes may be asked in a thread.
+
+        Answers the version that is stored then: the new one, the old one after a plan that changes
+        nothing, None after a removal.
+        """
+        key = (resource, namespace, name)
+        await self._turn(key)
+        existing = self._objects.get(key)
+        self._pending[key] = []
+        try:
+            both = size + len(existing.body) if size and existing else size
+            plan = await aside(both, attempt, existing)
+        finally:
+            self._release(key)
+        if plan.obj is None and not plan.remove:
+            return existing
+        answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
+
+        def done(version: Version | None, error: ApiError | None) -> None:
+            if answer.done():
+                return  # the one who asked is gone
+            if error is None:
+                answer.set_result(version)
+            else:
+                answer.set_exception(error)
+
+        self._begin(key, existing, plan.obj, done)
+        return await answer
+
+    async def _turn(self, key: Key) -> None:
+        """Wait until no write to an object is under way."""
+        while (waiting := self._pending.get(key)) is not None:
+            turn = asyncio.get_running_loop().create_future()
+            waiting.append(turn)
+            await turn
+
+    def _release(self, key: Key) -> None:
+        for turn in self._pending.pop(key):
+            if not turn.done():
+                turn.set_result(None)
+
+    async def settle(self, namespace: str) -> None:
+        """Wait for the writes that are under way in a namespace."""
+        for key in [key for key in self._pending if key[1] == namespace]:
+            await self._turn(key)
+
+    def _begin(
+        self, key: Key, existing: Version | None, obj: dict[str, Any] | None, done: Done
+    ) -> None:
+        """Begin to write an object (None: remove it) to which no write is under way.
+
+        Raises 500 when it is too large.
+        """
+        revision = self._assigned + 1
+        version = None if obj is None else version_of(obj, revision)
+        if version is not None and len(version.body) > OBJECT_LIMIT:
+            raise internal("etcdserver: request is too large")
+        self._assigned = revision
+        self._pending[key] = []
+        self._commits.add(Write(key, _event(key[0], revision, existing, version), done))
+
+    def _settle(self, writes: list[Write], error: Exception | None) -> None:
+        """The writes are durable, or are none: who waits is told, then who watches."""
+        for write in writes:
+            if error is None:
+                self._place(write.key, write.event.current)
+                self._remember(write.event)
+                self.revision = write.event.revision
+            self._release(write.key)
+        failed = None if error is None else internal(f"the write could not be stored: {error}")
+        for write in writes:
+            try:
+                write.done(write.event.current, failed)
+            except Exception:
+                # One client's trouble must not keep the answer from the others.
+                logger.exception("the answer to a write of %s was not given", write.key)
+        if failed is not None:
+            return
+        self._advanced.set()
+        self._advanced.clear()
+        self.publish([write.event for write in writes])
+
+    def _place(self, key: Key, version: Version | None) -> None:
+        order = self._order.setdefault(key[0], [])
+        path = f"{key[1]}/{key[2]}" if key[1] else key[2]
+        if version is None:
+            self._objects.pop(key, None)
+            index = bisect.bisect_left(order, path)
+            if index < len(order) and order[index] == path:
+                del order[index]
+        else:
+            if key not in self._objects:
+                bisect.insort(order, path)
+            self._objects[key] = version
+
+    def _remember(self, event: Event) -> None:
+        self._window.append(event)
+        self._window_bytes += _weight(event)
+        while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
+            dropped = self._window.popleft()
+            self._window_bytes -= _weight(dropped)
+            self.floor = dropped.revision
+
+
+def _key(resource: str, path: str) -> Key:
+    namespace, _, name = path.rpartition("/")
+    return resource, namespace, name
+
+
+def _loaded(row: Row) -> Version:
+    version = Version(row.namespace, row.name, "", row.revision, None, row.body or b"")
+    metadata = version.read()["metadata"]
+    return Version(
+        row.namespace,
+        row.name,
+        metadata.get("uid", ""),
+        row.revision,
+        metadata.get("labels"),
+        version.body,
+    )
+
+
+def _event(
+    resource: str, revision: int, existing: Version | None, version: Version | None
+) -> Event:
+    last = None
+    if version is None and existing is not None:
+        last = version_of(with_revision(existing.read(), revision), revision)
+    return Event(resource, revision, version, existing, last)
+
+
+def _weight(event: Event) -> int:
+    subject = event.current or event.last
+    return len(subject.body) if subject else 0

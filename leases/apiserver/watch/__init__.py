@@ -1,0 +1,1 @@
+"""Watches: events are encoded once and queued for each watcher. Imports registry and http."""

@@ -1,0 +1,263 @@
+"""Who watches: events are encoded once for all, queued for each within a bound, told in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.failing import Failed, log_failure
+from leases.apiserver.http.options import Selector
+from leases.apiserver.resources import Resource
+from leases.apiserver.storage.records import Event, Version, version_of
+
+logger = logging.getLogger(__name__)
+QUEUE_BYTES = 8 * 1024 * 1024
+# What is handed to a connection at once: only this much is ever copied for one watcher.
+PIECE_BYTES = 64 * 1024
+BOOKMARK_EVERY = 60.0
+# In the last two seconds before its timeout a watcher is told where it stands, about once a second.
+BOOKMARK_BEFORE_END = 2.0
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+# Bytes of one event, from its type and the version that it shows.
+Render = Callable[[str, Version], bytes]
+
+
+class Lines:
+    """The lines of full objects, made once per event and kept while the event is being told."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._head = resource.head
+        self._resource = resource
+        self._last: tuple[str, Version, bytes] | None = None
+
+    def __call__(self, kind: str, version: Version) -> bytes:
+        last = self._last
+        if last is not None and last[1] is version and last[0] == kind:
+            return last[2]
+        line = b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._head, version.body[1:])
+        self._last = kind, version, line
+        return line
+
+    def piece(self, events: list[Event]) -> bytes:
+        """Events as they are for those who select nothing."""
+        return b"".join([self(*_whole(event)) for event in events])
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None) -> bytes:
+        metadata: dict[str, object] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        spec = dict.fromkeys(self._resource.schema.fields["spec"].kind.required, "")  # type: ignore[attr-defined]
+        obj = {
+            "kind": self._resource.kind,
+            "apiVersion": self._resource.api_version,
+            "metadata": metadata,
+            "spec": spec,
+        }
+        return dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
+
+
+def _whole(event: Event) -> tuple[str, Version]:
+    """An event as it is for those who select nothing."""
+    if event.current is None:
+        assert event.last is not None  # noqa: S101 - a deletion has a last state
+        return "DELETED", event.last
+    return ("ADDED" if event.previous is None else "MODIFIED"), event.current
+
+
+class Watcher:
+    """One open watch: a bounded queue of lines and the moment at which it ends."""
+
+    def __init__(
+        self,
+        resource: str,
+        namespace: str,
+        selector: Selector,
+        render: Render,
+        *,
+        since: int,
+        deadline: float,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.selector = selector
+        self.since = since
+        self.told = since
+        self.deadline = deadline
+        self.next_bookmark: float | None = None
+        self.bookmark: Callable[..., bytes] | None = None
+        self.on_cut: Callable[[], None] = lambda: None
+        self.ended = False
+        self.render = render
+        self.lines = render if isinstance(render, Lines) and selector.empty else None
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._awake = asyncio.Event()
+
+    def offer(self, event: Event) -> None:
+        """Take an event, if it is one for this watcher."""
+        if self.ended or event.revision <= self.since:
+            return
+        seen = self.seen(event)
+        if seen is not None:
+            self.push(self.render(*seen), event.revision)
+
+    def push(self, piece: bytes, revision: int) -> None:
+        """Take lines that lead up to a revision. Too many unread ones end the watch."""
+        self.told = revision
+        self._queue.append(piece)
+        self._queued += len(piece)
+        self._awake.set()
+        if len(self._queue) > 1 and self._queued > QUEUE_BYTES:
+            self.cut()
+
+    def cut(self) -> None:
+        """End the watch without a proper end: the client must come again."""
+        self._queue.clear()
+        self.end()
+        self.on_cut()
+
+    def seen(self, event: Event) -> tuple[str, Version] | None:
+        """The event through the selector: starting to match is ADDED, stopping DELETED."""
+        current, previous = event.current, event.previous
+        selects = self.selector.selects
+        before = previous is not None and selects(
+            previous.namespace, previous.name, previous.labels
+        )
+        if current is None:
+            last = event.last
+            return ("DELETED", last) if before and last is not None else None
+        if selects(current.namespace, current.name, current.labels):
+            return ("MODIFIED" if before else "ADDED"), current
+        if before and previous is not None:
+            return "DELETED", version_of(previous.read(), event.revision)
+        return None
+
+    def mark(self, revision: int, now: float) -> None:
+        """Tell how far the watch has come, when that is due and news."""
+        if self.bookmark is None or self.next_bookmark is None or self.ended:
+            return
+        near_end = now >= self.deadline - BOOKMARK_BEFORE_END
+        if (now >= self.next_bookmark or near_end) and revision > max(self.told, self.since):
+            self.next_bookmark = now + BOOKMARK_EVERY
+            self.push(self.bookmark(revision), revision)
+
+    def end(self) -> None:
+        self.ended = True
+        self._awake.set()
+
+    def take(self) -> bytes:
+        """What is queued first: about PIECE_BYTES of it."""
+        taken, size = [], 0
+        while self._queue and size < PIECE_BYTES:
+            piece = self._queue.popleft()
+            taken.append(piece)
+            size += len(piece)
+        self._queued -= size
+        if not self._queue:
+            self._awake.clear()
+        return taken[0] if len(taken) == 1 else b"".join(taken)
+
+    async def wait(self) -> None:
+        """Until there is something to take or the watch has ended."""
+        if not self._queue and not self.ended:
+            await self._awake.wait()
+
+
+class Hub:
+    """All watchers of a server."""
+
+    def __init__(self, revision: Callable[[], int], failed: Failed = log_failure) -> None:
+        self._revision = revision
+        self._failed = failed
+        self._watchers: dict[tuple[str, str], set[Watcher]] = {}
+        self._ticking: asyncio.TimerHandle | None = None
+        self.closed = False
+
+    def add(self, watcher: Watcher) -> None:
+        self._watchers.setdefault((watcher.resource, watcher.namespace), set()).add(watcher)
+        if self._ticking is None:
+            self._ticking = asyncio.get_running_loop().call_later(0.5, self._tick)
+
+    def remove(self, watcher: Watcher) -> None:
+        key = (watcher.resource, watcher.namespace)
+        group = self._watchers.get(key)
+        if group is not None:
+            group.discard(watcher)
+            if not group:
+                del self._watchers[key]
+
+    def publish(self, events: list[Event]) -> None:
+        """Tell all watchers what has happened, in its order. If that fails they are cut: each
+        comes again, and is told then.
+        """
+        try:
+            self._publish(events)
+        except Exception as error:
+            self._failed("publish", error)
+            for watcher in self._all():
+                watcher.cut()
+
+    def _all(self) -> list[Watcher]:
+        return [watcher for group in self._watchers.values() for watcher in group]
+
+    def _publish(self, events: list[Event]) -> None:
+        if not self._watchers:
+            return
+        scopes: dict[tuple[str, str], list[Event]] = {}
+        for event in events:
+            subject = event.current or event.previous
+            namespace = "" if subject is None else subject.namespace
+            for scope in {"", namespace}:
+                if (event.resource, scope) in self._watchers:
+                    scopes.setdefault((event.resource, scope), []).append(event)
+        for scope_of, seen in scopes.items():
+            _tell(self._watchers[scope_of], seen)
+
+    def _tick(self) -> None:
+        """Twice a second while anybody watches: bookmarks and timeouts."""
+        self._ticking = None
+        loop = asyncio.get_running_loop()
+        now, revision = loop.time(), self._revision()
+        for watcher in self._all():
+            try:
+                watcher.mark(revision, now)
+                if now >= watcher.deadline:
+                    watcher.end()
+            except Exception as error:
+                self._failed("bookmarks", error)
+                watcher.cut()
+        if self._watchers and not self.closed:
+            self._ticking = loop.call_later(0.5, self._tick)
+
+    def close(self) -> None:
+        """End every watch."""
+        self.closed = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+        for watcher in self._all():
+            watcher.end()
+
+
+def _tell(watchers: set[Watcher], events: list[Event]) -> None:
+    """Those who want everything as it is share one piece."""
+    piece = b""
+    first, last = events[0].revision, events[-1].revision
+    for watcher in watchers:
+        if watcher.ended:
+            continue
+        try:
+            if watcher.lines is not None and watcher.since < first:
+                piece = piece or watcher.lines.piece(events)
+                watcher.push(piece, last)
+            else:
+                for event in events:
+                    watcher.offer(event)
+        except Exception:
+            # One watcher's trouble must not keep the event from the others.
+            logger.exception("a watch of %s is cut", watcher.resource)
+            watcher.cut()

@@ -1,0 +1,245 @@
+"""The watch handler: initial events, the past from the window, then what comes, until the end.
+
+Source: apiserver/pkg/endpoints/handlers/watch.go and pkg/storage/cacher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.errors import MEDIA_TYPES, expired, internal, not_acceptable, status_body
+from leases.apiserver.http.negotiation import JSON, Output
+from leases.apiserver.http.options import ListOptions
+from leases.apiserver.http.request import Request
+from leases.apiserver.registry.get_list import FUTURE_WAIT, parse_version
+from leases.apiserver.registry.tables import check_include, convert_object, table
+from leases.apiserver.resources import Resource
+from leases.apiserver.storage.records import Version
+from leases.apiserver.storage.store import Store
+from leases.apiserver.watch.hub import BOOKMARK_EVERY, INITIAL_END, Hub, Lines, Render, Watcher
+
+MIN_TIMEOUT = 1800
+_PIECE = 256 * 1024
+
+
+class Watches:
+    """Serves the watches of one server."""
+
+    def __init__(self, store: Store, hub: Hub) -> None:
+        self._store = store
+        self._hub = hub
+        self._lines: dict[str, Lines] = {}
+
+    async def serve(
+        self,
+        request: Request,
+        resource: Resource,
+        namespace: str,
+        options: ListOptions,
+        output: Output,
+    ) -> None:
+        """Answer with a stream. Raises 406 and 500 before it begins."""
+        if output.media_type != JSON:
+            raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+        check_include(request.query.text("includeObject"))
+        if output.convert == "PartialObjectMetadataList":
+            output = Output()  # an event is no list: it is sent as it is
+        since = _since(options.version)
+        lines = self._lines.setdefault(resource.plural, Lines(resource))
+        watcher = self._watcher(request, resource, namespace, options, output, since, lines)
+        if self._hub.closed:
+            return await request.answer_text(503, "shutting down\n")
+        if options.initial_events and since > self._store.revision:
+            await self._store.reached(since, within=FUTURE_WAIT)
+        too_old = since and not options.initial_events and since < self._store.floor
+        beginning = self._gone(since) if too_old else self._begin(watcher, options, since, resource)
+        self._hub.add(watcher)
+        try:
+            await self._stream(request, watcher, beginning, ends=bool(too_old))
+        finally:
+            self._hub.remove(watcher)
+
+    def _watcher(
+        self,
+        request: Request,
+        resource: Resource,
+        namespace: str,
+        options: ListOptions,
+        output: Output,
+        since: int,
+        lines: Lines,
+    ) -> Watcher:
+        timeout = float(options.timeout or 0)
+        if timeout == 0:
+            timeout = MIN_TIMEOUT * (1 + secrets.randbelow(1000) / 1000)
+        now = asyncio.get_running_loop().time()
+        include = request.query.text("includeObject")
+        render: Render = lines
+        if output.convert:
+            render = _Converted(resource, output, include)
+        watcher = Watcher(
+            resource.plural,
+            namespace,
+            options.selector,
+            render,
+            since=max(since, 0),
+            deadline=now + timeout,
+        )
+        if options.bookmarks:
+            watcher.next_bookmark = now + BOOKMARK_EVERY
+            watcher.bookmark = partial(_bookmark, resource, output, lines)
+        watcher.on_cut = request.scope["leaseboard.cut"]
+        return watcher
+
+    def _begin(
+        self, watcher: Watcher, options: ListOptions, since: int, resource: Resource
+    ) -> Iterable[bytes]:
+        """What is told before anything new: all that exists, or what happened since.
+
+        Sets `since`.
+        """
+        store = self._store
+        initial = options.initial_events
+        if initial is None:
+            initial = since == 0
+        if not initial:
+            if since == 0:
+                watcher.since = watcher.told = store.revision
+            else:
+                return self._past(watcher, since)
+            return []
+        prefix = f"{watcher.namespace}/" if watcher.namespace else ""
+        found = store.versions(resource.plural, prefix)
+        watcher.since = watcher.told = store.revision
+        return self._initial(watcher, found, options, store.revision)
+
+    def _past(self, watcher: Watcher, since: int) -> Iterator[bytes]:
+        """What happened after a version that the window still reaches."""
+        watcher.since = max(since, self._store.revision)
+        told = []
+        for event in self._store.events_after(since):
+            subject = event.current or event.previous
+            in_scope = subject is not None and watcher.namespace in ("", subject.namespace)
+            if event.resource == watcher.resource and in_scope:
+                seen = watcher.seen(event)
+                if seen is not None:
+                    told.append(seen)
+                    watcher.told = event.revision
+        return (watcher.render(kind, version) for kind, version in told)
+
+    def _initial(
+        self, watcher: Watcher, found: list[Version], options: ListOptions, revision: int
+    ) -> Iterator[bytes]:
+        selects, render = watcher.selector.selects, watcher.render
+        for version in found:
+            if selects(version.namespace, version.name, version.labels):
+                yield render("ADDED", version)
+        if options.initial_events and watcher.bookmark is not None:
+            yield watcher.bookmark(revision, INITIAL_END)
+
+    def _gone(self, since: int) -> list[bytes]:
+        error = expired(f"too old resource version: {since} ({self._store.floor})")
+        return [dumps({"type": "ERROR", "object": status_body(error)}) + b"\n"]
+
+    async def _stream(
+        self, request: Request, watcher: Watcher, beginning: Iterable[bytes], *, ends: bool
+    ) -> None:
+        headers = request.headers(JSON)
+        await request.send({"type": "http.response.start", "status": 200, "headers": headers})
+        gone = asyncio.create_task(_left(request, watcher))
+        try:
+            for piece in _pieces(beginning):
+                await _send(request, piece)
+            while not ends:
+                await watcher.wait()
+                if piece := watcher.take():
+                    await _send(request, piece)
+                elif watcher.ended:
+                    break
+            await request.send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            gone.cancel()
+
+
+async def _send(request: Request, piece: bytes) -> None:
+    await request.send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _left(request: Request, watcher: Watcher) -> None:
+    """End the watch when the client goes."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    watcher.end()
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines put together to pieces worth sending."""
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _since(text: str) -> int:
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise internal(str(error)) from None
+
+
+class _Converted:
+    """Renders tables or partial objects: one per watch, for only its first table has columns."""
+
+    def __init__(self, resource: Resource, output: Output, include: str) -> None:
+        self._resource = resource
+        self._output = output
+        self._include = include
+        self._columns = True
+
+    def __call__(self, kind: str, version: Version) -> bytes:
+        obj = version.read()
+        if self._output.convert == "Table":
+            meta = {"resourceVersion": str(version.revision)}
+            shown = table(
+                self._resource,
+                [obj],
+                meta,
+                self._output.version,
+                self._include,
+                columns=self._columns,
+            )
+            self._columns = False
+        else:
+            shown = convert_object(self._resource, obj, self._output, self._include)
+        return dumps({"type": kind, "object": shown}) + b"\n"
+
+
+def _bookmark(
+    resource: Resource,
+    output: Output,
+    lines: Lines,
+    revision: int,
+    annotations: dict[str, str] | None = None,
+) -> bytes:
+    """A bookmark in the form of the watch's other events."""
+    if not output.convert:
+        return lines.bookmark(revision, annotations)
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if output.convert == "Table":
+        shown = table(resource, [], metadata, output.version, "", columns=False)
+    else:
+        if annotations:
+            metadata["annotations"] = annotations
+        shown = convert_object(resource, {"metadata": metadata}, output, "")
+    return dumps({"type": "BOOKMARK", "object": shown}) + b"\n"

@@ -1,0 +1,1 @@
+"""Elections: candidates, versions, and what happens if the holder dies."""

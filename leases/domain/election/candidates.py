@@ -1,0 +1,137 @@
+"""Coordinated election: who stands for a Lease, who should win it, and when a term is ended.
+
+The rules are those of kube-apiserver's leader election controller: which candidates count and how
+the best one is picked (pkg/controlplane/controller/leaderelection/election.go and
+leaderelection_controller.go), and that a holder stops renewing once preferredHolder is set
+(client-go leaderelection.go, tryCoordinatedRenew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from leases.domain.election.semver import Precedence, parse_version, precedence
+from leases.domain.lease import AwareDatetime, Lease, ObjectMeta
+from leases.domain.moment import LATEST, plus
+
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
+VALID = timedelta(minutes=30)  # leaseCandidateValidDuration: a candidate renewed longer ago is out
+ANSWER = timedelta(seconds=5)  # electionDuration: who was asked and did not answer by then is out
+
+
+class CandidateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """coordination.k8s.io/v1beta1 LeaseCandidateSpec; v1alpha2 has the same fields."""
+
+    lease_name: str = ""
+    ping_time: AwareDatetime | None = None
+    renew_time: AwareDatetime | None = None
+    binary_version: str = ""
+    emulation_version: str = ""
+    strategy: str = ""
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """One process that stands for a Lease; its name is the identity it would hold under."""
+
+    metadata: ObjectMeta
+    spec: CandidateSpec = CandidateSpec()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+
+class Standing(StrEnum):
+    """Whether a candidate counts in an election held now."""
+
+    READY = "ready"
+    ASKED = "asked"  # pinged, and still in time to answer
+    SILENT = "silent"  # pinged, and did not answer
+    OUTDATED = "outdated"  # not renewed for so long that it does not count
+    INVALID = "invalid"  # its versions cannot be compared
+
+
+class Election(msgspec.Struct, frozen=True, kw_only=True):
+    """What an election held now would come to; `why` is one sentence."""
+
+    winner: str | None
+    strategy: str | None
+    why: str
+
+
+def standing(candidate: Candidate, now: datetime) -> Standing:
+    """Whether it counts at `now`, by the server's clock as far as we know it."""
+    spec = candidate.spec
+    if _order(candidate) is None:
+        return Standing.INVALID
+    if spec.renew_time is None or plus(spec.renew_time, VALID) < now:
+        return Standing.OUTDATED
+    if spec.ping_time is not None and spec.renew_time < spec.ping_time:
+        return Standing.ASKED if plus(spec.ping_time, ANSWER) > now else Standing.SILENT
+    return Standing.READY
+
+
+def elect(candidates: Iterable[Candidate], now: datetime) -> Election:
+    """Who should win among the candidates of one Lease, if an election were held at `now`."""
+    counting = [c for c in candidates if standing(c, now) in (Standing.READY, Standing.ASKED)]
+    if not counting:
+        return Election(winner=None, strategy=None, why="No candidate counts.")
+    strategies = _strategies(counting)
+    if len(strategies) > 1:
+        named = " and ".join(sorted(strategies))
+        why = f"The candidates of the newest binary version disagree on the strategy: {named}."
+        return Election(winner=None, strategy=None, why=f"{why} Nobody is elected.")
+    (strategy,) = strategies
+    if strategy != OLDEST_EMULATION_VERSION:
+        why = f"{strategy} is not a strategy that kube-apiserver knows; another controller elects."
+        return Election(winner=None, strategy=strategy, why=why)
+    ranked = sorted(counting, key=_rank)
+    return Election(winner=ranked[0].name, strategy=strategy, why=_why(ranked))
+
+
+def end_of_term(lease: Lease) -> str | None:
+    """Who is to be the next holder when the present one's term was ended; None while it goes on."""
+    preferred = lease.spec.preferred_holder
+    return preferred if preferred and lease.holder and preferred != lease.holder else None
+
+
+def _order(candidate: Candidate) -> tuple[Precedence, Precedence] | None:
+    """Emulation version, then binary version; None where one is no version."""
+    emulation = parse_version(candidate.spec.emulation_version)
+    binary = parse_version(candidate.spec.binary_version)
+    if emulation is None or binary is None:
+        return None
+    return precedence(emulation), precedence(binary)
+
+
+def _rank(candidate: Candidate) -> tuple[tuple[Precedence, Precedence] | None, datetime, str]:
+    """The best first: the oldest emulation, the oldest binary, the one created first."""
+    created = candidate.metadata.creation_timestamp or LATEST
+    return _order(candidate), created, candidate.name
+
+
+def _strategies(candidates: Sequence[Candidate]) -> set[str]:
+    """What those of the newest binary version ask for."""
+    binaries = [order[1] for c in candidates if (order := _order(c)) is not None]
+    newest = max(binaries)
+    ordered = zip(candidates, binaries, strict=True)
+    return {c.spec.strategy for c, binary in ordered if binary == newest}
+
+
+def _why(ranked: Sequence[Candidate]) -> str:
+    best = ranked[0]
+    if len(ranked) == 1:
+        return "It is the only candidate that counts."
+    second, best_order, second_order = ranked[1], _order(best), _order(ranked[1])
+    if best_order is None or second_order is None:
+        return ""
+    if best_order[0] != second_order[0]:
+        return f"It has the oldest emulation version, {best.spec.emulation_version}."
+    same = f"Emulation version {best.spec.emulation_version} is also that of {second.name}"
+    if best_order[1] != second_order[1]:
+        return f"{same}; its binary version, {best.spec.binary_version}, is older."
+    return f"{same}, and so is the binary version; it was created first."

@@ -1,0 +1,93 @@
+"""What the terms of a Lease, or of a holder, add up to over a range.
+
+A term counts if it went on in the range, and with its whole known length, which is that up to the
+range's end if it goes on. The p-th percentile is the smallest value that p % do not exceed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from math import ceil
+from statistics import median
+
+import msgspec
+
+from leases.domain.changes.change import ChangeType
+from leases.domain.past.terms import Gap, Life, Term
+
+# Who comes by these ends the gap that somebody else left.
+_TAKES_OVER = frozenset({ChangeType.TAKEN_OVER, ChangeType.ACQUIRED, ChangeType.REPLACED})
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Lengths in seconds; None where there is nothing to measure."""
+
+    terms: int
+    longest: float | None
+    median: float | None
+    held: float  # in the range, its gaps left out
+    leaderless: float  # in the range; of a holder: what it left
+    takeovers: int  # of a holder: those it did
+    takeover_p50: (
+        float | None
+    )  # from the last renewal of the old holder to the new one's first write
+    takeover_p95: float | None
+
+
+def statistics(
+    lives: Iterable[Life], *, since: datetime, until: datetime, holder: str | None = None
+) -> Statistics:
+    """Of all these Leases, or of what one holder did with them."""
+    terms: list[Term] = []
+    gaps: list[Gap] = []
+    times: list[float] = []
+    for life in lives:
+        mine = [term for term in life.terms if holder in (None, term.holder)]
+        terms += [term for term in mine if _touches(term, since, until)]
+        gaps += [gap for gap in life.gaps if holder in (None, gap.holder)]
+        gaps += [gap for term in mine for gap in term.gaps]
+        times += _takeovers(life, since, until, holder)
+    lengths = [((term.until or until) - term.since).total_seconds() for term in terms]
+    inside = sum(_seconds(term, since, until) for term in terms)
+    paused = sum(_seconds(gap, since, until) for term in terms for gap in term.gaps)
+    return Statistics(
+        terms=len(terms),
+        longest=max(lengths, default=None),
+        median=median(lengths) if lengths else None,
+        held=inside - paused,
+        leaderless=sum(_seconds(gap, since, until) for gap in gaps),
+        takeovers=len(times),
+        takeover_p50=percentile(times, 50),
+        takeover_p95=percentile(times, 95),
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float | None:
+    """None of no values."""
+    if not values:
+        return None
+    return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
+
+
+def _takeovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
+    """Seconds that each take-over in the range took, of this holder or of all."""
+    came = {term.since: term.holder for term in life.terms}
+    return [
+        (gap.until - (gap.renewed_at or gap.since)).total_seconds()
+        for gap in life.gaps
+        if gap.until is not None
+        and gap.ended_by in _TAKES_OVER
+        and since <= gap.until < until
+        and gap.holder is not None
+        and holder in (None, came.get(gap.until))
+    ]
+
+
+def _touches(span: Term, since: datetime, until: datetime) -> bool:
+    return span.since < until and (span.until is None or span.until > since)
+
+
+def _seconds(span: Term | Gap, since: datetime, until: datetime) -> float:
+    end = until if span.until is None else min(span.until, until)
+    return max(0.0, (end - max(span.since, since)).total_seconds())

@@ -1,0 +1,279 @@
+"""Terms and gaps: what changes of one Lease name add up to.
+
+Spans are half-open: at its `since` a span has begun, at its `until` it is over. For every
+generation (one uid, from created to deleted) terms and gaps tile its time without overlap; between
+two generations there is no Lease, which is absence and no gap. A change whose time lies before the
+one told earlier (our clock was set back) counts as of that earlier one: order is truth, time not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.changes.change import Change, ChangeType
+
+# What puts a holder in place; `created` does if it names one.
+STARTS = frozenset(
+    {
+        ChangeType.CREATED,
+        ChangeType.ACQUIRED,
+        ChangeType.TAKEN_OVER,
+        ChangeType.REPLACED,
+        ChangeType.RESTARTED,
+    }
+)
+# How the term before ended when its end was not told by itself.
+_ENDED_BY = {
+    ChangeType.CREATED: ChangeType.DELETED,
+    ChangeType.ACQUIRED: ChangeType.RELEASED,
+    ChangeType.TAKEN_OVER: ChangeType.EXPIRED,
+    ChangeType.REPLACED: ChangeType.REPLACED,
+    ChangeType.RESTARTED: ChangeType.RESTARTED,
+    ChangeType.RELEASED: ChangeType.RELEASED,
+    ChangeType.DELETED: ChangeType.DELETED,
+}
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Time in which nobody validly held it."""
+
+    since: datetime
+    until: datetime | None  # None: goes on
+    after: ChangeType | None  # expired, released, created (nobody from birth); None: not remembered
+    holder: str | None  # who held before
+    ended_by: ChangeType | None  # None: goes on
+    inferred: bool = False  # its beginning was
+    renewed_at: datetime | None = None  # after an expiry: the renewal that ran out
+    vacant_since: datetime | None = None  # when no holder was named any more; None: one still was
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One holder's unbroken possession; a recovered expiry is a gap inside it."""
+
+    holder: str
+    uid: str
+    began: ChangeType | None  # None: before what history remembers, and `since` is the first known
+    since: datetime
+    until: datetime | None  # None: goes on
+    ended: ChangeType | None  # released, expired, replaced, restarted, deleted; None: goes on
+    gaps: tuple[Gap, ...] = ()  # expired, then recovered
+    missed: int = (
+        0  # changes of holder that the counter tells and nobody saw, at its start or in it
+    )
+    inferred: bool = False  # its start was
+    inferred_since: datetime | None = (
+        None  # opens the window of that start; `observed_at` closes it
+    )
+    observed_at: datetime  # when we came to know of its start
+    ended_inferred: bool = False
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One Lease of this name, from created to deleted."""
+
+    uid: str
+    since: datetime
+    until: datetime | None  # None: it is there
+    born: bool  # `created` is remembered and was seen: before `since` it was not there
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """All that is remembered of one Lease name, each kind of thing oldest first."""
+
+    generations: tuple[Generation, ...] = ()
+    terms: tuple[Term, ...] = ()
+    gaps: tuple[Gap, ...] = ()  # between terms; those inside a term are the term's
+    marks: tuple[Change, ...] = ()  # reconfigured
+
+
+def fold(changes: Iterable[Change], *, before: Change | None = None) -> Life:
+    """The life that these changes of one Lease name tell, oldest first.
+
+    `before` is the last change before them; it counts as one of them, but is no mark.
+    """
+    folding = _Folding()
+    if before is not None:
+        folding.take(before, mark=False)
+    for change in changes:
+        folding.take(change)
+    return folding.life()
+
+
+class _Folding:
+    """The life so far, and what is open at its end: a term, a gap, or neither (no Lease)."""
+
+    def __init__(self) -> None:
+        self._generations: list[Generation] = []
+        self._terms: list[Term] = []
+        self._gaps: list[Gap] = []
+        self._marks: list[Change] = []
+        self._uid: str | None = None  # of the Lease that is there
+        self._dead: set[str] = set()
+        self._term: Term | None = None
+        self._gap: Gap | None = None  # beside an open term: it has expired and may recover
+        self._now: datetime | None = None
+
+    def take(self, change: Change, *, mark: bool = True) -> None:
+        if change.uid in self._dead:
+            return
+        at = change.at if self._now is None else max(change.at, self._now)
+        self._now = at
+        self._in_generation(change, at)
+        kind = change.change
+        if kind is ChangeType.RECONFIGURED and mark:
+            self._marks.append(change)
+        if kind is ChangeType.DELETED:
+            self._end(change, at)
+            self._die(at)
+        elif kind is ChangeType.RELEASED or (kind in STARTS and change.holder is None):
+            self._end(change, at)
+            self._vacate(change, at, holder=change.previous_holder)
+        elif kind in STARTS:
+            self._end(change, at)
+            self._start(change, at)
+        elif kind is ChangeType.EXPIRED:
+            self._expire(change, at)
+        else:
+            self._go_on(change, at)
+
+    def life(self) -> Life:
+        """What has been told; what is open stays open."""
+        terms, gaps = list(self._terms), list(self._gaps)
+        if self._term is not None:
+            terms.append(self._expired_term() if self._gap is not None else self._term)
+        if self._gap is not None:
+            gaps.append(self._gap)
+        return Life(
+            generations=tuple(self._generations),
+            terms=tuple(terms),
+            gaps=tuple(gaps),
+            marks=tuple(self._marks),
+        )
+
+    def _in_generation(self, change: Change, at: datetime) -> None:
+        """Be in the generation that the change is about; a death not told has happened by then."""
+        if self._uid == change.uid:
+            return
+        if self._uid is not None:
+            self._end(change, at, ended=ChangeType.DELETED)
+            self._die(at)
+        if change.change is ChangeType.DELETED:
+            return
+        self._uid = change.uid
+        born = change.change is ChangeType.CREATED and not change.inferred
+        self._generations.append(Generation(uid=change.uid, since=at, until=None, born=born))
+
+    def _die(self, at: datetime) -> None:
+        self._close_gap(at, ChangeType.DELETED)
+        if self._uid is not None:
+            self._dead.add(self._uid)
+            self._uid = None
+            last = self._generations[-1]
+            self._generations[-1] = msgspec.structs.replace(last, until=at)
+
+    def _start(self, change: Change, at: datetime) -> None:
+        self._close_gap(at, change.change)
+        self._open(change, at, began=change.change, missed=change.missed)
+
+    def _open(
+        self, change: Change, at: datetime, *, began: ChangeType | None, missed: int = 0
+    ) -> None:
+        assert change.holder is not None  # noqa: S101 - the callers have looked
+        self._term = Term(
+            holder=change.holder,
+            uid=change.uid,
+            began=began,
+            since=at,
+            until=None,
+            ended=None,
+            missed=missed,
+            inferred=change.inferred,
+            inferred_since=change.inferred_since,
+            observed_at=change.observed_at,
+        )
+
+    def _end(self, change: Change, at: datetime, *, ended: ChangeType | None = None) -> None:
+        """End the open term, if any: at its expiry, if it has expired, else by this change."""
+        if self._term is None:
+            return
+        if self._gap is not None:
+            self._terms.append(self._expired_term())
+        else:
+            unseen = 0 if change.change in STARTS else change.missed
+            self._terms.append(
+                msgspec.structs.replace(
+                    self._term,
+                    until=at,
+                    ended=ended or _ENDED_BY[change.change],
+                    ended_inferred=change.inferred,
+                    missed=self._term.missed + unseen,
+                )
+            )
+        self._term = None
+
+    def _expired_term(self) -> Term:
+        assert self._term is not None and self._gap is not None  # noqa: S101, PT018
+        return msgspec.structs.replace(
+            self._term,
+            until=self._gap.since,
+            ended=ChangeType.EXPIRED,
+            ended_inferred=self._gap.inferred,
+        )
+
+    def _vacate(self, change: Change, at: datetime, *, holder: str | None) -> None:
+        """Nobody holds it; a gap that has begun goes on."""
+        vacant_since = at if change.holder is None else None
+        if self._gap is not None:
+            if self._gap.vacant_since is None:
+                self._gap = msgspec.structs.replace(self._gap, vacant_since=vacant_since)
+            return
+        self._gap = Gap(
+            since=at,
+            until=None,
+            after=None if change.change is ChangeType.RECONFIGURED else change.change,
+            holder=holder,
+            ended_by=None,
+            inferred=change.inferred,
+            renewed_at=change.renewed_at,
+            vacant_since=vacant_since,
+        )
+
+    def _expire(self, change: Change, at: datetime) -> None:
+        if self._term is not None and self._term.holder != change.holder:
+            return  # it ran out under a holder whose end has been told already
+        self._vacate(change, at, holder=change.holder)
+
+    def _go_on(self, change: Change, at: datetime) -> None:
+        """recovered and reconfigured: the term goes on, or is the first thing remembered."""
+        term = self._term
+        if term is None:
+            self._join(change, at)
+            return
+        if change.change is ChangeType.RECOVERED and self._gap is not None:
+            inner = _closed(self._gap, at, change.change)
+            term = msgspec.structs.replace(term, gaps=(*term.gaps, inner))
+            self._gap = None
+        self._term = msgspec.structs.replace(term, missed=term.missed + change.missed)
+
+    def _join(self, change: Change, at: datetime) -> None:
+        """Begin in the middle, where what came before is not remembered."""
+        if change.change is ChangeType.RECOVERED:
+            self._close_gap(at, change.change)
+        if self._gap is not None:
+            return
+        if change.holder is None:
+            self._vacate(change, at, holder=None)
+        else:
+            self._open(change, at, began=None)
+
+    def _close_gap(self, at: datetime, by: ChangeType) -> None:
+        gap, self._gap = self._gap, None
+        if gap is not None and gap.since < at:
+            self._gaps.append(_closed(gap, at, by))
+
+
+def _closed(gap: Gap, at: datetime, by: ChangeType) -> Gap:
+    return msgspec.structs.replace(gap, until=at, ended_by=by)

@@ -1,0 +1,1 @@
+"""What pages and programs ask of history. Tests: tests/history."""

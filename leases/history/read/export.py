@@ -1,0 +1,87 @@
+"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays constant.
+
+NDJSON is exact. CSV is opened in spreadsheets, which run what looks like a formula, so its texts
+are made harmless. Source: https://owasp.org/www-community/attacks/CSV_Injection
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from heapq import merge
+from typing import Any
+
+import msgspec
+
+from leases.domain.changes.change import Change
+from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.queries import known_clusters, oldest_first
+
+FIELDS = (
+    "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
+    "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
+    "gap_seconds", "fields",
+)  # fmt: skip
+CHUNK = 2000
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and full-width
+_NEEDS_QUOTES = re.compile("[\",;']")
+# Control characters as the symbols that stand for them; those that have none as a replacement.
+_SHOWN = (
+    {code: 0x2400 + code for code in range(0x20)}
+    | {0x7F: 0x2421}
+    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+)
+
+
+def format_moment(moment: datetime) -> str:
+    """RFC 3339 in UTC with microseconds, as every export has it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def as_item(change: Change) -> dict[str, Any]:
+    """One change with JSON's own types, its fields in the order of the contract."""
+    item: dict[str, Any] = {}
+    for field in FIELDS:
+        value = getattr(change, field)
+        item[field] = format_moment(value) if isinstance(value, datetime) else value
+    return item
+
+
+def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
+    """Matching changes, oldest first, a chunk of each cluster in memory at a time."""
+    clusters = [cluster] if cluster is not None else known_clusters()
+    found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
+    return found[0] if len(found) == 1 else merge(*found, key=_at)
+
+
+def ndjson(found: Iterable[Change]) -> Iterator[str]:
+    """One JSON object a line."""
+    for change in found:
+        yield msgspec.json.encode(as_item(change)).decode() + "\n"
+
+
+def as_csv(found: Iterable[Change]) -> Iterator[str]:
+    """A header and one line a change; null is empty, fields are separated by blanks."""
+    yield ",".join(FIELDS) + "\r\n"
+    for change in found:
+        item = as_item(change) | {"fields": " ".join(change.fields)}
+        yield ",".join(map(_cell, item.values())) + "\r\n"
+
+
+def _cell(value: object) -> str:
+    """What a spreadsheet may read as it stands; one may take a semicolon for the end of a cell."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value).lower()
+    if not value.isprintable():
+        value = value.translate(_SHOWN)
+    if value.startswith(RUN_BY_SPREADSHEETS):
+        value = f"'{value}"
+    if not _NEEDS_QUOTES.search(value):
+        return value
+    quoted = value.replace('"', '""')
+    return f'"{quoted}"'
+
+
+def _at(change: Change) -> datetime:
+    return change.at

@@ -1,0 +1,1 @@
+"""Changes on their way into the database. Tests: tests/history."""

@@ -1,0 +1,83 @@
+"""The last known state per Lease, written in the same transaction as the changes that led to it.
+
+A record is opaque here: whoever tracks the Leases encodes and decodes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from datetime import datetime
+
+import msgspec
+from django.db import connection
+
+from leases.domain.lease import ObjectName, number_of
+from leases.history.write.bulk_insert import insert
+from leases.models import LeaseRecord, WatchRecord
+
+_INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
+_REPLACE = "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
+_PROGRESS = (
+    "INSERT INTO leases_watchrecord (cluster, resource_version, watched_until) "
+    "VALUES (%s, %s, %s) ON CONFLICT (cluster) DO UPDATE SET "
+    "resource_version = excluded.resource_version, watched_until = excluded.watched_until"
+)
+_REACHED = "SELECT resource_version FROM leases_watchrecord WHERE cluster = %s"
+_DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """What is remembered of one cluster."""
+
+    records: Iterable[bytes]  # read as they are asked for, in the thread that loaded them
+    resource_version: str
+    watched_until: datetime
+
+
+def load(cluster: str) -> Checkpoint | None:
+    """What an earlier run wrote down, or None when this cluster was never watched to the end of
+    a list."""
+    watch = WatchRecord.objects.filter(cluster=cluster).first()
+    if watch is None:
+        return None
+    records = LeaseRecord.objects.filter(cluster=cluster).values_list("tracked", flat=True)
+    some = map(bytes, records.iterator(chunk_size=1000))
+    return Checkpoint(some, watch.resource_version, watch.watched_until)
+
+
+def is_behind(cluster: str, resource_version: str | None) -> bool:
+    """Whether more of the cluster's watch has been written down than up to this version."""
+    with connection.cursor() as cursor:
+        cursor.execute(_REACHED, [cluster])
+        reached = cursor.fetchone()
+    return reached is not None and number_of(resource_version) < number_of(reached[0])
+
+
+def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
+    """Remember these states; None forgets a Lease. Runs inside the caller's transaction."""
+    kept, gone = [], []
+    for key, record in records:
+        if record is None:
+            gone.append((cluster, key.namespace, key.name))
+        else:
+            kept.append((cluster, key.namespace, key.name, record))
+    insert(_INSERT, kept, _REPLACE)
+    if gone:
+        with connection.cursor() as cursor:
+            cursor.executemany(_DELETE, gone)
+
+
+def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
+    """Forget the states of Leases that are not present. Runs inside the caller's transaction."""
+    names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
+    gone = [(cluster, *name) for name in names if ObjectName(*name) not in present]
+    if gone:
+        with connection.cursor() as cursor:
+            cursor.executemany(_DELETE, gone)
+
+
+def save_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
+    """Remember how far the watch of this cluster has been written down."""
+    until = connection.ops.adapt_datetimefield_value(watched_until)
+    with connection.cursor() as cursor:
+        cursor.execute(_PROGRESS, [cluster, resource_version, until])

@@ -1,0 +1,108 @@
+"""Forgetting: changes older than the cut go, in small batches; audit rows never do.
+
+For each Lease that lived at the cut there stay its last change before it, the last that says who
+holds it, and the one that its term or gap began with: what came later begins with them. To find
+what may go takes long and reads only; to forget it is short, and is the writer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from leases import models
+from leases.domain.changes.change import ChangeType
+from leases.domain.lease import ObjectName
+from leases.history.read.index_streams import Position, clusters_told
+from leases.history.read.select import by_index, moment, select
+from leases.history.read.states import kept_at
+from leases.history.write.replica_lock import take_turn
+
+BATCH = 50  # rows forgotten in one transaction, for which the writer may have to wait
+WALKED = 1000  # rows looked at in one step
+MOMENT = timedelta(microseconds=1)
+
+
+def forgettable(
+    cluster: str, before: datetime, *, since: datetime | None = None
+) -> Iterator[list[int]]:
+    """The rows of a cluster's changes that may go, in batches; some are empty, to make a pause.
+
+    `since` is the cut of an earlier round, after which all that could go was forgotten.
+    """
+    handled: set[ObjectName] = set()
+    doomed: list[int] = []
+    reached: Position | None = (since, 0) if since is not None else None
+    while True:
+        names, reached = _walk(cluster, before, reached)
+        new = [name for name in names if name not in handled]
+        handled.update(new)
+        for name, kept in zip(new, kept_at(cluster, new, before - MOMENT), strict=True):
+            doomed += _others(cluster, name, before, kept)
+            while len(doomed) >= BATCH:
+                yield doomed[:BATCH]
+                del doomed[:BATCH]
+        if reached is None:
+            break
+        yield []
+    yield doomed
+
+
+def forget(cluster: str, numbers: list[int]) -> int:
+    """Forget these rows, in one transaction; how many there were."""
+    with transaction.atomic():
+        take_turn(cluster)
+        return models.Change.objects.filter(pk__in=sorted(numbers)).delete()[0]
+
+
+def forget_watches(cluster: str, before: datetime) -> int:
+    """Forget when the cluster was watched before the cut."""
+    return models.WatchSpan.objects.filter(cluster=cluster, until__lt=before).delete()[0]
+
+
+def cut_of_rows(rows: int) -> datetime | None:
+    """The time before which changes are to go, so that no more than so many stay; None: none has
+    to. It counts, which takes long: not for the thread that writes."""
+    newest = (
+        f"SELECT at FROM (SELECT at FROM {by_index('change_by_time')} WHERE cluster = %s "  # noqa: S608
+        f"ORDER BY at DESC LIMIT {rows + 1}) AS newest"
+    )
+    clusters = clusters_told()
+    if not clusters:
+        return None
+    found = select(
+        f"{' UNION ALL '.join([newest] * len(clusters))} ORDER BY at DESC LIMIT 1 OFFSET {rows}",
+        clusters,
+    )
+    return moment(found[0][0]) + MOMENT if found else None
+
+
+def _walk(
+    cluster: str, before: datetime, after: Position | None
+) -> tuple[list[ObjectName], Position | None]:
+    """The Leases of the next old changes, and where to go on; None at the end."""
+    beyond, position = ("AND (at, id) > (%s, %s)", [*after]) if after else ("", [])
+    rows = select(
+        f"SELECT namespace, name, at, id FROM {by_index('change_by_time')} "  # noqa: S608
+        f"WHERE cluster = %s AND at < %s {beyond} ORDER BY at, id LIMIT {WALKED}",
+        [cluster, before, *position],
+    )
+    names = list(dict.fromkeys(ObjectName(row[0], row[1]) for row in rows))
+    more = len(rows) == WALKED
+    return names, (moment(rows[-1][2]), rows[-1][3]) if more else None
+
+
+def _others(
+    cluster: str, name: ObjectName, before: datetime, kept: Sequence[tuple[int, str]]
+) -> list[int]:
+    """A Lease's changes of before the cut, without those that stay; a dead one keeps none."""
+    dead = any(change == ChangeType.DELETED for _, change in kept[:1])
+    stay = set() if dead else {number for number, _ in kept}
+    rows = select(
+        f"SELECT id FROM {by_index('change_by_lease')} "  # noqa: S608
+        f"WHERE cluster = %s AND namespace = %s AND name = %s AND at < %s",
+        [cluster, name.namespace, name.name, before],
+    )
+    return [number for (number,) in rows if number not in stay]

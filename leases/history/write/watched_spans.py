@@ -1,0 +1,132 @@
+"""When each cluster was watched: told by the connection, written with the changes, so that a time
+in which nobody looked is never taken for one in which nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import msgspec
+from django.db import connection
+from django.db.models import Min
+
+from leases import models
+from leases.domain.clock import Jump
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.past.watched_times import Ended, Unwatched, Watched, unwatched
+from leases.history.text import from_stored, to_stored
+
+MAX_CLOSED = 10_000  # spans of one cluster that wait; the oldest go, and count as unwatched
+LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut
+
+_UPSERT = (
+    "INSERT INTO leases_watchspan (cluster, process, since, until, ended, detail) "
+    "VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (cluster, process, since) DO UPDATE SET "
+    "until = excluded.until, ended = excluded.ended, detail = excluded.detail"
+)
+
+
+class WatchLog:
+    """The spans of one process's watches that are still to be written. Lives on the event loop."""
+
+    def __init__(self) -> None:
+        self.process = uuid4().hex
+        self._open: dict[str, Watched] = {}
+        self._closed: dict[str, deque[Watched]] = {}
+        self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
+
+    def tell(self, cluster: str, now: Connection) -> None:
+        """The watch of a cluster stands so now."""
+        live = now.state is ConnectionState.LIVE
+        if cluster in self._paused:
+            self._paused[cluster] = live
+        elif live:
+            if cluster not in self._open:
+                self._open[cluster] = Watched(since=now.since, until=now.since)
+        else:
+            self._close(cluster, now.heard_at or now.since, Ended.LOST, now.detail)
+
+    def pause(self, cluster: str, at: datetime, why: str) -> None:
+        """What is seen from now on is not kept: as if nobody watched."""
+        self._paused[cluster] = cluster in self._open
+        self._close(cluster, at, Ended.LOST, why)
+
+    def resume(self, cluster: str, at: datetime) -> None:
+        """What is seen is kept again."""
+        if self._paused.pop(cluster, False):
+            self._open[cluster] = Watched(since=at, until=at)
+
+    def clock_jumped(self, jump: Jump, why: str) -> None:
+        """The wall clock was set: nobody watched the time that it left out."""
+        for cluster in tuple(self._open):
+            self._close(cluster, jump.before, Ended.LOST, why)
+            self._open[cluster] = Watched(since=jump.after, until=jump.after)
+
+    def stop(self, cluster: str, at: datetime) -> None:
+        """We stop watching."""
+        self._close(cluster, at, Ended.STOPPED, "")
+
+    def take(self, cluster: str, until: datetime) -> tuple[Watched, ...]:
+        """What is to be written: spans that ended since, and the open one as of `until`."""
+        spans = list(self._closed.pop(cluster, ()))
+        if cluster in self._open:
+            spans.append(_until(self._open[cluster], until))
+        return tuple(spans)
+
+    def _close(self, cluster: str, at: datetime, ended: Ended, detail: str) -> None:
+        span = self._open.pop(cluster, None)
+        if span is not None:
+            closed = msgspec.structs.replace(_until(span, at), ended=ended, detail=detail)
+            waiting = self._closed.setdefault(cluster, deque(maxlen=MAX_CLOSED))
+            waiting.append(closed)
+
+
+def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:
+    """Remember these spans. Runs inside the caller's transaction."""
+    adapt = connection.ops.adapt_datetimefield_value
+    rows = [
+        (
+            cluster,
+            process,
+            adapt(span.since),
+            adapt(span.until),
+            span.ended.value,
+            to_stored(span.detail),
+        )
+        for span in spans
+    ]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(_UPSERT, rows)
+
+
+def watched_since(cluster: str) -> datetime | None:
+    """When the cluster was watched first; None: nobody has yet."""
+    first = models.WatchSpan.objects.filter(cluster=cluster).aggregate(at=Min("since"))
+    at: datetime | None = first["at"]
+    return at
+
+
+def unwatched_times(
+    cluster: str, *, since: datetime, until: datetime, now: datetime
+) -> tuple[Unwatched, ...]:
+    """When, in a range, nobody watched the cluster, oldest first."""
+    rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
+    before = rows.filter(until__lte=since).order_by("-until").first()
+    inside = rows.filter(until__gt=since).order_by("since")
+    spans = [_watched(row, now) for row in (*([before] if before else []), *inside)]
+    return unwatched(spans, since=since, until=min(until, now))
+
+
+def _watched(row: models.WatchSpan, now: datetime) -> Watched:
+    ended = Ended(row.ended)
+    lasts = ended is Ended.CUT and row.until > now - LASTS
+    until = max(row.until, now) if lasts else row.until
+    return Watched(since=row.since, until=until, ended=ended, detail=from_stored(row.detail))
+
+
+def _until(span: Watched, at: datetime) -> Watched:
+    return msgspec.structs.replace(span, until=max(span.since, at))

@@ -1,0 +1,99 @@
+"""What waits to be written of one cluster, and how much of it goes into one transaction.
+
+A state is written with the last change that led to it: a state that is ahead of its changes would
+make a restart skip them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from leases.domain.by_name import ByName
+from leases.domain.changes.change import Change
+from leases.domain.lease import ObjectName
+from leases.history.write.backlog import MOST_WAITING
+
+CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
+STATES_PER_WRITE = 500
+
+
+class Waiting:
+    """Changes in their order, and the names of Leases whose state is to be remembered.
+
+    Of the names there are no more than `most_names`, or twice as many as the cluster has Leases:
+    those of Leases that are gone can be let go.
+    """
+
+    def __init__(self, most_names: int = MOST_WAITING) -> None:
+        self._changes: deque[Change] = deque()
+        # Twice the changes that wait, and one if a state goes with the last of them.
+        self._per_lease: ByName[int] = ByName()
+        self._changed: dict[ObjectName, None] = {}  # without a change that waits
+        self._most_names = self._limit = most_names
+        self.let_names_go = False  # so the states of which Leases are to be forgotten is not known
+
+    def __len__(self) -> int:
+        """Changes not yet taken."""
+        return len(self._changes)
+
+    def add(self, changes: Iterable[Change], changed: Iterable[ObjectName]) -> None:
+        """Queue changes, and Leases that changed."""
+        for change in changes:
+            self._changes.append(change)
+            key = ObjectName(change.namespace, change.name)
+            self._per_lease[key] = (self._per_lease.get(key) or key in self._changed) + 2
+            self._changed.pop(key, None)
+        for key in changed:
+            waits = self._per_lease.get(key)
+            if waits is None:
+                self._changed[key] = None
+            else:
+                self._per_lease[key] = waits | 1
+
+    @property
+    def has_too_many_names(self) -> bool:
+        return len(self._changed) > self._limit
+
+    def let_go(self, exists: Callable[[ObjectName], bool]) -> None:
+        """Keep the names of Leases that exist alone. Names come and go without end while the
+        database takes nothing.
+        """
+        self._changed = {key: None for key in self._changed if exists(key)}
+        self._limit = max(self._most_names, 2 * len(self._changed))
+        self.let_names_go = True
+
+    def take(
+        self, renewed: Iterable[ObjectName] = ()
+    ) -> tuple[list[Change], list[ObjectName], bool]:
+        """Changes and the Leases whose states go with them, or with the `renewed`; whether all that
+        changed is taken."""
+        changes = [
+            self._changes.popleft() for _ in range(min(len(self._changes), CHANGES_PER_WRITE))
+        ]
+        states: dict[ObjectName, None] = {}
+        for change in changes:
+            key = ObjectName(change.namespace, change.name)
+            left = self._per_lease.pop(key) - 2
+            if left > 1:
+                self._per_lease[key] = left
+            elif left:
+                states[key] = None
+        for key in list(islice(self._changed, STATES_PER_WRITE)):
+            states[key] = self._changed.pop(key)
+        states.update((key, None) for key in renewed if self._per_lease.get(key) is None)
+        return changes, list(states), not (self._changes or self._changed)
+
+    def put_back(self, changes: list[Change], states: list[ObjectName]) -> None:
+        """Undo a `take` after which nothing was added."""
+        self._changes.extendleft(reversed(changes))
+        for change in changes:
+            key = ObjectName(change.namespace, change.name)
+            self._per_lease[key] = (self._per_lease.get(key) or 0) + 2
+        for key in states:
+            waits = self._per_lease.get(key)
+            if waits is None:
+                self._changed[key] = None
+            else:
+                self._per_lease[key] = waits | 1

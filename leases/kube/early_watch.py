@@ -1,0 +1,107 @@
+"""A watch that is open before the list it goes on from is complete.
+
+The API server keeps the last 100,000 events or so: in the largest clusters those of a few seconds,
+less than it takes to list them. So what comes meanwhile is read and waits here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import zlib
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
+
+from leases.kube.client import LeaseClient
+from leases.kube.loop_slices import Slices
+from leases.kube.watching import OpenWatch
+from leases.wire.events import WatchEvent
+from leases.wire.status import ApiError
+
+logger = logging.getLogger(__name__)
+
+PACKED = 128  # lines at a time
+REST = 0.1  # seconds between readings while we catch up: what waits goes first
+FAST = 1  # zlib's level: renewals are so alike that a twentieth is left of them
+
+
+class Ahead:
+    """Keeps the lines of a watch in little memory until somebody follows it."""
+
+    def __init__(self, watch: OpenWatch) -> None:
+        self._watch = watch
+        self._lines = watch.lines()
+        self._waiting: deque[tuple[float, bytes]] = deque()  # with when it was read
+        self._following = self._followed = False
+        self._reading = asyncio.create_task(self._read())
+
+    def untold(self) -> float:
+        """For how many seconds what was read has not been followed; 0: all was."""
+        return time.monotonic() - self._waiting[0][0] if self._waiting else 0.0
+
+    async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """What waits, then what comes. Raises ApiError where the watch broke.
+
+        While much waits it is read on: a watch that nobody reads is cut.
+        """
+        self._following = True
+        while self._waiting or not self._reading.done():
+            slices = Slices()
+            while self._waiting:
+                for events in self._watch.events(_unpacked(self._waiting[0][1])):
+                    yield events
+                    await slices.end()
+                self._waiting.popleft()
+            self._followed = True
+            await asyncio.wait([self._reading])
+        await self._reading
+        slices = Slices()
+        async for lines in self._lines:
+            await slices.end()
+            for events in self._watch.events(lines):
+                yield events
+                await slices.end()
+
+    async def close(self) -> None:
+        """Read no more."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        await self._lines.aclose()
+
+    async def _read(self) -> None:
+        while not self._followed:
+            lines = await anext(self._lines, None)
+            if lines is None:
+                return
+            slices = Slices()
+            for first in range(0, len(lines), PACKED):
+                some = b"\n".join(lines[first : first + PACKED])
+                self._waiting.append((time.monotonic(), zlib.compress(some, FAST)))
+                await slices.end()
+            if self._following:
+                await asyncio.sleep(REST)
+
+
+def _unpacked(lines: bytes) -> list[bytes]:
+    return zlib.decompress(lines).split(b"\n")
+
+
+@contextlib.asynccontextmanager
+async def watch_ahead(
+    client: LeaseClient, since: str, *, timeout_seconds: int, known: Container[int]
+) -> AsyncIterator[Ahead | None]:
+    """A watch that is read from now on; None if it cannot be opened, which is for later to tell."""
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            watch = await stack.enter_async_context(
+                client.open_watch(since, timeout_seconds=timeout_seconds, known=known)
+            )
+        except ApiError as error:
+            logger.info("no watch beside the list: %s", error)
+            yield None
+            return
+        ahead = Ahead(watch)
+        stack.push_async_callback(ahead.close)
+        yield ahead

@@ -1,0 +1,61 @@
+"""What one cluster's watch has counted since the start: whole numbers that only grow.
+
+One writer, on the event loop; any thread may read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.tracking.tracked import Tracked, Update
+
+_NEW_HOLDER = {ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
+
+
+class Election(msgspec.Struct, gc=False):
+    """Of one election since the start."""
+
+    holder_changes: int = 0
+    unheld_seconds: float = 0.0  # in gaps that have ended
+
+
+class Tally:
+    """Counts events as the tracker hears them, and changes as it tells them."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.bookmarks = 0
+        self.lists: Counter[str] = Counter()  # by why we listed
+        self.breaks = 0
+        self.not_understood = 0
+        self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
+        self.elections: dict[ObjectName, Election] = {}
+
+    def tell(self, update: Update) -> None:
+        """Count what an update tells."""
+        self.not_understood += len(update.skipped)
+        for change in update.changes:
+            self.changes[change.kind, change.change] += 1
+            if change.kind is Kind.ELECTION:
+                self._tell_election(change)
+        for key in update.removed:
+            self.elections.pop(key, None)
+
+    def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
+        """How often an election's holder changed, and the seconds in which nobody held it."""
+        told = self.elections.get(tracked.key) or Election()
+        open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
+        return told.holder_changes, told.unheld_seconds + max(0.0, open_gap)
+
+    def _tell_election(self, change: Change) -> None:
+        key = ObjectName(change.namespace, change.name)
+        told = self.elections.setdefault(key, Election())
+        if change.change in _NEW_HOLDER:
+            told.holder_changes += 1 + change.missed
+        told.unheld_seconds += change.gap_seconds or 0.0

@@ -1,0 +1,1 @@
+"""When phases turn: deadlines, the clock, and the times in which nothing may expire."""

@@ -1,0 +1,268 @@
+"""One Lease and the next sight of it: what is known from now on, and the changes it tells.
+
+Values in, values out: the store keeps what comes back, the rules are the domain's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from leases.domain.cadence import EMPTY, with_sample
+from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out
+from leases.domain.changes.write_time import (
+    Sighting,
+    appeared_at,
+    renewal_moved,
+    renewed_at,
+    written_at,
+)
+from leases.domain.kind import Kind, Verdict, classify
+from leases.domain.lease import Lease, number_of
+from leases.domain.phase import (
+    Phase,
+    counted_holder,
+    phase_of,
+    runs_out_at,
+)
+from leases.tracking.expiry.phase_turn import turn_of
+from leases.tracking.shared_values import compact
+from leases.tracking.tracked import Lasting, Tracked
+
+_replace = msgspec.structs.replace
+ODD = timedelta(seconds=10)  # that an interval may be longer by its writer's clock than by ours
+ENOUGH_LAGS = (
+    5  # renewals of which each tells the skew; a clock drifts slowly, so then one of so many
+)
+
+
+def first_sight(
+    cluster: str,
+    lease: Lease,
+    seen: Sighting,
+    *,
+    gap_since: datetime | None = None,
+    verdict: Verdict | None = None,
+) -> tuple[Tracked, Change]:
+    """A Lease not known before. `gap_since`: when its namesake before it was last validly held;
+    `verdict`: an admin's, who knows better than the rules."""
+    lease = compact(lease)
+    named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
+    kind, reason = verdict or classify(lease, None)
+    holder = counted_holder(lease, kind, named=named)
+    observed_at = renewed_at(None, lease, seen)
+    at = _came_at(lease, holder, observed_at, seen)
+    seen = _not_before_birth(lease, seen)
+    change = appeared(
+        cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
+    )
+    lasting = Lasting(
+        key=lease.key,
+        lease=lease,
+        kind=kind,
+        kind_reason=reason,
+        phase=phase_of(
+            lease, observed_at=observed_at, cadence_seconds=None, renewals_seen=0,
+            kind=kind, now=observed_at, named=named,
+        ),
+        phase_since=at,
+        held_since=None if holder is None else at,
+        gap_since=(gap_since or at) if holder is None and seen.live else None,
+        settled=not seen.live and not lease.spec.strategy,
+        named=named,
+        overruled=verdict is not None,
+    )  # fmt: skip
+    tracked = Tracked(lasting, lease.spec.renew_time, observed_at, estimated=not seen.live)
+    return tracked, change
+
+
+def _came_at(lease: Lease, holder: str | None, observed_at: datetime, seen: Sighting) -> datetime:
+    """When one not known before came; that was before it ran out."""
+    at = appeared_at(lease, holder, seen)
+    runs_out = None if holder is None else runs_out_at(lease, observed_at)
+    return at if runs_out is None or runs_out > seen.now else min(at, observed_at)
+
+
+def _not_before_birth(lease: Lease, seen: Sighting) -> Sighting:
+    """What was not seen happened after the Lease was created."""
+    created = lease.metadata.creation_timestamp
+    if seen.live or created is None or (seen.since is not None and seen.since >= created):
+        return seen
+    return _replace(seen, since=created)
+
+
+def next_sight(
+    cluster: str, known: Tracked, lease: Lease, seen: Sighting
+) -> tuple[Tracked, tuple[Change, ...]]:
+    """A later write of a Lease that is known; any run-out due before it has been told already."""
+    lease = compact(lease)
+    kind, reason = _judge(known, lease)
+    named = known.named or lease.holder is not None
+    holder = counted_holder(lease, kind, named=named)
+    changes = compare(cluster, known, lease, holder=holder, kind=kind, seen=seen)
+    moved = renewal_moved(known.lease, lease)
+    observed_at = renewed_at(known, lease, seen) if moved else known.observed_at
+    came = holder != known.holder
+    tracked = _learn(known, lease, seen, came=came).but(
+        lease=lease,
+        kind=kind,
+        kind_reason=reason,
+        observed_at=observed_at,
+        estimated=not seen.live if moved else known.estimated,
+        rewritten=_rewritten(known.lease, lease) if moved else known.rewritten,
+        named=named,
+    )
+    at, _ = written_at(known, lease, seen)
+    if came or any(change.change is ChangeType.RESTARTED for change in changes):
+        tracked = tracked.but(held_since=None if holder is None else at)
+    if moved or came:
+        gap_since = None if holder is not None else known.gap_since or (at if came else None)
+        tracked = tracked.but(gap_since=gap_since)
+    return _in_phase(known, tracked, at, seen, judge=moved or came), changes
+
+
+def renewed(
+    known: Tracked,
+    claimed: datetime,
+    at: datetime,
+    *,
+    interval: timedelta,
+    version: int,
+    live: bool,
+) -> Tracked:
+    """A holder that was in time renewed, as in nearly all events, and wrote nothing else.
+
+    Only for one whose Outlook says so. `interval` is by the holder's clock; `live` when it was seen
+    as it happened.
+    """
+    seen = known.renewals_seen + 1
+    lags = known.lags
+    if live and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
+        lags = with_sample(lags, (at - claimed).total_seconds())
+    intervals = with_sample(known.intervals, interval.total_seconds())
+    return Tracked(known.lasting, claimed, at, not live, seen, intervals, lags, version)
+
+
+def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
+    """The same as a list shows it, which tells nothing of the renewals before the last; or None."""
+    claimed, version = lease.spec.renew_time, number_of(lease.metadata.resource_version)
+    if claimed is None or known.renew_time is None or claimed <= known.renew_time:
+        return None
+    if not version or not only_renewed(known.lasting.lease, lease):
+        return None
+    at = renewed_at(known, lease, seen)
+    return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=version)
+
+
+def only_renewed(before: Lease, after: Lease) -> bool:
+    """Whether nothing but renewTime differs, of all that a rule or a page reads."""
+    was, spec = before.spec, after.spec
+    old, new = before.metadata, after.metadata
+    return (
+        old.uid == new.uid
+        and was.holder_identity == spec.holder_identity
+        and was.lease_duration_seconds == spec.lease_duration_seconds
+        and was.acquire_time == spec.acquire_time
+        and was.lease_transitions == spec.lease_transitions
+        and was.strategy == spec.strategy
+        and was.preferred_holder == spec.preferred_holder
+        and old.owner_references == new.owner_references
+        and old.labels == new.labels
+        and old.annotations == new.annotations
+        and old.deletion_timestamp == new.deletion_timestamp
+    )
+
+
+def turned(
+    cluster: str, known: Tracked, now: datetime, *, by: datetime, unseen_since: datetime | None
+) -> tuple[Tracked, Change | None]:
+    """A Lease whose phase turns `by` then, as it is afterwards, with the `expired` if it ran out.
+
+    `unseen_since` is set when the run-out fell into a time in which we saw nothing.
+    """
+    runs_out = known.runs_out_at
+    if runs_out is None or runs_out > by:
+        since = turn_of(known) or by
+        return known.but(phase=Phase.LATE, phase_since=since), None
+    change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
+    tracked = known.but(phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
+    return tracked, change
+
+
+def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
+    """The kind, judged again where what tells it has moved and at the first renewal seen."""
+    if known.overruled or (lease.holder is None and known.named):
+        return known.kind, known.kind_reason
+    if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
+        return known.kind, known.kind_reason
+    return classify(lease, known.kind if known.named else None)
+
+
+def _rewritten(before: Lease, after: Lease) -> str:
+    """A renewTime that goes on tells its renewal from all others; an edit may leave it."""
+    earlier, claimed = before.spec.renew_time, after.spec.renew_time
+    goes_on = claimed is not None and (earlier is None or claimed > earlier)
+    return "" if goes_on else after.resource_version
+
+
+def _marks(lease: Lease) -> tuple[object, ...]:
+    """All that tells the kind of a Lease: marks, names, and which fields of its spec are set."""
+    meta, spec = lease.metadata, lease.spec
+    shape = (
+        spec.acquire_time is None,
+        spec.renew_time is None,
+        spec.lease_duration_seconds is None,
+        spec.lease_transitions is None,
+    )
+    return (
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        spec.strategy,
+        lease.holder,
+        shape,
+    )
+
+
+def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Tracked:
+    """What this sight teaches of the cadence and of the holder's clock."""
+    if came:
+        return known.but(settled=False, lags=EMPTY)
+    earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
+    if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
+        return known
+    acquired = known.lease.spec.acquire_time
+    if acquired is not None and acquired != lease.spec.acquire_time:
+        return known.but(settled=False)
+    known = known.but(settled=True)
+    if seen.live:
+        lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
+        known = known.but(lags=lags)
+    if seen.listed or earlier is None:
+        return known
+    intervals, interval = known.intervals, claimed - earlier
+    set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD
+    if claimed > earlier and not set_meanwhile:
+        intervals = with_sample(intervals, interval.total_seconds())
+    return known.but(renewals_seen=known.renewals_seen + 1, intervals=intervals)
+
+
+def _in_phase(
+    known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
+) -> Tracked:
+    """The phase as of the sight; if that was not live, as of its writing: the clock turns it on."""
+    if not (seen.live or judge):
+        return tracked
+    phase = phase_of(
+        tracked.lease,
+        observed_at=tracked.observed_at,
+        cadence_seconds=tracked.cadence_seconds,
+        renewals_seen=tracked.renewals_seen,
+        kind=tracked.kind,
+        now=seen.now if seen.live else tracked.observed_at,
+        named=tracked.named,
+    )
+    if phase is known.phase:
+        return tracked
+    return tracked.but(phase=phase, phase_since=at)

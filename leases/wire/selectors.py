@@ -1,0 +1,252 @@
+"""Label and field selectors, read and matched as Kubernetes does, with its words for what is wrong.
+
+Source: apimachinery/pkg/labels/selector.go and pkg/fields/selector.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from leases.wire.causes import bad_value, go_quote
+from leases.wire.names import label_value_errors, qualified_name_errors
+
+_SPECIAL = "=!(),><"
+_SYMBOLS = {")", ",", "!", "==", "=", ">", "<", "!=", "("}
+_OPERATORS = {"in", "notin", "=", "==", "!=", ">", "<"}
+_END = ""
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+Labels = Mapping[str, str]
+Matcher = Callable[[Labels], bool]
+
+
+class SelectorError(ValueError):
+    """The selector cannot be read; the message is Kubernetes'."""
+
+
+def parse_labels(text: str) -> list[Matcher]:
+    """One matcher per requirement; all must hold. Raises SelectorError."""
+    return _LabelParser(text).parse()
+
+
+def _words(text: str) -> list[str]:
+    found, at = [], 0
+    while at < len(text):
+        if text[at] in " \t\r\n":
+            at += 1
+            continue
+        end = at + 1
+        if text[at] in _SPECIAL:
+            while end < len(text) and text[at : end + 1] in _SYMBOLS:
+                end += 1
+        else:
+            while end < len(text) and text[end] not in _SPECIAL + " \t\r\n":
+                end += 1
+        found.append(text[at:end])
+        at = end
+    return found
+
+
+class _LabelParser:
+    def __init__(self, text: str) -> None:
+        self.words = _words(text)
+        self.at = 0
+
+    def _peek(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else _END
+
+    def _take(self) -> str:
+        word = self._peek()
+        self.at += 1
+        return word
+
+    @staticmethod
+    def _names(word: str) -> bool:
+        return word != _END and word not in _SYMBOLS
+
+    def parse(self) -> list[Matcher]:
+        found: list[Matcher] = []
+        while True:
+            word = self._peek()
+            if word == _END:
+                return found
+            if not self._names(word) and word != "!":
+                raise SelectorError(f"found '{word}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self._requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            after = self._take()
+            if after == _END:
+                return found
+            if after != ",":
+                raise SelectorError(f"found '{after}', expected: ',' or 'end of string'")
+            following = self._peek()
+            if not self._names(following) and following != "!":
+                raise SelectorError(f"found '{following}', expected: identifier after ','")
+
+    def _requirement(self) -> Matcher:
+        word = self._take()
+        absent = word == "!"
+        if absent:
+            word = self._take()
+        if not self._names(word):
+            raise SelectorError(f"found '{word}', expected: identifier")
+        if wrong := qualified_name_errors(word):
+            raise SelectorError(_invalid("<nil>", word, "; ".join(wrong)))
+        if absent:
+            return lambda labels: word not in labels
+        if self._peek() in (_END, ","):
+            return lambda labels: word in labels
+        operator = self._take()
+        if operator not in _OPERATORS:
+            raise SelectorError(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._values() if operator in ("in", "notin") else self._value()
+        return _matcher(word, operator, values)
+
+    def _value(self) -> set[str]:
+        if self._peek() in (_END, ","):
+            return {""}
+        word = self._take()
+        if not self._names(word):
+            raise SelectorError(f"found '{word}', expected: identifier")
+        return {word}
+
+    def _values(self) -> set[str]:
+        word = self._take()
+        if word != "(":
+            raise SelectorError(f"found '{word}' expected: '('")
+        word = self._peek()
+        if word == ")":
+            self._take()
+            return {""}
+        if not self._names(word) and word != ",":
+            raise SelectorError(f"found '{word}', expected: ',', ')' or identifier")
+        found = self._listed()
+        self._take()
+        return found
+
+    def _listed(self) -> set[str]:
+        found: set[str] = set()
+        while True:
+            word = self._take()
+            if self._names(word):
+                found.add(word)
+                following = self._peek()
+                if following == ")":
+                    return found
+                if following != ",":
+                    raise SelectorError(f"found '{following}', expected: ',' or ')'")
+            elif word == ",":
+                following = self._peek()
+                if not found or following in (")", ","):
+                    found.add("")
+                if following == ")":
+                    return found
+                if following == ",":
+                    self._take()
+            else:
+                raise SelectorError(f"found '{word}', expected: ',', or identifier")
+
+
+def _invalid(path: str, value: str, detail: str) -> str:
+    return f"{path}: {bad_value(path, go_quote(value), detail).message}"
+
+
+def _matcher(key: str, operator: str, values: set[str]) -> Matcher:
+    if operator in (">", "<"):
+        return _comparison(key, operator, min(values))
+    wrong = [
+        _invalid(f"values[{index}][{key}]", value, "; ".join(errors))
+        for index, value in enumerate(sorted(values))
+        if (errors := label_value_errors(value))
+    ]
+    if wrong:
+        raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+    if operator in ("notin", "!="):
+        return lambda labels: labels.get(key) not in values
+    return lambda labels: labels.get(key) in values
+
+
+def _comparison(key: str, operator: str, value: str) -> Matcher:
+    if not _INTEGER.fullmatch(value):
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        raise SelectorError(_invalid("values[0]", value, detail))
+    limit = int(value)
+
+    def matches(labels: Labels) -> bool:
+        text = labels.get(key, "")
+        if not _INTEGER.fullmatch(text):
+            return False
+        return int(text) > limit if operator == ">" else int(text) < limit
+
+    return matches
+
+
+class FieldTerm:
+    """One term of a field selector: `field` is (or, negated, is not) `value`."""
+
+    __slots__ = ("field", "negated", "value")
+
+    def __init__(self, field: str, value: str, *, negated: bool) -> None:
+        self.field = field
+        self.value = value
+        self.negated = negated
+
+
+FIELDS = ("metadata.name", "metadata.namespace")
+
+
+def parse_fields(text: str) -> list[FieldTerm]:
+    """The terms; all must hold. Raises SelectorError for bad syntax; fields are not checked."""
+    terms = []
+    for part in _split_terms(text):
+        if not part:
+            continue
+        shape = re.match(r"(.*?)(!=|==|=)(.*)", part, re.DOTALL)
+        if shape is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
+        terms.append(FieldTerm(shape[1], _unescaped(shape[3]), negated=shape[2] == "!="))
+    return terms
+
+
+def check_fields(terms: list[FieldTerm]) -> None:
+    """Raise SelectorError for a field that objects of this API cannot be selected by."""
+    for term in terms:
+        if term.field not in FIELDS:
+            known = ", ".join(go_quote(name) for name in FIELDS)
+            raise SelectorError(
+                f"{go_quote(term.field)} is not a known field selector: only {known}"
+            )
+
+
+def exact_name(terms: list[FieldTerm]) -> str | None:
+    """The one name that the terms ask for, if they do."""
+    for term in terms:
+        if term.field == "metadata.name" and not term.negated:
+            return term.value
+    return None
+
+
+def _split_terms(text: str) -> list[str]:
+    return re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+
+
+def _unescaped(value: str) -> str:
+    out, at = [], 0
+    while at < len(value):
+        char = value[at]
+        if char == "\\":
+            following = value[at + 1 : at + 2]
+            if following not in ("\\", ",", "="):
+                raise SelectorError(
+                    f"invalid field selector: invalid escape sequence: \\{following}"
+                )
+            out.append(following)
+            at += 2
+            continue
+        if char in ",=":
+            raise SelectorError(f"invalid field selector: unescaped character in value: {char}")
+        out.append(char)
+        at += 1
+    return "".join(out)

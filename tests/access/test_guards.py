@@ -1,0 +1,71 @@
+"""Who may see what: strangers sign in, guests are refused, a wall link reads the wall alone."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from leases.models import Edit
+from tests.support.board import a_lease, fill
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
+
+PAGES = ["/c/a/", "/c/a/leases/", "/c/a/history/", "/c/a/wall/", "/audit/"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_stranger_is_led_to_sign_in_and_back(path):
+    answer = Client().get(path)
+    assert answer.status_code == 302
+    assert answer.url == f"/sign-in/?next={path}"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_guest_is_refused_with_the_way_out(guest, path):
+    answer = guest.get(path)
+    assert answer.status_code == 403
+    assert b"Ask an admin" in answer.content
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_an_operator_reads_everything(operator, path):
+    assert operator.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/c/zz/", "/c/zz/leases/", "/c/zz/wall/"])
+def test_an_unknown_cluster_is_404_and_names_those_watched(operator, path):
+    answer = operator.get(path)
+    assert answer.status_code == 404
+    assert "No cluster is called &#x27;zz&#x27; here. Watched: a, b." in answer.content.decode()
+
+
+def test_an_operator_may_neither_edit_nor_manage_wall_links(operator, board):
+    fill(board.clusters["a"].store, a_lease())
+    assert operator.get("/c/a/leases/kube-system/scheduler/edit/").status_code == 403
+    assert operator.post("/c/a/leases/kube-system/scheduler/edit/", {}).status_code == 403
+    assert operator.get("/wall-links/").status_code == 403
+
+
+def test_the_audit_trail_tells_who_did_what_and_why(operator):
+    Edit.objects.create(
+        at=timezone.now(),
+        user=User.objects.get(username="olga"),
+        username="olga",
+        cluster="a",
+        namespace="kube-system",
+        name="scheduler",
+        action="lease.edit",
+        reason="drill <1>",
+    )
+    text = operator.get("/audit/").content.decode()
+    assert "kube-system" in text
+    assert "drill &lt;1&gt;" in text
+    assert "intended" in text
+
+
+def test_an_address_that_no_database_could_look_up_is_nowhere(board, operator):
+    answer = operator.get("/c/a/leases/a%00/b/")
+    assert answer.status_code == 404
+    assert b"NUL" in answer.content

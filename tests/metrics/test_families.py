@@ -1,0 +1,194 @@
+"""What Prometheus reads, and the rules that are built on it."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+
+from dashboard import clock
+from dashboard.metrics.elections import exposition
+from dashboard.serving.runtime import Runtime
+from leases.domain.lease import ObjectName
+from leases.history.write.recorder import Source
+from leases.tracking.tracker import Tracker
+from leases.wire.events import Applied, Bookmark, Connected, Disconnected, Listed
+from tests.support.board import KEY, a_lease, fill
+
+ROOT = Path(__file__).parents[2]
+ALERTS = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+
+
+def samples(**headers: str) -> dict[tuple[str, ...], float]:
+    """Every sample as Prometheus reads it: its name, then its labels' values by their names."""
+    answer = Client().get("/metrics", headers=headers)
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain; version=")
+    families = list(text_string_to_metric_families(answer.content.decode()))
+    assert len({family.name for family in families}) == len(families)
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_leases_are_counted_by_kind_and_phase(board: Runtime):
+    fill(board.clusters["a"].store, a_lease(), a_lease(ObjectName("x", "y"), holder=""))
+    told = samples()
+    assert told["leaseboard_leases", "a", "election", "held"] == 1
+    assert told["leaseboard_leases", "a", "election", "vacant"] == 1
+    assert told["leaseboard_leases", "b", "election", "held"] == 0
+    assert (told["leaseboard_synced", "a"], told["leaseboard_synced", "b"]) == (1, 0)
+
+
+async def watched(board: Runtime, *events: object) -> None:
+    """Cluster a as if its watch had told these."""
+    cluster = board.clusters["a"]
+    tracker = Tracker(cluster.store, [board.publisher.publish], lambda: datetime.now(UTC))
+    cluster.tally = tracker.tally
+    for event in events:
+        tracker.handle(event)  # type: ignore[arg-type]
+    tracker.stop()
+
+
+async def test_the_watch_is_told_with_what_it_heard(board: Runtime):
+    await watched(
+        board,
+        Listed((a_lease(),), "1"),
+        Connected(),
+        Applied(a_lease(version="2", holder="cp-2")),
+        Bookmark("3"),
+        Disconnected("cut"),
+        Listed((a_lease(version="9", holder="cp-2"),), "9", reason="gone"),
+        Connected(),
+    )
+    told = samples()
+    assert told["leaseboard_connected", "a"] == 1
+    assert told["leaseboard_connected", "b"] == 0
+    assert told["leaseboard_watch_events_total", "a"] == 1
+    assert told["leaseboard_watch_bookmarks_total", "a"] == 1
+    assert told["leaseboard_watch_breaks_total", "a"] == 1
+    assert told["leaseboard_relists_total", "a", "start"] == 1
+    assert told["leaseboard_relists_total", "a", "gone"] == 1
+    assert told["leaseboard_changes_total", "created", "a", "election"] == 1
+    assert told["leaseboard_changes_total", "replaced", "a", "election"] == 1
+    assert told["leaseboard_last_heard_timestamp_seconds", "a"] > 1.7e9
+    assert ("leaseboard_seconds_behind", "b") not in told
+
+
+async def test_an_election_is_told_by_itself(board: Runtime):
+    await watched(
+        board,
+        Listed((a_lease(holder='odd "one"\\'),), "1"),
+        Connected(),
+        Applied(a_lease(version="2", holder="cp-2")),
+    )
+    told = samples()
+    which = ("a", KEY.namespace, KEY.name)
+    assert told["leaseboard_election_holder_info", *which, "cp-2"] == 1
+    assert told["leaseboard_election_duration_seconds", *which] == 15
+    assert 0 <= told["leaseboard_election_seconds_since_renewal", *which] < 15
+    left = told["leaseboard_election_expiry_timestamp_seconds", *which] - time.time()
+    assert 0 < left <= 15
+    assert told["leaseboard_election_holder_changes_total", *which] == 1
+    assert told["leaseboard_election_unheld_seconds_total", *which] == 0
+
+
+async def test_a_holder_of_any_spelling_is_told(board: Runtime):
+    await watched(board, Listed((a_lease(holder='odd "one"\\ \n'),), "1"))
+    which = ("a", KEY.namespace, KEY.name)
+    assert samples()["leaseboard_election_holder_info", *which, 'odd "one"\\ \n'] == 1
+
+
+async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runtime):
+    await watched(
+        board,
+        Listed((a_lease(),), "1"),
+        Connected(),
+        Applied(a_lease(version="2", holder="")),
+    )
+    cluster, which = board.clusters["a"], ("a", KEY.namespace, KEY.name)
+    tracked = cluster.store.get(KEY)
+    assert tracked is not None
+    assert tracked.gap_since is not None
+    assert cluster.tally.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
+    text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
+    assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
+    told = samples()
+    assert not [name for name in told if name[0] == "leaseboard_election_holder_info"]
+    assert ("leaseboard_election_unheld_seconds_total", *which) in told
+    later = cluster.store.apply(
+        Applied(a_lease(version="3", holder="cp-3")), tracked.gap_since + timedelta(seconds=9)
+    )
+    assert later is not None
+    cluster.tally.tell(later)
+    tracked = cluster.store.get(KEY)
+    assert tracked is not None
+    assert cluster.tally.election(tracked, datetime.now(UTC)) == (1, 9.0)
+
+
+def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, settings):
+    settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_elections=2)
+    fill(board.clusters["a"].store, *(a_lease(ObjectName("n", f"e-{n}")) for n in range(5)))
+    told = samples()
+    shown = [name[3] for name in told if name[0] == "leaseboard_election_holder_info"]
+    assert shown == ["e-0", "e-1"]
+    assert told["leaseboard_elections_left_out", "a"] == 3
+    assert told["leaseboard_elections_left_out", "b"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_history_and_readers_are_told(board: Runtime):
+    board.recorder.add(Source("a", lambda _: None, lambda: "1", clock.now))
+    board.publisher.channels["a"].feeds.add(object())  # type: ignore[arg-type]
+    await board.recorder.flush()
+    told = samples()
+    assert told["leaseboard_history_write_seconds_count",] == 1
+    assert told["leaseboard_history_write_seconds_sum",] > 0
+    assert told["leaseboard_history_queue_changes",] == 0
+    assert told["leaseboard_history_failing",] == 0
+    assert told["leaseboard_live_clients", "a", "feed"] == 1
+    assert told["leaseboard_live_clients", "a", "page"] == 0
+    await board.recorder.in_thread(lambda: None)
+
+
+def test_a_token_is_asked_for_where_the_settings_name_one(board: Runtime, settings):
+    settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_token="only-for-prometheus")
+    refused = Client().get("/metrics", headers={"Authorization": "Bearer other"})
+    assert (refused.status_code, refused["WWW-Authenticate"]) == (401, "Bearer")
+    assert Client().get("/metrics").status_code == 401
+    assert samples(Authorization="Bearer only-for-prometheus")
+
+
+def known_names(board: Runtime) -> set[str]:
+    fill(board.clusters["a"].store, a_lease())
+    text = Client().get("/metrics").content.decode()
+    families = re.findall(r"^# TYPE (\S+) \S+$", text, re.MULTILINE)
+    return {name for name in families if name.startswith("leaseboard_")}
+
+
+def test_every_alert_asks_for_what_there_is(board: Runtime):
+    names = known_names(board)
+    rules = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules)
+    for rule in rules:
+        asked = set(re.findall(r"\bleaseboard_\w+", rule["expr"]))
+        assert asked, rule["alert"]
+        assert asked <= names, rule["alert"]
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+        assert rule["annotations"]["summary"]
+
+
+def test_readme_tells_every_family(board: Runtime):
+    section = OPERATIONS.partition("## Metrics")[2].partition("\n## ")[0]
+    told = set(re.findall(r"`(leaseboard_\w+)", section))
+    assert told == known_names(board)

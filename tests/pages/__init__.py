@@ -1,0 +1,1 @@
+"""Pages over stores filled by hand."""

@@ -1,0 +1,142 @@
+"""Leases whose holder no form could have written are edited and released by form all the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from html import unescape
+from urllib.parse import unquote
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from dashboard.pages.edit.form import EditLeaseForm
+from leases.apiserver.serving import LeaseApiServer
+from leases.domain.lease import ObjectName
+from leases.history.text import from_stored
+from leases.kube.connect import connect
+from leases.kube.source import parse_source
+from leases.models import Edit
+from leases.wire.microtime import format_microtime
+from tests.pages.test_every_parameter import VALUES
+from tests.support.board import fill, member
+from tests.support.postgres import passes_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = ObjectName("default", "odd")
+PATH = "/c/a/leases/default/odd/edit/"
+HOLDERS = [
+    "a\0b",
+    "\0",
+    "x" * 100_000,
+    "é\0" * 30_000,
+    "two\r\nlines\t",
+    "  blanks  ",
+    "\u202egnp.exe",
+    "<b>&amp;\"'",
+    "=1+1",
+]
+
+
+@pytest.fixture
+async def cluster(board, tmp_path):
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    yield one
+    await one.client.close()
+    await server.stop()
+
+
+async def held_by(cluster, holder: str) -> None:
+    now = format_microtime(datetime.now(UTC))
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": now}
+    named = {"metadata": {"namespace": KEY.namespace, "name": KEY.name}, "spec": spec}
+    fill(cluster.store, await cluster.client.create(named))
+
+
+async def browser() -> AsyncClient:
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client
+
+
+def as_a_browser_sends(page: str) -> dict[str, str]:
+    """The fields of the form as HTML says them: NUL is replaced, line breaks leave an input."""
+    fields = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', page))
+    clean = {name: unescape(value).replace("\0", "\ufffd") for name, value in fields.items()}
+    return {name: re.sub(r"[\r\n]", "", value) for name, value in clean.items()}
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=lambda holder: repr(holder[:12]))
+async def test_its_duration_is_changed_and_its_holder_left_as_it_is(cluster, holder):
+    await held_by(cluster, holder)
+    admin = await browser()
+    sent = as_a_browser_sends((await admin.get(PATH)).content.decode())
+    assert len(sent["seen_term"]) <= 64
+    sent |= {"duration_seconds": "30", "reason": "drill"}
+    preview = await admin.post(PATH, sent)
+    assert preview.status_code == 200
+    assert "The server would take this" in preview.content.decode()
+    again = as_a_browser_sends(preview.content.decode()) | {"reason": "drill"}
+    saved = await admin.post(PATH, again | {"confirm": "yes"})
+    assert saved.status_code == 302, saved.content.decode()[-3000:]
+    lease = await cluster.client.get(KEY)
+    assert (lease.holder, lease.spec.lease_duration_seconds) == (holder, 30)
+    row = await Edit.objects.aget()
+    assert row.outcome == "done"
+    assert from_stored(row.before["holderIdentity"]) == holder
+    audit = await admin.get("/audit/")
+    assert audit.status_code == 200
+    assert len(audit.content) < 50_000
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=lambda holder: repr(holder[:12]))
+async def test_it_is_released(cluster, holder):
+    await held_by(cluster, holder)
+    admin = await browser()
+    sent = as_a_browser_sends((await admin.get(PATH)).content.decode())
+    sent |= {"holder_identity": "", "reason": "drill", "confirm": "yes"}
+    saved = await admin.post(PATH, sent)
+    assert saved.status_code == 302, saved.content.decode()[-3000:]
+    assert (await cluster.client.get(KEY)).holder is None
+    assert (await Edit.objects.aget()).outcome == "done"
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["holder_identity", "duration_seconds", "reason", "seen_term", "seen_holder", "seen_duration"],
+)
+async def test_any_value_of_a_field_is_used_or_refused(cluster, field):
+    """Previews alone: each begins with the Lease as it was."""
+    await held_by(cluster, "cp-1")
+    admin = await browser()
+    page = (await admin.get(PATH)).content.decode()
+    sent = as_a_browser_sends(page) | {"reason": "drill"}
+    assert set(sent) - {"csrfmiddlewaretoken", "q"} == set(EditLeaseForm.base_fields)
+    for value in (*map(unquote, VALUES), *HOLDERS):
+        answer = await admin.post(PATH, sent | {field: value})
+        assert answer.status_code in (200, 409, 422), value[:40]
+        assert "Traceback" not in answer.content.decode()
+
+
+async def test_a_conflict_with_a_long_holder_is_shown_short(cluster):
+    await held_by(cluster, "x" * 100_000)
+    admin = await browser()
+    sent = as_a_browser_sends((await admin.get(PATH)).content.decode())
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "y" * 100_000}})
+    sent |= {"holder_identity": "mine", "reason": "drill"}
+    answer = await admin.post(PATH, sent)
+    assert answer.status_code == 409
+    text = answer.content.decode()
+    assert "100,000 characters" in text
+    assert len(text) < 60_000
+
+
+@pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
+def test_the_same_on_postgresql(postgres):
+    passes_on(postgres, __file__, "-k", "changed or released")

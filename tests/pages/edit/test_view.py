@@ -1,0 +1,227 @@
+"""The edit form against a real Lease API: preview, confirm, conflict, refusals."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from dashboard.pages.edit.form import initial_of
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from leases.apiserver.serving import LeaseApiServer
+from leases.domain.lease import ObjectName
+from leases.kube.connect import connect
+from leases.kube.source import parse_source
+from leases.models import Edit
+from leases.wire.microtime import format_microtime
+from tests.support.board import fill, member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/c/a/leases/default/story/edit/"
+KEY = ObjectName("default", "story")
+
+
+@pytest.fixture
+async def cluster(board, tmp_path):
+    """Cluster a with one held Lease, and a client to write with."""
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    now = format_microtime(datetime.now(UTC))
+    spec = {
+        "holderIdentity": "cp-1", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now,
+        "leaseTransitions": 0,
+    }  # fmt: skip
+    lease = await one.client.create(
+        {"metadata": {"namespace": "default", "name": "story"}, "spec": spec}
+    )
+    fill(one.store, lease)
+    yield one
+    await one.client.close()
+    await server.stop()
+
+
+@pytest.fixture
+async def admin(transactional_db):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client
+
+
+async def typed(cluster: WatchedCluster, **given: str) -> dict[str, str]:
+    """What a browser sends: the form as it is drawn now, with what was typed into it."""
+    shown = initial_of(await cluster.client.get(KEY))
+    return {name: str(value) for name, value in shown.items()} | {"reason": "drill"} | given
+
+
+async def test_the_form_begins_with_what_the_lease_says(cluster, admin):
+    text = (await admin.get(PATH)).content.decode()
+    assert 'value="cp-1"' in text
+    assert 'value="15"' in text
+
+
+async def test_a_preview_writes_nothing_and_confirming_writes(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    answer = await admin.post(PATH, data)
+    assert answer.status_code == 200
+    assert "cp-2" in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+    assert not await Edit.objects.aexists()
+
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 302
+    assert (await cluster.client.get(KEY)).holder == "cp-2"
+    assert (await Edit.objects.aget()).outcome == "done"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"duration_seconds": "-5"}, "A duration is 1 second or more."),
+        ({"duration_seconds": "soon"}, "Write the duration as whole seconds"),
+        ({"duration_seconds": "99999999999"}, "A duration is at most 2147483647 seconds."),
+        ({"reason": ""}, "Say why; the reason is kept in the audit trail."),
+        ({"holder_identity": "a\x1bb"}, "A holder is one line of printable characters."),
+    ],
+)
+async def test_what_cannot_be_is_422_with_a_sentence_at_its_field(cluster, admin, given, sentence):
+    answer = await admin.post(PATH, await typed(cluster, **given))
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+
+
+async def test_another_term_than_shown_is_409_and_says_who_holds_it_now(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 409
+    text = answer.content.decode()
+    assert '<b class="strong">cp-9</b> holds it now.' in text
+    assert "leaseDurationSeconds</td>" not in text  # both say 15: no collision
+    assert 'value="cp-2"' in text
+    assert (await cluster.client.get(KEY)).holder == "cp-9"
+
+
+async def test_a_conflict_shows_what_a_released_lease_says(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2", duration_seconds="30")
+    released = {"holderIdentity": "", "leaseDurationSeconds": 1}
+    await cluster.client.patch(KEY, {"spec": released})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert "Nobody holds it now." in text
+    cells = re.findall(r'<td role="cell" class="mono">(.*?)</td>', text)
+    assert cells == ["holderIdentity", "cp-2", "nobody", "leaseDurationSeconds", "30", "1"]
+
+
+async def test_a_conflict_with_the_same_edit_says_so(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-2", "leaseTransitions": 1}})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert "It says by now what you typed." in text
+
+
+async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin):
+    """cp-9 takes over while the form is open: nothing is written, and the second try, which the
+    person confirms, changes the duration alone."""
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    answer = await admin.post(PATH, data)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert '<b class="strong">cp-9</b> holds it now.' in text
+    assert re.findall(r'<td role="cell" class="mono">(.*?)</td>', text) == [
+        "leaseDurationSeconds", "30", "15",
+    ]  # fmt: skip
+
+    again = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
+    assert again.status_code == 302
+    after = await cluster.client.get(KEY)
+    assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 30)
+    assert (await Edit.objects.aget()).after == {"duration_seconds": 30}
+
+
+async def test_a_change_of_duration_keeps_what_somebody_else_wrote(cluster, admin):
+    """No take-over: another field moved, and stays as the cluster has it."""
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"metadata": {"labels": {"team": "a"}}, "spec": {"x": 1}})
+    assert (await admin.post(PATH, data | {"confirm": "yes"})).status_code == 302
+    after = await cluster.client.get(KEY)
+    assert (after.metadata.labels, after.holder) == ({"team": "a"}, "cp-1")
+
+
+async def test_a_holder_that_moved_back_and_forth_is_another_term(cluster, admin):
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-1", "leaseTransitions": 2}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 409
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+
+
+async def test_typed_text_survives_a_conflict(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2", reason="the disk of cp-1 is full")
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert sent(text)["holder_identity"] == "cp-2"
+    assert "the disk of cp-1 is full" in text
+
+
+async def test_a_form_without_its_hidden_fields_is_422_and_says_so(cluster, admin):
+    answer = await admin.post(PATH, {"holder_identity": "cp-2", "reason": "drill"})
+    assert answer.status_code == 422
+    assert "Open it again." in answer.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+
+
+def sent(text: str) -> dict[str, str]:
+    """The fields of a drawn form, as a browser would send them."""
+    inputs = re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', text)
+    return {name: unescape(value) for name, value in inputs if name != "q"}
+
+
+async def test_a_preview_shows_the_spec_and_what_it_means(cluster, admin):
+    answer = await admin.post(PATH, await typed(cluster, duration_seconds="30"))
+    text = answer.content.decode()
+    assert '<span class="hunk">  spec:</span>' in text
+    assert "uid:" not in text
+    assert '<span class="add">+   leaseDurationSeconds: 30</span>' in text
+    assert "If the holder dies, others wait 30 s instead of 15 s." in text
+    assert "What an edit does" not in text
+
+
+async def test_an_unreachable_cluster_is_502_and_keeps_what_was_typed(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2")
+    client, cluster.client = cluster.client, None
+    answer = await admin.post(PATH, data)
+    cluster.client = client
+    assert answer.status_code == 502
+    assert 'value="cp-2"' in answer.content.decode()
+    assert "is not connected" in answer.content.decode()
+
+
+async def test_a_lease_that_is_not_there_is_404_in_one_sentence(cluster, admin):
+    answer = await admin.get("/c/a/leases/default/nothing/edit/")
+    assert answer.status_code == 404
+    assert "There is no Lease default/nothing in a" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "moment", ["0000-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999-02:00"]
+)
+async def test_a_lease_with_a_time_beyond_the_calendar_can_be_edited(cluster, admin, moment):
+    spec = {"acquireTime": moment, "renewTime": moment, "leaseTransitions": 2**31 - 1}
+    fill(cluster.store, await cluster.client.patch(KEY, {"spec": spec}))
+    assert (await admin.get(PATH)).status_code == 200
+    data = await typed(cluster, holder_identity="cp-2")
+    answer = await admin.post(PATH, data)
+    assert answer.status_code == 200
+    assert "cp-2" in answer.content.decode()
+    assert (await admin.post(PATH, data | {"confirm": "yes"})).status_code == 302
+    written = await cluster.client.get(KEY)
+    assert (written.holder, written.spec.lease_transitions) == ("cp-2", 2**31 - 1)

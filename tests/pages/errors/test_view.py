@@ -1,0 +1,45 @@
+"""What a person sees when a request broke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+
+from dashboard.pages.wall_links import view as wall_links
+from tests.support.board import browser_of, member
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """A database that takes nothing, as on a read-only disk."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = ON")
+        yield
+        cursor.execute("PRAGMA query_only = OFF")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("board")
+def test_a_database_that_refuses_is_named_on_a_page_of_its_own():
+    admin = browser_of(member("ada", "admin"))
+    admin.raise_request_exception = False
+    admin.cookies["theme"] = "dark"
+    with refusing():
+        answer = admin.post("/wall-links/", {"name": "lobby", "clusters": ["a"]})
+        assert admin.get("/wall-links/").status_code == 200
+    text = answer.content.decode()
+    assert answer.status_code == 503
+    assert "attempt to write a readonly database. Make room on the disk" in text
+    assert 'data-theme="dark"' in text
+
+
+@pytest.mark.usefixtures("board")
+def test_a_defect_of_ours_is_not_blamed_on_the_database(admin, monkeypatch):
+    monkeypatch.setattr(wall_links, "_presented", None)
+    admin.raise_request_exception = False
+    answer = admin.get("/wall-links/")
+    assert answer.status_code == 500
+    assert "Something broke on our side" in answer.content.decode()

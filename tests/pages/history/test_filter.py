@@ -1,0 +1,58 @@
+"""Which changes a URL asks for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.http import QueryDict
+
+from dashboard.pages.history.filter import read_history_filter
+from dashboard.pages.history.frame import history_query
+from dashboard.parts.query.parameters import BadFilter
+from leases.history.read.index_streams import HistoryFilter
+
+
+def asked(query: str) -> HistoryFilter:
+    return read_history_filter(QueryDict(query))
+
+
+def test_nothing_asked_is_everything_wanted():
+    assert asked("") == HistoryFilter()
+    assert asked("change=&kind=&lease=+&inferred=&since=") == HistoryFilter()
+
+
+def test_every_field_is_read():
+    found = asked(
+        "change=expired&change=released&kind=election&namespace=a&lease=b&holder=c&inferred=true"
+        "&since=2026-11-20T03:12:40Z&until=2026-11-20"
+    )
+    assert (found.change, found.kind) == (("expired", "released"), ("election",))
+    assert (found.namespace, found.lease, found.holder, found.inferred) == ("a", "b", "c", True)
+    assert found.since == datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
+    assert found.until == datetime(2026, 11, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-11-20T05:12:40+02:00", "2026-11-20T05:12:40%2B02:00"])
+def test_a_time_with_an_offset_means_that_moment(text):
+    assert asked(f"since={text}").since == datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
+
+
+def test_a_filter_survives_its_own_query_string():
+    found = asked("change=expired&holder=a%26b&since=2026-11-20T03:12:40.5Z&inferred=false")
+    assert asked(history_query(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("since=yesterday", "since cannot be 'yesterday': use a time such as"),
+        ("inferred=maybe", "inferred cannot be 'maybe': use one of true, false."),
+        ("change=renewed", "change cannot be 'renewed': use one of created"),
+        ("lease=%00", "lease cannot be '\\x00': leave out the NUL"),
+    ],
+)
+def test_a_bad_filter_is_told_what_to_write(query, sentence):
+    with pytest.raises(BadFilter) as refused:
+        asked(query)
+    assert str(refused.value).startswith(sentence)

@@ -1,0 +1,276 @@
+"""Who holds what, and what goes down with it, as a browser and a program get it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard.charts.possession import spells
+from dashboard.charts.scale import Scale
+from dashboard.pages.holders.holder_row import CHIPS
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
+from leases.history.change_row import to_row
+from tests.support.board import a_lease, fill
+from tests.support.lease_parts import NOW
+
+POD = "keda-operator-5c9f8b7d4-8tr2m"
+HTMX = {"HX-Request": "true"}
+
+
+def node(name: str, *, ago: float = 1.0) -> Lease:
+    """A kubelet's heartbeat."""
+    now = datetime.now(UTC)
+    seen = now - timedelta(seconds=ago)
+    return Lease(
+        ObjectMeta(
+            name=name, namespace="kube-node-lease", uid=f"uid-{name}", resource_version="1",
+            creation_timestamp=now - timedelta(days=1),
+            owner_references=(OwnerReference("Node", name),),
+        ),
+        LeaseSpec(holder_identity=name, lease_duration_seconds=40, renew_time=seen),
+    )  # fmt: skip
+
+
+def held(name: str, holder: str | None, *, namespace: str = "kube-system", ago: float = 0) -> Lease:
+    now = datetime.now(UTC) - timedelta(seconds=ago)
+    return a_lease(ObjectName(namespace, name), holder=holder, now=now)
+
+
+@pytest.fixture
+def store(board):
+    """Cluster a: cp-1 holds three under two identities, a pod one; cp-2 is a dead node."""
+    store = board.clusters["a"].store
+    fill(
+        store,
+        held("scheduler", "cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"),
+        held("controller-manager", "cp-1_a4c123b1-612d-4d27-92d1-371c17149d43"),
+        held("operator", POD, namespace="keda"),
+        held("cloud", "cp-2"),
+        held("gone", "cp-3", ago=60),
+        held("free", None),
+        node("cp-1"),
+        node("cp-2", ago=100),
+        node("worker-1"),
+        node("worker-2"),
+    )
+    store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
+    return store
+
+
+def remember(change: ChangeType, *, minutes_ago: float, **more) -> None:
+    at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    known = {
+        "cluster": "a", "namespace": "kube-system", "name": "scheduler", "uid": "u",
+        "kind": Kind.ELECTION, "at": at, "observed_at": at, "resource_version": str(minutes_ago),
+    }  # fmt: skip
+    to_row(Change(change=change, **(known | more))).save()
+
+
+def text_of(response) -> str:
+    text = re.sub(r"<(svg|title).*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def holders(response) -> list[str]:
+    return re.findall(r'data-holder="([^"]+)"', response.content.decode())
+
+
+def items(client, query: str = "") -> dict[str, dict[str, object]]:
+    answer = client.get(f"/c/a/holders/?format=json{query}").json()
+    return {item["holder"]: item for item in answer["items"]}
+
+
+def test_hosts_come_with_what_goes_down_with_them_most_first(store, operator):
+    response = operator.get("/c/a/holders/")
+    assert holders(response) == ["cp-1", "cp-2", POD, "cp-3"]
+    told = text_of(response)
+    assert "2 Leases , 50 %" in told
+    assert "2 identities" in told
+    assert re.search(r"controller-manager\s+scheduler", told)
+
+
+def test_a_node_says_how_its_heartbeat_stands(store, operator):
+    told = text_of(operator.get("/c/a/holders/"))
+    assert "node, heartbeat in time" in told
+    assert "node, heartbeat expired for 1 m" in told
+    assert "still named by 1 expired Lease" in told
+    assert re.search(r"Held by a dead node\s+1\s", told)
+
+
+def test_an_expired_lease_does_not_go_down_with_whom_it_still_names(store, operator):
+    found = items(operator)
+    assert found["cp-3"]["takes_down"] == 0
+    assert [held["phase"] for held in found["cp-3"]["holds"]] == ["expired"]
+
+
+def test_heartbeats_are_folded_into_one_line(store, operator):
+    response = operator.get("/c/a/holders/")
+    assert "worker-1" not in holders(response)
+    assert "2 nodes hold nothing but their own heartbeat." in text_of(response)
+
+
+def test_a_search_finds_a_node_by_its_heartbeat_alone(store, operator):
+    assert holders(operator.get("/c/a/holders/?q=WORKER-1")) == ["worker-1"]
+
+
+@pytest.mark.parametrize("text", ["8c2e41f0", "cp-1", "kube-system/sched"])
+def test_a_search_finds_identities_hosts_and_what_they_hold(text, store, operator):
+    assert "cp-1" in holders(operator.get("/c/a/holders/", {"q": text}))
+
+
+def test_by_identity_each_stands_for_itself(store, operator):
+    found = holders(operator.get("/c/a/holders/?group=identity"))
+    assert "cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44" in found
+    assert "cp-1" not in found
+
+
+def test_who_held_in_the_range_and_no_longer_does_is_told(store, operator):
+    remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
+    remember(ChangeType.RELEASED, minutes_ago=90, previous_holder="cp-8")
+    response = operator.get("/c/a/holders/?holds=past&range=1h")
+    assert holders(response) == ["cp-9"]
+    assert "holds nothing now" in text_of(response)
+    assert set(holders(operator.get("/c/a/holders/?holds=past&sort=name"))) == {"cp-9"} | {"cp-8"}
+    assert "cp-9" not in holders(operator.get("/c/a/holders/?holds=now"))
+
+
+def test_terms_count_those_that_ended_and_those_that_go_on(store, operator):
+    remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
+    remember(ChangeType.TAKEN_OVER, minutes_ago=20, holder="cp-9", previous_holder="cp-1_abc")
+    found = items(operator)
+    assert found["cp-1"]["terms"] == 3
+    assert found["cp-9"]["terms"] == 1
+
+
+def test_a_lane_tells_when_anything_was_held(store, operator):
+    remember(ChangeType.TAKEN_OVER, minutes_ago=45, holder="cp-9", previous_holder="cp-8")
+    remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
+    html = operator.get("/c/a/holders/?range=1h&q=cp-9").content.decode()
+    assert 'aria-label="Held something for 15 m 0 s of 1 h"' in html
+    assert re.search(r"<title>1 term, [\d: A-Za-z]+ to [\d: A-Za-z]+ \(15 m 0 s\)</title>", html)
+
+
+def test_a_lease_that_had_but_one_host_is_counted(store, operator):
+    told = text_of(operator.get("/c/a/holders/"))
+    assert re.search(r"Only ever one host\s+4\s", told)
+
+
+def test_a_change_of_host_is_not_counted_as_only_one(store, operator):
+    remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
+    assert re.search(r"Only ever one host\s+3\s", text_of(operator.get("/c/a/holders/")))
+
+
+def test_kinds_narrow_what_counts(store, operator):
+    assert items(operator, "&kind=lock") == {}
+    assert set(items(operator, "&kind=election")) == {"cp-1", "cp-2", "cp-3", POD}
+
+
+def test_the_json_of_a_holder_is_the_contract(store, operator):
+    answer = operator.get("/c/a/holders/?format=json&q=keda").json()
+    assert list(answer) == ["items", "total", "next", "now"]
+    (item,) = answer["items"]
+    since = item["holds"][0].pop("held_since")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", since)
+    assert item == {
+        "cluster": "a", "holder": POD, "identities": [POD], "takes_down": 1, "share": 0.25,
+        "terms": 1, "heartbeat": None,
+        "holds": [
+            {"namespace": "keda", "name": "operator", "kind": "election", "phase": "held"},
+        ],
+    }  # fmt: skip
+
+
+def test_json_pages_lead_to_each_other_until_all_are_read(store, operator):
+    url, found = "/c/a/holders/?format=json&limit=3&sort=name", []
+    while url:
+        answer = operator.get(url).json()
+        found += [item["holder"] for item in answer["items"]]
+        url = answer["next"]
+    assert found == ["cp-1", "cp-2", "cp-3", POD]
+
+
+def test_sorting_can_be_turned(store, operator):
+    assert holders(operator.get("/c/a/holders/?sort=-name"))[0] == POD
+
+
+def test_htmx_gets_the_part_that_a_filter_changes(store, operator):
+    response = operator.get("/c/a/holders/?holds=now&q=", headers=HTMX)
+    assert response.content.decode().lstrip().startswith('<div class="stack" id="board"')
+    assert response["HX-Push-Url"] == "/c/a/holders/?holds=now"
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=heartbeat", "group=node", "sort=size", "holds=always", "range=2y", "page=0"]
+)
+def test_a_bad_filter_is_400_with_one_sentence(query, store, operator):
+    response = operator.get(f"/c/a/holders/?{query}")
+    assert response.status_code == 400
+    assert "This filter cannot be used" in text_of(response)
+    assert "cannot be" in operator.get(f"/c/a/holders/?format=json&{query}").json()["error"]
+
+
+def test_an_empty_answer_says_what_was_asked(store, operator):
+    told = text_of(operator.get("/c/a/holders/?q=nobody-like-this&kind=lock"))
+    assert "Contains nobody-like-this, kind is lock." in told
+
+
+def test_a_cluster_without_leases_has_no_holders(board, operator):
+    board.clusters["a"].store.connection = Connection(
+        state=ConnectionState.LIVE, since=datetime.now(UTC)
+    )
+    assert "Nobody holds anything" in text_of(operator.get("/c/a/holders/"))
+
+
+def test_holders_that_were_never_read_are_unknown_and_not_none(board, operator):
+    told = text_of(operator.get("/c/a/holders/"))
+    assert told.count("? not read yet") == 4
+    fill(board.clusters["a"].store, held("scheduler", "cp-1"))
+    assert "not read yet" not in text_of(operator.get("/c/a/holders/"))
+
+
+def test_a_holder_of_many_shows_some_and_leads_to_all(board, operator):
+    store = board.clusters["a"].store
+    fill(store, *[held(f"lease-{number:02}", "cp-1") for number in range(CHIPS + 4)])
+    html = operator.get("/c/a/holders/").content.decode()
+    assert html.count('class="tag"') == CHIPS
+    assert 'href="/c/a/leases/?holder=cp-1">and 4 more</a>' in html
+
+
+def test_only_who_may_read_sees_holders(store, guest, client):
+    assert guest.get("/c/a/holders/").status_code == 403
+    assert client.get("/c/a/holders/").status_code == 302
+
+
+def test_a_term_that_begins_while_another_lasts_is_one_spell_with_an_edge():
+    scale = Scale(NOW - timedelta(hours=1), NOW)
+
+    def ago(minutes: float):
+        return NOW - timedelta(minutes=minutes)
+
+    terms = [(ago(90), ago(30)), (ago(45), ago(15)), (ago(6), NOW)]
+    first, second = spells(terms, scale)
+    assert (first.x, first.width, first.terms, first.edges) == (0.0, 75.0, 2, (25.0,))
+    assert (second.x, second.width, second.edges) == (90.0, 10.0, (90.0,))
+    assert spells([(ago(90), ago(61))], scale) == ()
+
+
+def test_a_lane_has_a_bounded_number_of_spells():
+    scale = Scale(NOW - timedelta(hours=1), NOW)
+    step = timedelta(seconds=1)
+    terms = [(NOW - 2 * n * step, NOW - (2 * n - 1) * step) for n in range(1, 1800)]
+    assert len(spells(terms, scale)) <= 200
+    assert sum(spell.terms for spell in spells(terms, scale)) == len(terms)
+
+
+def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board):
+    holdings = board.clusters["a"].holdings
+    one = store.get(ObjectName("kube-system", "scheduler"))
+    beside = [other.lease.metadata.name for other in holdings.beside(one)]
+    assert beside == ["controller-manager", "cp-1"]
+    vacant = one.but(lease=store.get(ObjectName("kube-system", "free")).lease)
+    assert holdings.beside(vacant) == []

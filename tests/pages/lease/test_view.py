@@ -1,0 +1,233 @@
+"""Everything about one Lease: its past, its neighbours, older changes, and what is left of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
+
+import pytest
+
+from dashboard.pages.lease import view as view
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.change_row import to_row
+from leases.history.read import lanes
+from leases.models import WatchSpan
+from tests.support.board import KEY, a_lease, fill
+
+PATH = f"/c/a/leases/{KEY}/"
+HOUR = f"{PATH}?range=1h"
+
+
+@pytest.fixture
+def store(board):
+    store = board.clusters["a"].store
+    fill(store, a_lease(holder="cp-1"), a_lease(ObjectName("apps", "other"), holder="cp-1"))
+    store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
+    return store
+
+
+def ago(minutes: float) -> datetime:
+    return datetime.now(UTC) - timedelta(minutes=minutes)
+
+
+def remember(change: ChangeType, minutes_ago: float, **more) -> None:
+    at = ago(minutes_ago)
+    known = {
+        "cluster": "a", "namespace": KEY.namespace, "name": KEY.name, "uid": "u",
+        "kind": Kind.ELECTION, "at": at, "observed_at": at, "resource_version": str(minutes_ago),
+    }  # fmt: skip
+    to_row(Change(change=change, **(known | more))).save()
+
+
+def a_story() -> None:
+    """cp-3 for 20 min, released; 1 min nobody; cp-2 until it expired; after 2 min cp-1."""
+    remember(ChangeType.CREATED, 50, holder="cp-3")
+    remember(ChangeType.RELEASED, 30, previous_holder="cp-3")
+    remember(ChangeType.ACQUIRED, 29, holder="cp-2", gap_seconds=60.0)
+    remember(
+        ChangeType.EXPIRED, 12, holder="cp-2", previous_holder="cp-2",
+        renewed_at=ago(12.25), renewal="x",
+    )  # fmt: skip
+    remember(ChangeType.TAKEN_OVER, 10, holder="cp-1", previous_holder="cp-2", gap_seconds=120.0)
+
+
+def watched() -> None:
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(31 * 1440), until=ago(-1))
+
+
+def html_of(response) -> str:
+    return response.content.decode()
+
+
+def text_of(response) -> str:
+    text = re.sub(r"<(svg|script).*?</\1>", " ", html_of(response), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def figures(response) -> dict[str, str]:
+    found = re.findall(r"<dt>([^<]+)</dt><dd><b>([^<]+)</b>", html_of(response))
+    return dict(found)
+
+
+def test_the_past_is_told_as_terms_newest_first(store, operator):
+    a_story()
+    html = html_of(operator.get(HOUR))
+    table = html[html.index('aria-label="Terms"') :]
+    rows = re.findall(r"<tr role=\"row\">(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
+    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows[1:]]
+    assert [row.split()[0] for row in told] == ["cp-1", "cp-2", "cp-3"]
+    assert re.search(r"10 m \d s 2 m 0 s", told[0])  # it goes on while the page is made
+    assert told[0].endswith("goes on")
+    assert "17 m 0 s 1 m 0 s" in told[1]
+    assert told[1].endswith("it expired")
+    assert "20 m 0 s none" in told[2]
+    assert told[2].endswith("released")
+
+
+def test_the_past_adds_up(store, operator):
+    a_story()
+    response = operator.get(HOUR)
+    assert "3 terms in 1 h, 3 m 0 s without a holder" in text_of(response)
+    assert figures(response) == {
+        "Terms": "3", "Longest": "20 m 0 s", "Median": "17 m 0 s", "Without a holder": "3 m 0 s",
+        "Taken over in, p50": "1 m 0 s", "Taken over in, p95": "2 m 15 s",
+    }  # fmt: skip
+
+
+def test_the_lane_has_terms_gaps_marks_and_what_nobody_watched(store, operator):
+    a_story()
+    remember(ChangeType.RECONFIGURED, 5, holder="cp-1", fields=("leaseDurationSeconds",))
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    WatchSpan.objects.create(since=ago(120), until=ago(40), **span)
+    WatchSpan.objects.create(since=ago(35), until=datetime.now(UTC), **span)
+    html = html_of(operator.get(HOUR))
+    lane = re.search(
+        r'<svg class="lane".*?aria-label="([^"]+)">(.*?)<svg class="fluid"', html, re.DOTALL
+    )
+    assert lane[1].startswith("Who held it: 3 terms in 1 h")
+    assert len(re.findall(r'class="term h\d"', lane[2])) == 3
+    assert len(re.findall(r'class="gap"', lane[2])) == 2
+    assert 'class="ev reconfigured"' in lane[2]
+    assert lane[2].count('class="fog"') == 1
+    assert "nobody watched, for 5 m" in html
+
+
+def test_a_range_cuts_what_came_before_it(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 300, holder="cp-3")
+    remember(ChangeType.TAKEN_OVER, 90, holder="cp-1", previous_holder="cp-3")
+    assert "1 term in 1 h, never without a holder" in text_of(operator.get(HOUR))
+    assert "2 terms in 24 h" in text_of(operator.get(PATH))
+    links = re.findall(
+        r'<a href="([^"]+)" hx-get="[^"]+" hx-target="#past"', html_of(operator.get(PATH))
+    )
+    assert links == [
+        f"{PATH}?range=1h",
+        f"{PATH}?range=6h",
+        f"{PATH}?range=24h",
+        f"{PATH}?range=7d",
+        f"{PATH}?range=30d",
+    ]
+
+
+def test_so_many_changes_that_they_are_only_counted_say_so(store, operator, monkeypatch):
+    monkeypatch.setattr(lanes, "CHANGES", 10)
+    monkeypatch.setattr(lanes, "FEWEST", 10)
+    for number in range(30):
+        holder, before = f"cp-{number % 2}", f"cp-{(number + 1) % 2}"
+        remember(ChangeType.REPLACED, 9 - number / 10, holder=holder, previous_holder=before)
+    response = operator.get(HOUR)
+    assert "30 changes in 1 h" in text_of(response)
+    assert "30 changes are too many to measure terms here: choose a shorter range." in text_of(
+        response
+    )
+    assert figures(response) == {}
+    assert 'class="band' in html_of(response)
+
+
+def test_a_range_that_is_none_is_400_with_a_way_back(store, operator):
+    response = operator.get(f"{PATH}?range=2y")
+    assert response.status_code == 400
+    assert "range cannot be" in text_of(response)
+    assert f'href="{PATH}"' in html_of(response)
+    assert operator.get(f"{PATH}?before=nonsense").status_code == 400
+
+
+def test_older_changes_are_a_page_away_and_keep_the_range(store, operator, monkeypatch):
+    monkeypatch.setattr(view, "CHANGES", 2)
+    for number in range(5):
+        remember(ChangeType.REPLACED, 5 - number, holder=f"h{number}", previous_holder="cp-9")
+    html = html_of(operator.get(HOUR))
+    seen = []
+    while True:
+        panel = html[html.index('id="changes"') : html.index('id="asked"')]
+        seen += re.findall(r"passed to <code>(h\d)</code>", panel)
+        older = re.search(r'<a class="btn small" href="([^"]+)" hx-get="[^"]+">Older', panel)
+        if older is None:
+            break
+        assert "range=1h" in older[1]
+        html = html_of(operator.get(unquote(older[1].replace("&amp;", "&"))))
+    assert seen == ["h4", "h3", "h2", "h1", "h0"]
+    assert "data-feed" not in panel
+    assert f'href="{HOUR}" hx-get="{HOUR}">' in panel
+
+
+def test_what_the_host_holds_besides_is_listed(store, operator):
+    html = html_of(operator.get(PATH))
+    panel = html[html.index('id="beside"') :]
+    assert re.findall(r'<a class="name" href="([^"]+)"', panel) == ["/c/a/leases/apps/other/"]
+    assert 'href="/c/a/holders/?q=cp-1"' in panel
+    assert 'id="beside"' not in html_of(operator.get("/c/b/leases/"))
+
+
+def test_a_lease_that_stands_alone_has_no_neighbours(board, operator):
+    fill(board.clusters["a"].store, a_lease(holder="cp-1"))
+    assert 'id="beside"' not in html_of(operator.get(PATH))
+
+
+def test_a_script_that_wants_numbers_alone_asks_no_history(
+    store, operator, django_assert_num_queries
+):
+    whole = html_of(operator.get(PATH))
+    assert 'id="past"' in whole
+    response = operator.get(PATH, headers={"X-Regions": "facts renewals yaml-panel"})
+    for part in ("facts", "renewals", "yaml-panel"):
+        assert f'id="{part}"' in html_of(response)
+    assert 'id="past"' not in html_of(response)
+    assert 'id="past"' in html_of(operator.get(PATH, headers={"X-Regions": "facts past"}))
+
+
+def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-1", name="past")
+    remember(ChangeType.DELETED, 10, previous_holder="cp-1", name="past")
+    response = operator.get(f"/c/a/leases/{KEY.namespace}/past/?range=1h")
+    assert response.status_code == 200
+    told = text_of(response)
+    assert re.search(r"Deleted since \d\d:\d\d:\d\d", re.sub(r"\d+ \w{3} \d{4} ", "", told))
+    assert "1 term in 1 h, never without a holder" in told
+    assert "the Lease was deleted" in told
+    assert 'id="facts"' not in html_of(response)
+    assert 'id="asked"' in html_of(response)
+
+
+def test_a_lease_made_anew_has_both_lives_on_one_page(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-2", uid="old")
+    remember(ChangeType.DELETED, 20, previous_holder="cp-2", uid="old")
+    remember(ChangeType.CREATED, 15, holder="cp-1", uid="new")
+    assert "2 terms in 1 h, never without a holder" in text_of(operator.get(HOUR))
+
+
+def test_a_range_that_nobody_watched_claims_no_time_with_a_holder(store, operator):
+    """The Lease is older than our sight of it: nothing is said of the time before."""
+    remember(ChangeType.CREATED, 50, holder="cp-1")
+    assert "1 term in 1 h, not watched" in text_of(operator.get(HOUR))
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(20), until=ago(-1))
+    told = operator.get(HOUR)
+    assert "1 term in 1 h, no time without a holder seen" in text_of(told)
+    assert figures(told)["Without a holder"] == "none seen"

@@ -1,0 +1,97 @@
+"""What needs attention: worst first, in sentences, many of a kind in one line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dashboard.pages.overview.attention import attention
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from tests.support.lease_parts import NOW, tracked
+
+
+def lines(*leases, changes=()):
+    oldest_first = sorted(changes, key=lambda change: change.at)
+    missed = [change for change in oldest_first if change.missed]
+    return attention("prod", leases, now=NOW, holder_changes=oldest_first, missed=missed)
+
+
+def passed(seconds_ago: float, **more) -> Change:
+    known = {
+        "cluster": "prod",
+        "namespace": "web",
+        "name": "ingress",
+        "uid": "u",
+        "kind": Kind.ELECTION,
+        "change": ChangeType.TAKEN_OVER,
+        "at": NOW - timedelta(seconds=seconds_ago),
+        "observed_at": NOW,
+        "holder": f"pod-{int(seconds_ago) % 2}",
+        "gap_seconds": 5.0,
+    }
+    return Change(**(known | more))
+
+
+def test_healthy_leases_need_none():
+    assert lines(tracked(), tracked("b", phase=Phase.UNTIMED, duration=None)) == []
+
+
+def test_a_free_lock_is_in_order_and_an_election_without_a_holder_is_not():
+    free = tracked("lock", holder=None, phase=Phase.VACANT, kind=Kind.LOCK)
+    orphan = tracked("operator", holder=None, phase=Phase.VACANT, age=31)
+    handed_over = tracked("other", holder=None, phase=Phase.VACANT, age=29)
+    (line,) = lines(free, orphan, handed_over)
+    assert (line.label, line.amount) == ("operator", "31 s")
+
+
+def test_the_worst_comes_first():
+    found = lines(
+        tracked("late", phase=Phase.LATE, age=9),
+        tracked("vacant", holder=None, phase=Phase.VACANT, age=60),
+        tracked("expired", phase=Phase.EXPIRED, age=100),
+    )
+    assert [line.label for line in found] == ["expired", "vacant", "late"]
+
+
+def test_an_expired_election_says_who_held_it_and_since_when():
+    (line,) = lines(tracked(phase=Phase.EXPIRED, age=100, holder="cp-1_0123abcd"))
+    assert line.word == "Expired."
+    assert "".join(part.text for part in line.why) == "Nobody validly holds it. Last held by cp-1."
+    assert (line.amount, line.moment) == ("1 m 25 s", "since 12:02:58")
+    assert line.url == "/c/prod/leases/kube-system/scheduler/"
+
+
+def test_a_late_election_counts_down_to_its_end():
+    (line,) = lines(tracked(phase=Phase.LATE, age=9))
+    assert line.until == (NOW + timedelta(seconds=6)).timestamp()
+    assert line.until_text == "6.0 s"
+
+
+def test_many_dead_nodes_are_one_line_that_leads_to_their_list():
+    dead = [
+        tracked(f"node-{n}.eu", namespace="kube-node-lease", phase=Phase.EXPIRED, age=100 + n,
+                kind=Kind.HEARTBEAT)
+        for n in range(5)
+    ]  # fmt: skip
+    (line,) = lines(*dead)
+    assert line.label == "node-4, node-3, node-2 and 2 more"
+    assert line.why[0].text == "5 heartbeats stopped."
+    assert line.url == "/c/prod/leases/?kind=heartbeat&phase=expired"
+    assert line.since == (NOW - timedelta(seconds=104 - 15)).timestamp()
+
+
+def test_a_lease_whose_holder_keeps_changing_is_flapping():
+    (line,) = lines(changes=[passed(n * 60) for n in range(6)])
+    assert line.word == "Flapping."
+    assert line.why[0].text == "6 changes of holder in 30 min, 1 holder; 30 s without a holder."
+
+
+def test_changes_long_ago_are_no_flapping():
+    assert lines(changes=[passed(3600 + n) for n in range(6)]) == []
+
+
+def test_changes_that_we_missed_are_told_last():
+    found = lines(tracked(phase=Phase.LATE, age=9), changes=[passed(60, missed=2)])
+    assert [line.word for line in found] == ["Late.", "Missed changes."]
+    assert found[1].amount == "2 unseen"

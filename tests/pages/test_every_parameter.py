@@ -1,0 +1,282 @@
+"""Every parameter of every page takes any value: it works, or one sentence names the parameter.
+
+What a page reads is found by listening to its requests and compared with READS, so that a new
+parameter must be named there, and is then tried with every value.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+import pytest
+from django.http import QueryDict
+from django.test import Client
+
+from dashboard.access.wall import links
+from leases import models
+from leases.domain.lease import ObjectName
+from leases.history.change_row import to_row
+from tests.history.factory import a_change
+from tests.support.board import a_lease, browser_of, fill, member
+from tests.support.every_url import Page, every_page
+
+FILTER = {"q", "namespace", "holder", "labels", "kind", "phase", "sort", "page", "limit"}
+READS = {
+    "home": set(),
+    "overview": set(),
+    "leases": FILTER | {"format", "at"},
+    "lease": {"at", "before", "range"},
+    "lease_asked": set(),
+    "lease_edit": {"holder"},
+    "timeline": {
+        "format", "from", "to", "at", "range", "kind", "q", "sort", "view", "page", "limit",
+    },
+    "holders": {"format", "q", "kind", "group", "holds", "range", "sort", "page", "limit"},
+    "nodes": {"group"},
+    "node_cells": {"group", "first", "generation"},
+    "history": {
+        "format", "before", "limit", "change", "kind", "namespace", "lease", "holder", "inferred",
+        "since", "until", "range", "view",
+    },
+    "wall": FILTER | {"key"},
+    "audit": {"page"},
+    "wall_links": set(),
+    "revoke_wall_link": set(),
+    "components": set(),
+    "sign_in": {"next"},
+    "sign_in_by_link": set(),
+    "healthz": set(),
+    "readyz": set(),
+    "metrics": set(),
+}  # fmt: skip
+EVERYWHERE = {"q", "key"}  # read by the frame of each page
+POSTED = {"lease_kind", "redeem_sign_in_link", "sign_out"}  # answer no GET
+FORMATS = {
+    "leases": ("json",),
+    "timeline": ("json",),
+    "holders": ("json",),
+    "history": ("json", "csv", "ndjson"),
+}
+SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
+REFUSED_KEYS = (links.UNKNOWN, links.OUTDATED)
+
+ARABIC = {ord("0") + digit: 0x660 + digit for digit in range(10)}
+OLD_CURSOR = base64.urlsafe_b64encode(b"0001-01-01T00:00:00+23:59|1").decode().rstrip("=")
+BIG_CURSOR = base64.urlsafe_b64encode(b"2026-01-01T00:00:00+00:00|9" + b"9" * 20).decode()
+# As they stand in a query string.
+VALUES = (
+    "", "0", "1", "-1", "1.5", "1e9", "nan", "0x10", "007", "000000000000000019999",
+    "999999999999999999999", "1" + "0" * 5000, "true", "null", "[]", "a,b",
+    "0001-01-01", "0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59.999999Z",
+    "1969-12-31T23:59:59Z", "2026-02-30", "2026-11-20T03:12:40", "12:34:56", "3:04:05", "29:99",
+    quote("2026-11-20".translate(ARABIC)), quote("3".translate(ARABIC)), quote("²"),
+    "a%00b", "%0d%0aSet-Cookie:x", "%1b[31m", "%20", "x" * 100_000, quote("é" * 20_000),
+    "%ff%fe", "%ed%a0%80", "%", "%zz", quote("\u202egnp.exe"), quote("\U0001f600"),
+    quote("<script>alert(1)</script>"), quote("'\"; DROP TABLE leases_change;--"),
+    OLD_CURSOR, BIG_CURSOR, "//elsewhere.example", "..%2f..%2f", "a%3db%2cc%21%3dd", "(",
+)  # fmt: skip
+
+FOR_ALL_FORMS = {"", "0001-01-01", "9999-12-31T23:59:59.999999Z", "a%00b", "%ff%fe"}
+
+
+@pytest.fixture
+def browser(board, admin) -> Client:
+    """Two Leases and a little history."""
+    now = datetime.now(UTC)
+    other = ObjectName("team-a", "worker")
+    fill(board.clusters["a"].store, a_lease(), a_lease(other, holder="w-1", now=now))
+    fill(board.clusters["b"].store)
+    models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
+    changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
+    models.Change.objects.bulk_create(map(to_row, changes))
+    return admin
+
+
+def read_by(browser: Client, page: Page, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The parameters that a page asks its query string for."""
+    names: set[str] = set()
+    for method in ("get", "getlist", "__getitem__", "__contains__"):
+        plain = getattr(QueryDict, method)
+
+        def listening(query, name, *rest, plain=plain):
+            if not query._mutable:  # which it is while it is made
+                names.add(name)
+            return plain(query, name, *rest)
+
+        monkeypatch.setattr(QueryDict, method, listening)
+    stretch = "from=2026-11-20T03:00:00Z&to=2026-11-20T04:00:00Z"
+    queries = ["", "at=2026-11-20T03:00:00Z", stretch]
+    queries += [f"format={word}" for word in FORMATS.get(page.name, ())]
+    for query in queries:
+        consume(browser.get(f"{page.path}?{query}"))
+    monkeypatch.undo()
+    return names - {"_method"}
+
+
+def consume(answer) -> str:
+    """The whole text of an answer; what a stream finds wrong is raised here."""
+    if answer.streaming:
+        return b"".join(answer.streaming_content).decode()
+    return answer.content.decode()
+
+
+def test_the_parameters_that_each_page_reads_are_known(browser, monkeypatch):
+    stranger = Client()  # who is signed in already sees no sign-in form
+    for page in every_page():
+        if page.name in POSTED:
+            continue
+        reader = stranger if page.name in ("sign_in", "sign_in_by_link") else browser
+        found = read_by(reader, page, monkeypatch)
+        known = READS[page.name]
+        assert found - EVERYWHERE == known - EVERYWHERE, page.name
+        assert known - found <= EVERYWHERE, page.name
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [(name, parameter) for name, reads in READS.items() for parameter in sorted(reads)],
+)
+def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(browser, name, parameter):
+    """Whole page, part and each format take turns; what is oldest is asked of all of them."""
+    page = next(page for page in every_page() if page.name == name)
+    forms = [("", {}), ("", {"HX-Request": "true"})]
+    forms += [(f"&format={word}", {}) for word in FORMATS.get(name, ())]
+    for number, value in enumerate(VALUES):
+        turn = number % len(forms)
+        for more, headers in forms if value in FOR_ALL_FORMS else forms[turn : turn + 1]:
+            answer = browser.get(f"{page.path}?{parameter}={value}{more}", headers=headers)
+            check(answer, parameter, value)
+
+
+def check(answer, parameter: str, value: str) -> None:
+    text = html.unescape(consume(answer))
+    shown = value[:40]
+    assert answer.status_code in (200, 302, 400, 403, 409, 410), (shown, answer.status_code)
+    assert "Traceback" not in text
+    assert len(text) < 1_000_000, shown
+    if answer.status_code == 302:
+        assert not urlsplit(answer["Location"]).netloc, (shown, answer["Location"])
+    if answer.status_code == 403:
+        assert any(sentence in text for sentence in REFUSED_KEYS)
+    if answer.status_code == 400:
+        said = [f"{parameter} {word}" for word in SENTENCES] + ["from and to belong together"]
+        assert any(sentence in text for sentence in said), (shown, text[-2000:])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "page=1&page=2&page=x",
+        "&".join(["kind=election"] * 900),
+        "&".join(f"change={word}" for word in ["expired", "created"] * 400),
+        "page[]=1&page[a]=2&limit[]=%00",
+        "&&&===&;&%00=%00&%ff=%ff",
+        "page=2&sort=-name&limit=1&q=%20",
+    ],
+)
+def test_parameters_given_often_or_strangely_break_no_page(browser, query):
+    for page in every_page():
+        if page.name not in POSTED:
+            answer = browser.get(f"{page.path}?{query}")
+            consume(answer)
+            assert answer.status_code in (200, 302, 400, 409, 410), (page, answer.status_code)
+
+
+def test_more_parameters_than_are_read_is_a_sentence(browser):
+    answer = browser.get("/c/a/leases/?" + "&".join(f"p{n}=1" for n in range(1001)))
+    assert answer.status_code == 400
+    assert "1,000 parameters" in answer.content.decode()
+
+
+@pytest.mark.parametrize("part", ["%00", "x" * 5000, "%ff", "%ed%a0%80", "%2f", "..", "%e2%80%ae"])
+def test_any_part_of_a_path_is_found_or_is_404(browser, part):
+    for path in (
+        f"/c/{part}/",
+        f"/c/a/leases/{part}/scheduler/",
+        f"/c/a/leases/kube-system/{part}/",
+        f"/c/a/leases/kube-system/{part}/edit/",
+        f"/c/a/leases/kube-system/{part}/asked/",
+        f"/sign-in/{part}/",
+        f"/{part}",
+    ):
+        answer = browser.get(path)
+        assert answer.status_code in (200, 301, 302, 404, 410), (path[:60], answer.status_code)
+    for path in (
+        f"/c/a/leases/kube-system/{part}/kind/",
+        f"/c/a/leases/kube-system/{part}/edit/",
+        "/wall-links/99999999999999999999999999/revoke/",
+    ):
+        assert browser.post(path, {"kind": "lock"}).status_code in (302, 404, 405), path[:60]
+
+
+@pytest.mark.parametrize(
+    ("path", "typed"),
+    [
+        ("/c/a/leases/?q=keep-me&limit=x", "keep-me"),
+        ("/c/a/leases/?labels=keep%20me", "keep me"),
+        ("/c/a/leases/?namespace=keep-me&sort=x", "keep-me"),
+        ("/c/a/leases/?at=keep-me", "keep-me"),
+        ("/c/a/leases/?at=2026-11-20T03:00:00Z&holder=keep-me&page=0", "keep-me"),
+        ("/c/a/history/?since=keep-me", "keep-me"),
+        ("/c/a/history/?lease=keep-me&until=x", "keep-me"),
+        ("/c/a/timeline/?at=keep-me", "keep-me"),
+        ("/c/a/holders/?q=keep-me&range=x", "keep-me"),
+    ],
+)
+def test_what_was_typed_is_still_in_the_form_when_it_is_refused(browser, path, typed):
+    answer = browser.get(path)
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert f'value="{typed}"' in text
+    part = browser.get(path, headers={"HX-Request": "true"})
+    assert part.status_code == 400
+    assert part["HX-Push-Url"] == path
+
+
+def test_history_knows_every_range_that_the_timeline_has(browser):
+    for name in ("1h", "6h", "24h", "7d", "30d"):
+        answer = browser.get(f"/c/a/history/?range={name}&holder=nobody")
+        assert answer.status_code == 200
+        assert f'<option value="{name}" selected>' in answer.content.decode()
+
+
+def test_pages_take_any_value_from_a_reader_too(board, db):
+    """The way of an operator, who may not edit."""
+    fill(board.clusters["a"].store, a_lease())
+    operator = browser_of(member("olga", "operator"))
+    for value in VALUES:
+        answer = operator.get(f"/c/a/leases/kube-system/scheduler/?range={value}")
+        check(answer, "range", value)
+
+
+def fields_of(page: str) -> set[str]:
+    """What the forms of a page send by POST, but for signing out and the guard against forgery."""
+    names: set[str] = set()
+    for form in re.findall(r'<form[^>]* method="post".*?</form>', page, re.DOTALL):
+        names |= set(re.findall(r'<(?:input|select|textarea)[^>]* name="([^"]+)"', form))
+    return names - {"csrfmiddlewaretoken"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "posted", "given"),
+    [
+        ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
+        ("/c/a/leases/kube-system/scheduler/", "kind/", {"kind": "lock"}),
+        ("/sign-in/", "/sign-in/", {"username": "ada", "password": "x"}),
+        ("/sign-in/nobody/", "/sign-in/link/", {"token": "nobody"}),
+    ],
+)
+def test_any_value_of_a_form_is_used_or_refused(browser, board, shown, posted, given):
+    reader = Client() if posted.startswith("/sign-in/") else browser
+    drawn = fields_of(reader.get(shown).content.decode())
+    assert drawn - {"next", "username", "password"} <= set(given), "a field without a test"
+    for field in given:
+        for value in VALUES:
+            sent = {**given, field: unquote(value)}
+            answer = reader.post(urljoin(shown, posted), sent)
+            assert answer.status_code in (200, 302, 400, 410, 422, 429), (field, value[:40])
+            assert "Traceback" not in answer.content.decode()

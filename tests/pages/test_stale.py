@@ -1,0 +1,148 @@
+"""A page of a cluster that is not live carries the moment of what it shows; no script is needed."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard.parts.words import when
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, ObjectName
+from leases.history.change_row import to_row
+from leases.wire.events import Listed
+from tests.support.board import KEY, a_lease
+
+NODE = ObjectName("kube-node-lease", "node-1")
+PATHS = {
+    "overview": "",
+    "leases": "leases/",
+    "lease": f"leases/{KEY}/",
+    "edit": f"leases/{KEY}/edit/",
+    "holders": "holders/",
+    "nodes": "nodes/",
+    "timeline": "timeline/",
+    "history": "history/",
+}
+
+
+def known_until(board, ago: timedelta, state: ConnectionState = ConnectionState.STALE) -> datetime:
+    """Cluster a as it was listed `ago`, an instant after each renewal; nothing was heard since."""
+    heard = datetime.now(UTC).replace(microsecond=0) - ago
+    store = board.clusters["a"].store
+    leases = (a_lease(now=heard - timedelta(seconds=2)), a_heartbeat(heard - timedelta(seconds=3)))
+    store.replace(Listed(leases, "100"), heard)
+    store.connection = Connection(state=state, since=heard, heard_at=heard)
+    return heard
+
+
+def a_heartbeat(renewed: datetime) -> Lease:
+    beat = a_lease(NODE, holder=NODE.name, now=renewed)
+    assert beat.spec.renew_time == renewed
+    return beat
+
+
+@pytest.fixture
+def heard(board) -> datetime:
+    return known_until(board, timedelta(minutes=20))
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS.keys())
+def test_every_page_says_since_when_it_is_not_live(path, heard, admin):
+    text = admin.get(f"/c/a/{path}").content.decode()
+    assert 'data-live="stale"' in text
+    assert re.search(rf'data-as-of="{heard.timestamp():.1f}', text)
+    assert f"Stale since {said(heard)}" in words(text)
+    assert f"This page shows what was known at {said(heard)}." in words(text)
+    assert "As of " not in pill(text)
+
+
+@pytest.mark.parametrize("path", ["", "leases/", f"leases/{KEY}/", f"leases/{KEY}/edit/"])
+def test_ages_stand_still_where_the_cluster_was_heard_last(path, heard, admin):
+    text = words(admin.get(f"/c/a/{path}").content.decode())
+    assert "2.0 s ago" in text
+    assert "20 m" not in text
+
+
+def test_a_lease_page_carries_the_moment_of_its_fields(heard, operator):
+    text = words(operator.get(f"/c/a/leases/{KEY}/").content.decode())
+    assert text.count(f"as of {heard:%H:%M:%S}") == 2
+    assert "others may take it in 13.0 s" in text
+
+
+def test_the_present_of_an_edit_form_says_when_it_was_read(heard, admin):
+    text = words(admin.get(f"/c/a/leases/{KEY}/edit/").content.decode())
+    assert f"as read at {heard:%H:%M:%S}" in text
+
+
+def test_the_wall_is_not_live_from_its_first_paint(heard, admin):
+    text = admin.get("/c/a/wall/").content.decode()
+    assert '<body class="wall" data-live="stale"' in text
+    assert re.search(r"NOT LIVE for 00:20:\d\d", words(text))
+    assert f"last data {said(heard)} UTC" in words(text)
+
+
+def test_ages_of_heartbeats_are_those_of_the_moment(heard, operator):
+    text = operator.get("/c/a/").content.decode()
+    ages = re.search(r'id="ages">.*?aria-label="(.*?)"', text, re.DOTALL)
+    assert ages is not None
+    assert "expired" not in ages[1] or "0 expired" in ages[1]
+
+
+def test_what_was_known_on_another_day_is_dated(board, operator):
+    heard = known_until(board, timedelta(days=3))
+    day = f"{heard.day} {heard:%b %Y} {heard:%H:%M:%S}"
+    text = words(operator.get("/c/a/leases/").content.decode())
+    assert f"Stale since {day}" in text
+
+
+def test_a_refused_cluster_shows_the_moment_it_was_read_not_that_of_the_refusal(board, operator):
+    heard = known_until(board, timedelta(minutes=20), ConnectionState.REFUSED)
+    store = board.clusters["a"].store
+    refused = heard + timedelta(minutes=19)
+    store.connection = Connection(
+        state=ConnectionState.REFUSED, since=refused, heard_at=heard, detail="It refuses us."
+    )
+    text = words(operator.get(f"/c/a/leases/{KEY}/").content.decode())
+    assert f"No access since {said(refused)}." in text
+    assert f"what was known at {said(heard)}." in text
+    assert "2.0 s ago" in text
+
+
+def test_a_cluster_that_was_never_read_has_no_moment(board, operator):
+    """Nothing is known of it: no age, no figure, no moment."""
+    text = operator.get("/c/a/").content.decode()
+    assert 'data-live="connecting"' in text
+    assert re.search(r"<span data-stale-as-of hidden>", text)
+    assert "Connecting…" in pill(text)
+
+
+def test_a_term_is_measured_up_to_what_is_known(heard, operator):
+    """Nobody saw whether it went on: the figures of the past end where the watch did."""
+    began = heard - timedelta(minutes=10)
+    told = Change(
+        cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
+        change=ChangeType.CREATED, at=began, observed_at=began, holder="cp-1",
+        resource_version="1",
+    )  # fmt: skip
+    to_row(told).save()
+    text = words(operator.get(f"/c/a/leases/{KEY}/?range=1h").content.decode())
+    assert re.search(r"Longest ?10 m 0 s", text)
+    assert f"{when(heard, datetime.now(UTC))} and on" in text
+
+
+def pill(text: str) -> str:
+    found = re.search(r"<span class=\"live.*?</span></span>", text, re.DOTALL)
+    assert found is not None
+    return words(found[0])
+
+
+def said(moment: datetime) -> str:
+    return when(moment, datetime.now(UTC))
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text))

@@ -1,0 +1,149 @@
+"""A change in the words of a person, with the names as parts of their own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard.parts.change import WORDS, change_line, sentence
+from dashboard.parts.frame.rendering import CHANGES, render_change
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+
+NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
+
+
+def a_change(change: ChangeType, **fields) -> Change:
+    known = {
+        "cluster": "prod",
+        "namespace": "kube-system",
+        "name": "kube-scheduler",
+        "uid": "u",
+        "kind": Kind.ELECTION,
+        "at": NOW - timedelta(seconds=4),
+        "observed_at": NOW,
+    }
+    return Change(change=change, **(known | fields))
+
+
+def said(change: ChangeType, **fields) -> str:
+    return "".join(part.text for part in sentence(a_change(change, **fields)))
+
+
+def test_a_take_over_names_both_holders_and_the_gap():
+    assert (
+        said(ChangeType.TAKEN_OVER, previous_holder="cp-3", holder="cp-1", gap_seconds=12.4)
+        == "kube-scheduler was taken over by cp-1 from cp-3 after 12 s without a holder."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "fields", "text"),
+    [
+        (ChangeType.CREATED, {}, "kube-scheduler was created; nobody holds it."),
+        (ChangeType.CREATED, {"holder": "cp-1"}, "kube-scheduler was created, held by cp-1."),
+        (ChangeType.ACQUIRED, {"holder": "cp-1"}, "kube-scheduler was acquired by cp-1."),
+        (ChangeType.RELEASED, {"previous_holder": "cp-1"}, "kube-scheduler was released by cp-1."),
+        (
+            ChangeType.REPLACED,
+            {"previous_holder": "cp-1", "holder": "cp-2"},
+            "kube-scheduler passed to cp-2: cp-1 was replaced while it still held.",
+        ),
+        (
+            ChangeType.REPLACED,
+            {"previous_holder": f"cp-1_{'0' * 32}", "holder": f"cp-1_{'1' * 32}"},
+            (
+                "kube-scheduler passed to another identity of cp-1: "
+                "the one before was replaced while it still held."
+            ),
+        ),
+        (
+            ChangeType.TAKEN_OVER,
+            {"previous_holder": f"cp-1_{'0' * 32}", "holder": f"cp-1_{'1' * 32}"},
+            "kube-scheduler was taken over by another identity of cp-1.",
+        ),
+        (
+            ChangeType.RELEASED,
+            {"previous_holder": "2df3a207-4936-47dc-9641-290795e50ac3"},
+            "kube-scheduler was released by 2df3a207-4936-47dc-9641…e50ac3.",
+        ),
+        (ChangeType.EXPIRED, {"holder": "cp-1"}, "kube-scheduler expired; last held by cp-1."),
+        (
+            ChangeType.EXPIRED,
+            {"holder": "kube-scheduler", "kind": Kind.HEARTBEAT},
+            "Heartbeat of kube-scheduler expired.",
+        ),
+        (
+            ChangeType.RECOVERED,
+            {"holder": "cp-1", "gap_seconds": 3.0},
+            "kube-scheduler recovered: renewed again by cp-1 after 3.0 s without a holder.",
+        ),
+        (
+            ChangeType.RECOVERED,
+            {"holder": "kube-scheduler", "kind": Kind.HEARTBEAT, "gap_seconds": 25.0},
+            "Heartbeat of kube-scheduler recovered, 25 s after it expired.",
+        ),
+        (
+            ChangeType.RESTARTED,
+            {"holder": "cp-1"},
+            "kube-scheduler restarted: acquired anew by its holder cp-1.",
+        ),
+        (
+            ChangeType.RECONFIGURED,
+            {"fields": ("leaseDurationSeconds", "labels")},
+            "kube-scheduler was reconfigured: leaseDurationSeconds and labels.",
+        ),
+        (
+            ChangeType.DELETED,
+            {"previous_holder": "cp-1"},
+            "kube-scheduler was deleted; last held by cp-1.",
+        ),
+    ],
+)
+def test_every_change_is_a_sentence(change, fields, text):
+    assert said(change, **fields) == text
+
+
+def test_every_type_of_change_has_its_word_icon_and_sentence():
+    for change in ChangeType:
+        line = change_line(a_change(change, holder="cp-1", previous_holder="cp-2"), NOW)
+        assert line.word == WORDS[change]
+        assert WORDS[change].lower() in line.sentence
+        assert line.icon
+        assert line.sentence.endswith(".")
+
+
+def test_changes_that_were_missed_are_said():
+    text = said(ChangeType.TAKEN_OVER, previous_holder="a", holder="b", missed=2)
+    assert text.endswith("2 changes of holder before it not seen.")
+
+
+def test_an_inferred_change_tells_its_window():
+    line = change_line(
+        a_change(ChangeType.DELETED, inferred=True, inferred_since=NOW - timedelta(minutes=5)), NOW
+    )
+    assert line.window == "inferred: between 11:59:23 and 12:04:23"
+
+
+def test_an_expiry_goes_from_the_last_holder_to_nobody():
+    line = change_line(a_change(ChangeType.EXPIRED, holder="cp-1"), NOW)
+    assert line.from_to
+    assert (line.previous.identity, line.next) == ("cp-1", None)
+
+
+@pytest.mark.parametrize("form", CHANGES.values())
+def test_names_from_the_cluster_are_text_and_never_markup(form):
+    change = a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>")
+    html = render_change(change, form, NOW.date())
+    assert "<img" not in html
+    assert "&lt;img src=x onerror" in html
+    assert "<b>x" not in html
+
+
+def test_a_holder_that_is_marked_is_a_part_of_its_own():
+    parts = sentence(a_change(ChangeType.ACQUIRED, holder="cp-1_0123abcd"))
+    assert [(part.text, part.mark) for part in parts if part.mark] == [
+        ("kube-scheduler", "name"),
+        ("cp-1", "holder"),
+    ]

@@ -1,0 +1,224 @@
+"""Pages are drawn one by one, and after the watches; what only waits holds up no other page."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from django.db import connection
+
+from dashboard.access.page_gate import LATE, LOOK, MAX_WAIT, PageGate, page_gate
+from dashboard.parts.kept.kept_value import KeptValue
+from tests.pages.test_every_page import PATHS
+from tests.support.board import a_lease, fill
+
+pytestmark = pytest.mark.django_db
+
+NOT_YET = 0.2  # seconds in which nothing happens
+SOON = 30.0  # seconds after which something that should happen never does
+
+
+class Clock:
+    """A clock that only sleeping moves, and a watch that is late by it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.late_until = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def untold(self) -> float:
+        return 2 * LATE if self.now < self.late_until else 0.0
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def gate(clock):
+    return PageGate(clock=clock, sleep=clock.sleep)
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor() as pool:
+        yield pool
+
+
+def make_page(gate, made, over):
+    try:
+        with gate.drawing(()):
+            made.set()
+            assert over.wait(SOON)
+    finally:
+        connection.close()
+
+
+def test_a_second_page_begins_when_the_first_is_made(gate, threads):
+    first, second, over = Event(), Event(), Event()
+    threads.submit(make_page, gate, first, over)
+    assert first.wait(SOON)
+    last = threads.submit(make_page, gate, second, over)
+    assert not second.wait(NOT_YET)
+    over.set()
+    last.result(SOON)
+    assert second.is_set()
+
+
+def test_a_page_waits_until_what_has_arrived_was_followed(gate, clock):
+    clock.late_until = clock.now + 1.0
+    with gate.drawing((Clock(), clock)):
+        assert 1001.0 <= clock.now < 1001.0 + 2 * LOOK
+
+
+def test_all_pages_together_wait_once_for_a_watch_that_stays_late(gate, clock):
+    clock.late_until = float("inf")
+    for _ in range(200):
+        with gate.drawing((clock,)):
+            pass
+    assert MAX_WAIT <= clock.now - 1000.0 < MAX_WAIT + 2 * LOOK
+
+
+def test_pages_that_come_side_by_side_wait_together(gate, clock, threads):
+    clock.late_until = float("inf")
+    over = Event()
+    over.set()
+
+    def page():
+        try:
+            with gate.drawing((clock,)):
+                pass
+        finally:
+            connection.close()
+
+    for made in [threads.submit(page) for _ in range(20)]:
+        made.result(SOON)
+    # Each thread's last sleep may end after the wait is over.
+    assert MAX_WAIT <= clock.now - 1000.0 < MAX_WAIT + 21 * LOOK
+
+
+def test_a_late_watch_gets_as_much_time_as_the_page_before_it_took(gate, clock):
+    clock.late_until = float("inf")
+    with gate.drawing((clock,)):
+        clock.now += 0.05
+    before = clock.now
+    with gate.drawing((clock,)):
+        assert clock.now == pytest.approx(before + 0.05)
+
+
+def test_a_watch_that_is_late_again_is_waited_for_again(gate, clock):
+    clock.late_until = clock.now + 10.0
+    with gate.drawing((clock,)):
+        clock.now += 20.0
+    with gate.drawing((clock,)):
+        pass
+    clock.now += 2 * LOOK
+    again, clock.late_until = clock.now, clock.now + 1.0
+    with gate.drawing((clock,)):
+        assert clock.now >= again + 1.0
+
+
+def test_what_fails_lets_the_next_page_begin(gate):
+    with pytest.raises(ZeroDivisionError), gate.drawing(()):
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), gate.drawing(()), gate.waiting():
+        raise ZeroDivisionError
+    with gate.drawing(()):
+        pass
+
+
+def test_another_page_is_drawn_while_rows_are_fetched(gate, threads):
+    """SQLite looks for all rows but the first only then."""
+    looking, go = Event(), Event()
+
+    def slow(number):
+        if number == 2:
+            looking.set()
+            go.wait(SOON)
+        return number
+
+    def page():
+        try:
+            with gate.drawing(()), connection.cursor() as cursor:
+                connection.connection.create_function("slow", 1, slow)
+                cursor.execute("SELECT slow(1) UNION ALL SELECT slow(2)")
+                return cursor.fetchall()
+        finally:
+            connection.close()
+
+    found = threads.submit(page)
+    assert looking.wait(SOON)
+    made = Event()
+    threads.submit(make_page, gate, made, go)
+    try:
+        assert made.wait(SOON)
+    finally:
+        go.set()
+    assert found.result(SOON) == [(1,), (2,)]
+
+
+def test_two_pages_that_want_the_same_value_wait_for_each_other_without_end_of_neither(threads):
+    kept: KeptValue[int] = KeptValue()
+    making, asked, go = Event(), Event(), Event()
+
+    def make():
+        with page_gate.waiting():
+            making.set()
+            assert go.wait(SOON)
+        return 7
+
+    def page(before):
+        try:
+            with page_gate.drawing(()):
+                before.set()
+                return kept.get(make)
+        finally:
+            connection.close()
+
+    first = threads.submit(page, Event())
+    assert making.wait(SOON)
+    second = threads.submit(page, asked)
+    assert asked.wait(SOON)
+    go.set()
+    assert (first.result(SOON), second.result(SOON)) == (7, 7)
+
+
+@pytest.mark.parametrize("path", ["/c/a/", "/c/a/wall/"])
+def test_a_page_is_drawn_inside_the_gate(path, board, operator, monkeypatch):
+    inside = []
+    monkeypatch.setattr(board, "problem", lambda *_: inside.append(page_gate._drawing.locked()))
+    assert operator.get(path).status_code == 200
+    assert inside
+    assert all(inside)
+
+
+@pytest.mark.parametrize("path", ["/c/a/", "/c/a/wall/"])
+def test_a_page_looks_whether_any_watch_is_late(path, board, operator, monkeypatch):
+    monkeypatch.setattr(page_gate, "_punctual_at", float("-inf"))
+    looks = []
+    board.clusters["b"].untold = lambda: looks.append(path) or 0.0
+    assert operator.get(path).status_code == 200
+    assert looks
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/c/a/history/?holder=cp-1", "/c/a/nodes/"])
+def test_no_page_keeps_others_out_while_it_asks_the_database(path, board, admin):
+    fill(board.clusters["a"].store, a_lease())
+    asked = []
+    connection.ensure_connection()
+    connection.connection.set_trace_callback(
+        lambda sql: asked.append((sql, page_gate._drawing.locked()))
+    )
+    try:
+        admin.get(path)
+    finally:
+        connection.connection.set_trace_callback(None)
+    assert asked
+    assert [sql for sql, kept_out in asked if kept_out] == []

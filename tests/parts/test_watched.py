@@ -1,0 +1,43 @@
+"""How a watched cluster follows the renewals of its Leases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from dashboard.parts.kept import watched_cluster
+from leases.domain.lease import Lease, ObjectName
+from leases.wire.events import Applied
+from tests.support.board import a_lease, fill
+
+NAMES = [ObjectName("default", f"lease-{number}") for number in range(5)]
+
+
+def renewed(lease: Lease, at: datetime, version: int) -> Lease:
+    meta = msgspec.structs.replace(lease.metadata, resource_version=str(version))
+    spec = msgspec.structs.replace(lease.spec, renew_time=at)
+    return Lease(meta, spec)
+
+
+async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(board, monkeypatch):
+    monkeypatch.setattr(watched_cluster, "SLICE", 2)
+    cluster = board.clusters["a"]
+    begin = datetime.now(UTC)
+    node = ObjectName("kube-node-lease", "worker-1")
+    keys = [*NAMES, node]
+    leases = {key: a_lease(key, holder="cp-1", now=begin) for key in NAMES}
+    leases[node] = a_lease(node, holder=node.name, now=begin)
+    fill(cluster.store, *leases.values())
+    cluster.renewals.of(cluster.store.get(node))
+    for step in (1, 2):
+        at = begin + timedelta(seconds=2 * step)
+        for key in keys:
+            cluster.store.apply(Applied(renewed(leases[key], at, 200 + step)), at)
+        await cluster.look_at_renewals(at)
+    assert set(cluster.renewals._rings) == set(keys)
+    for key in keys:
+        told = cluster.renewals.of(cluster.store.get(key))
+        assert max(one.seconds for one in told) == 2.0, key
+    await cluster.look_at_renewals(begin + timedelta(hours=2))
+    assert cluster.renewals._rings == {}

@@ -1,0 +1,121 @@
+"""Commands that cannot start say so in one sentence without a secret and exit with 1."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import free_port, manage
+
+CANARY = "canary-1f7a9b"
+UNREACHABLE = f"postgresql://u:{CANARY}@127.0.0.1:9/x"
+
+
+class Case:
+    """What is in the data directory (a name with its bytes, None for a folder), what is run, and
+    what must be said."""
+
+    def __init__(self, said: str, *command: str, there: dict[str, bytes | None] | None = None,
+                 data: str = "", **settings: str) -> None:  # fmt: skip
+        self.said = said
+        self.command = command or ("serve",)
+        self.there = there or {}
+        self.data = data
+        self.settings = settings
+
+    def run(self, folder: Path) -> tuple[int, str]:
+        data = Path(self.data or folder / "data")
+        for name, content in self.there.items():
+            place = (folder / "data" / name).resolve()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.mkdir() if content is None else place.write_bytes(content)
+        ports = ("--port", str(free_port()), "--api-port", str(free_port()))
+        arguments = self.command + (ports if self.command == ("serve",) else ())
+        done = manage(data, *arguments, **self.settings)
+        return done.returncode, done.stdout + done.stderr
+
+
+GARBAGE = b"SQLite format 3\0" + b"garbage" * 1000
+API_ALONE = ("lease_api", "--port", "0")
+URL = "LEASEBOARD_DATABASE_URL"
+CASES = {
+    "data is a file": Case("(it is a file)", there={"../data": b"x"}),
+    "data below a file": Case("(not a directory)", "migrate", data="/etc/hostname/x"),
+    "data cannot be made": Case("LEASEBOARD_DATA cannot be '/proc/x/y'", data="/proc/x/y"),
+    "data cannot be written": Case("LEASEBOARD_DATA cannot be '/proc'", *API_ALONE, data="/proc"),
+    "secret key is empty": Case("secret_key holds fewer than 32", there={"secret_key": b""}),
+    "secret key is short": Case(
+        "secret_key holds fewer than 32", "migrate", there={"secret_key": CANARY.encode()}
+    ),
+    "secret key is no text": Case(
+        "secret_key cannot be read (it is not text)", "export_history",
+        there={"secret_key": b"\xff" + CANARY.encode() * 9},
+    ),
+    "secret key is a folder": Case("cannot be read (is a", there={"secret_key": None}),
+    "history is garbage": Case("is not a database", there={"leaseboard.sqlite3": GARBAGE}),
+    "history is a folder": Case("unable to open", there={"leaseboard.sqlite3": None}),
+    "export of garbage": Case(
+        "is not a database", "export_history", there={"leaseboard.sqlite3": GARBAGE}
+    ),
+    "export of nothing": Case("leaseboard.sqlite3 is empty (no such table", "export_history"),
+    "database is not there": Case("Connection refused", **{URL: UNREACHABLE}),
+    "migrate without database": Case("Connection refused", "migrate", **{URL: UNREACHABLE}),
+    "export without database": Case("Connection refused", "export_history", **{URL: UNREACHABLE}),
+    "database refuses its options": Case(
+        "invalid sslmode value", "migrate", **{URL: f"{UNREACHABLE}?sslmode={CANARY}"}
+    ),
+    "objects are garbage": Case("begin with no Leases", there={"lease_api.sqlite3": GARBAGE}),
+    "objects are garbage, alone": Case(
+        "begin with no Leases", *API_ALONE, there={"lease_api.sqlite3": GARBAGE}
+    ),
+    "tokens are garbage": Case(
+        "begin with no Leases", "lease_tokens", "create", "--name", "n", "--role", "read",
+        "--token", CANARY, there={"lease_api.sqlite3": GARBAGE},
+    ),
+    "kubeconfig is a folder": Case("cannot be used", *API_ALONE, there={"kubeconfig": None}),
+    "static files cannot be": Case("Static files cannot be put into", there={"static": b"x"}),
+    "no port is left": Case("choose one with --api-port", "serve", "--port", "65535"),
+    "host is nobody's": Case("is no address of this machine", "serve", "--host", "é" * 300),
+    "cluster has a token": Case(
+        "write embedded", "serve", "--cluster", f"a=url:ftp://{CANARY}@h"
+    ),
+    "settings have a token": Case(
+        "[hidden]@h", "lease_tokens", "list", LEASEBOARD_CLUSTERS=f"a=url:https://{CANARY}@h:x"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Every case run once, two at a time: a start takes a second of a core."""
+    folders = {name: tmp_path_factory.mktemp("start") for name in CASES}
+    with ThreadPoolExecutor(2) as pool:
+        runs = {name: pool.submit(CASES[name].run, folders[name]) for name in CASES}
+        yield {name: run.result() for name, run in runs.items()}
+    for folder in folders.values():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_start_that_cannot_be_is_one_sentence_and_exit_code_1(results, name):
+    code, text = results[name]
+    assert CASES[name].said in text
+    assert code == 1
+    assert len(text.strip().splitlines()) == 1, text
+    assert "Traceback" not in text
+    if name != "database refuses its options":  # which are no secret
+        assert CANARY not in text
+
+
+def test_a_port_in_use_is_named_by_the_api_alone_too(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = manage(tmp_path, "lease_api", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "address already in use" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

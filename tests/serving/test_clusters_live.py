@@ -1,0 +1,147 @@
+"""Two clusters at once, and a restart: each shows its own, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.serving.test_serve import rows, signed_in
+from tests.support.api_client import LeaseApi
+from tests.support.processes import (
+    ROOT,
+    Server,
+    environment,
+    free_port,
+    get,
+    manage,
+    serving,
+    wait_for,
+)
+
+
+@contextmanager
+def lease_api(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """An embedded Lease API alone, as its own process."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "lease_api", "--port", str(port)],
+        cwd=ROOT,
+        env=environment(data),
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=15) == 0
+
+
+def context_file(path: Path, kubeconfig: Path) -> Path:
+    """The same kubeconfig under a file of its own, as an operator would have it."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def history(data: Path, cluster: str) -> list[dict[str, object]]:
+    done = manage(data, "export_history", "--cluster", cluster)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def leases_page(server: Server, browser, cluster: str) -> str:
+    with browser.open(f"{server.url}/c/{cluster}/leases/", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_each_cluster_shows_its_own_and_one_that_stops_is_stale_alone(tmp_path):
+    with lease_api(tmp_path / "b") as (process, url):
+        other = LeaseApi(tmp_path / "b" / "kubeconfig")
+        other.create("only-in-b", holder="b-1")
+        source = url.replace("://", f"://{other.token}@")
+        with serving(
+            tmp_path / "a", "--no-demo", "--cluster", "a=embedded", "--cluster", f"b=url:{source}"
+        ) as server:
+            server.wait_synced()
+            LeaseApi(server.kubeconfig).create("only-in-a", holder="a-1")
+            browser = signed_in(server)
+            wait_for(lambda: list(rows(browser, server, "a")) == ["default/only-in-a"], what="a")
+            wait_for(lambda: list(rows(browser, server, "b")) == ["default/only-in-b"], what="b")
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=15)
+            wait_for(
+                lambda: 'data-live="stale"' in leases_page(server, browser, "b"), what="b stale"
+            )
+            assert 'data-live="live"' in leases_page(server, browser, "a")
+            assert list(rows(browser, server, "b")) == ["default/only-in-b"]
+            assert other.token not in server.text
+
+
+def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path):
+    with lease_api(tmp_path / "b") as (_process, _url):
+        config = context_file(tmp_path / "kubeconfig-b", tmp_path / "b" / "kubeconfig")
+        api = LeaseApi(config)
+        for name in ("quiet", "moved", "dies"):
+            api.create(name, holder="one")
+        arguments = ("--cluster", "b=context:leaseboard")
+        server = Server(tmp_path / "a", *arguments, KUBECONFIG=str(config))
+        server.wait_synced()
+        wait_for(lambda: len(history(tmp_path / "a", "b")) == 3, what="the first sight in history")
+        api.take("moved", holder="two", transitions=1)
+        wait_for(lambda: len(history(tmp_path / "a", "b")) == 4, what="a change seen live")
+        server.kill()
+
+        api.take("moved", holder="three", transitions=2)
+        api.take("moved", holder="four", transitions=3)
+        api.delete("dies")
+        api.create("born", holder="one")
+
+        with serving(tmp_path / "a", *arguments, KUBECONFIG=str(config)) as again:
+            again.wait_synced()
+            wait_for(lambda: len(history(tmp_path / "a", "b")) >= 8, what="what happened meanwhile")
+        told = history(tmp_path / "a", "b")
+    assert sorted((c["name"], c["change"], c["holder"], c["inferred"]) for c in told) == sorted(
+        [
+            ("born", "created", "one", True),
+            ("dies", "created", "one", True),
+            ("dies", "deleted", None, True),
+            ("moved", "created", "one", True),
+            ("moved", "replaced", "two", False),
+            ("moved", "replaced", "three", True),
+            ("moved", "replaced", "four", True),
+            ("quiet", "created", "one", True),
+        ]
+    )
+
+
+def test_an_api_that_nobody_answers_or_that_refuses_is_told_and_the_pages_stay_up(tmp_path):
+    with lease_api(tmp_path / "b") as (_process, url):
+        dead = free_port()
+        with serving(
+            tmp_path / "a",
+            "--no-demo", "--cluster", "a=embedded", "--cluster", f"dead=url:http://127.0.0.1:{dead}",
+            "--cluster", f"shut=url:{url}",
+        ) as server:  # fmt: skip
+            browser = signed_in(server)
+            page = wait_for(
+                lambda: text if "refused" in (text := leases_page(server, browser, "shut")) else "",
+                what="the refusing cluster to be shown as such",
+            )
+            assert 'data-live="refused"' in page
+            assert get(f"{server.url}/readyz")[0] == 503
+            with pytest.raises(urllib.error.HTTPError) as not_ready:
+                browser.open(f"{server.url}/readyz", timeout=10)
+            text = not_ready.value.read().decode()
+            assert f"Cannot reach http://127.0.0.1:{dead}" in text
+            assert rows(browser, server, "a") == {}
+            assert "Traceback" not in server.text

@@ -1,0 +1,48 @@
+"""Holders that an API server accepts, however odd: history holds them, and all that comes after."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+
+import pytest
+
+from tests.serving.test_serve import signed_in
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, ended, get, wait_for
+
+# Letters in no order, or PostgreSQL would compress them to a length that its indexes bear.
+LONG = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=3500))  # noqa: S311
+ODD = (LONG, LONG * 28, "a\0b", "␀␛", "ключ" * 300, "<b>\u202e=1+1")
+PAGES = ("", "leases/", "leases/default/odd/", "timeline/", "holders/", "history/", "wall/")
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_history_is_complete_and_exact(database, tmp_path, request):
+    more = {}
+    if database == "postgresql":
+        more["LEASEBOARD_DATABASE_URL"] = request.getfixturevalue("postgres").database()
+    with ended(Server(tmp_path, "--no-demo", **more)) as server:
+        server.wait_synced()
+        api = LeaseApi(tmp_path / "kubeconfig")
+        api.create("odd", holder="first")
+        for number, holder in enumerate(ODD):
+            api.take("odd", holder=holder, transitions=2**31 - 1 if number % 2 else 0)
+        api.create("last", holder="usual")
+
+        browser = signed_in(server)
+
+        def page(path: str) -> str:
+            with browser.open(f"{server.url}/c/embedded/{path}", timeout=60) as answer:
+                text: str = answer.read().decode()
+                return text
+
+        def told() -> list[dict[str, object]]:
+            return json.loads(page("history/?format=json"))["items"][::-1]
+
+        wait_for(lambda: told()[-1:] and told()[-1]["name"] == "last", what="the last change")
+        assert [change["holder"] for change in told()] == ["first", *ODD, "usual"]
+        assert get(f"{server.url}/readyz")[0] == 200
+        for path in PAGES:
+            assert "History cannot be written" not in page(path)

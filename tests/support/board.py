@@ -1,0 +1,94 @@
+"""A runtime that watches nothing: its stores are filled by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from dashboard.board import install_board
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.serving.runtime import Options, Runtime
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.kube.source import Source, SourceKind
+from leases.tracking.store import Store
+from leases.wire.events import Listed
+
+KEY = ObjectName("kube-system", "scheduler")
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Runtime]:
+    """Two clusters, a and b, nothing in them yet."""
+    specs = (
+        ClusterSpec("a", Source(SourceKind.EMBEDDED)),
+        ClusterSpec("b", Source(SourceKind.IN_CLUSTER)),
+    )
+    one = Runtime(Options(clusters=specs, data=tmp_path))
+    install_board(one)
+    yield one
+    install_board(None)
+
+
+def a_lease(
+    key: ObjectName = KEY,
+    *,
+    holder: str | None = "cp-1",
+    version: str = "1",
+    now: datetime | None = None,
+) -> Lease:
+    """A held election Lease, renewed `now`."""
+    now = now or datetime.now(UTC)
+    return Lease(
+        ObjectMeta(
+            name=key.name,
+            namespace=key.namespace,
+            uid=f"uid-{key}",
+            resource_version=version,
+            creation_timestamp=now - timedelta(days=1),
+        ),
+        LeaseSpec(
+            holder_identity=holder,
+            lease_duration_seconds=15,
+            acquire_time=now - timedelta(hours=1),
+            renew_time=now,
+            lease_transitions=3,
+        ),
+    )
+
+
+def fill(store: Store, *leases: Lease) -> None:
+    """As if the cluster had been listed just now."""
+    store.replace(Listed(leases, "100"), datetime.now(UTC))
+
+
+def member(name: str, role: str | None) -> User:
+    user = User.objects.create_user(name)
+    if role:
+        user.groups.add(Group.objects.get(name=role))
+    return user
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return browser_of(member("olga", "operator"))
+
+
+@pytest.fixture
+def admin(db: None) -> Client:
+    return browser_of(member("ada", "admin"))
+
+
+@pytest.fixture
+def guest(db: None) -> Client:
+    return browser_of(member("gil", None))
