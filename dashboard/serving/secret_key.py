@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
 from dashboard.configuration.setting_values import MIN_SECRET_KEY
+from leases.private_file import write_private
 
 FILE_NAME = "secret_key"
 
@@ -19,7 +19,8 @@ def secret_key(data: Path) -> str:
     """The kept key; made on first need, readable by its owner alone. Raises BadSecretKey."""
     path = data / FILE_NAME
     try:
-        _make(path)
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(50).encode(), replace=False)
         key = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
@@ -27,17 +28,6 @@ def secret_key(data: Path) -> str:
     if len(key) < MIN_SECRET_KEY:
         raise _refusal(path, f"holds fewer than {MIN_SECRET_KEY} characters")
     return key
-
-
-def _make(path: Path) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(50))
-        file.flush()
-        os.fsync(handle)  # or a disk that fails a moment later keeps an empty file
 
 
 def _refusal(path: Path, why: str) -> BadSecretKey:

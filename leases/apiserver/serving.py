@@ -15,8 +15,9 @@ from leases.apiserver.app import App
 from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.failing import Failed, Keep, log_failure, run_once
 from leases.apiserver.handlers import Handlers
+from leases.apiserver.http.certificate import certificate_for, check_certificate, tls_context
 from leases.apiserver.http.kubeconfig import token_in, write_kubeconfig
-from leases.apiserver.http.listening import Server, certificate_for, tls_context
+from leases.apiserver.http.listening import Server
 from leases.apiserver.http.protocol import LIMITS
 from leases.apiserver.patch.dispatch import Patcher
 from leases.apiserver.registry.create_update import Writer
@@ -42,6 +43,7 @@ def check_data(data: Path) -> None:
         lock = Lock(data)
         lock.take()
         try:
+            check_certificate(data)
             connect(data / FILE_NAME).close()
         finally:
             lock.release()

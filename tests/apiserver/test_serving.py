@@ -9,13 +9,11 @@ import logging
 import signal
 import ssl
 import urllib.request
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
-from leases.apiserver.http.listening import certificate_for
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.streams import call
@@ -74,16 +72,6 @@ async def test_the_kubeconfig_opens_the_api_over_tls(api: LeaseApiServer) -> Non
             return found
 
     assert (await asyncio.to_thread(fetch))["kind"] == "LeaseList"
-
-
-def test_the_certificate_is_kept_until_it_does_not_fit(tmp_path: Path) -> None:
-    now = datetime.now(UTC)
-    first = certificate_for(tmp_path, "127.0.0.1", now=now)
-    assert certificate_for(tmp_path, "localhost", now=now) == first
-    other = certificate_for(tmp_path, "lease.example.com", now=now)
-    assert other != first
-    much_later = now + timedelta(days=3640)
-    assert certificate_for(tmp_path, "lease.example.com", now=much_later) != other
 
 
 async def test_an_object_that_is_too_large_is_refused_and_nothing_is_stored(

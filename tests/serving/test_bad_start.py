@@ -8,6 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 
 from tests.support.processes import free_port, manage
 
@@ -39,6 +46,11 @@ class Case:
         return done.returncode, done.stdout + done.stderr
 
 
+_KEY = ec.generate_private_key(ec.SECP256R1())
+A_KEY, LOCKED_KEY = (
+    _KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)
+    for locked in (NoEncryption(), BestAvailableEncryption(CANARY.encode()))
+)
 GARBAGE = b"SQLite format 3\0" + b"garbage" * 1000
 API_ALONE = ("lease_api", "--port", "0")
 URL = "LEASEBOARD_DATABASE_URL"
@@ -76,6 +88,24 @@ CASES = {
         "begin with no Leases", "lease_tokens", "create", "--name", "n", "--role", "read",
         "--token", CANARY, there={"lease_api.sqlite3": GARBAGE},
     ),
+    "API certificate is garbage": Case(
+        "is no certificate for its key", there={"lease_api.crt": GARBAGE, "lease_api.key": A_KEY}
+    ),
+    "API certificate is empty": Case(
+        "is no certificate for its key", *API_ALONE,
+        there={"lease_api.crt": b"", "lease_api.key": A_KEY},
+    ),
+    "API certificate has no key": Case(
+        "cannot be used without its key", there={"lease_api.crt": GARBAGE}
+    ),
+    "API key is empty": Case("lease_api.key is no private key", there={"lease_api.key": b""}),
+    "API key is cut off": Case(
+        "lease_api.key is no private key", *API_ALONE, there={"lease_api.key": A_KEY[:90]}
+    ),
+    "API key has a password": Case(
+        "without a password", there={"lease_api.key": LOCKED_KEY, "lease_api.crt": b""}
+    ),
+    "API key is a folder": Case("lease_api.key cannot be used", there={"lease_api.key": None}),
     "kubeconfig is a folder": Case("cannot be used", *API_ALONE, there={"kubeconfig": None}),
     "static files cannot be": Case("Static files cannot be put into", there={"static": b"x"}),
     "no port is left": Case("choose one with --api-port", "serve", "--port", "65535"),

@@ -1,26 +1,17 @@
-"""The kubeconfig that makes kubectl talk to the embedded API, and the files that lie beside it."""
+"""The kubeconfig that makes kubectl talk to the embedded API."""
 
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from leases.apiserver.http.negotiation import to_yaml
+from leases.private_file import write_private
 
 CONTEXT = "leaseboard"
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file anew, readable for its owner only; who reads sees the old one or the new one."""
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    draft.replace(path)
 
 
 def write_kubeconfig(path: Path, *, server: str, certificate: bytes, token: str) -> None:

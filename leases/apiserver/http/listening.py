@@ -7,79 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import ssl
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
 
 from leases.apiserver.failing import Failed
-from leases.apiserver.http.certificate import make_certificate
-from leases.apiserver.http.kubeconfig import write_private
 from leases.apiserver.http.protocol import Protocol
 from leases.listener.limits import Limits
 from leases.listener.server import ListeningServer
 
-logger = logging.getLogger(__name__)
-CERTIFICATE, KEY = "lease_api.crt", "lease_api.key"
 KEEP_ALIVE = 180
 SHUTDOWN = 2
 _TLS_HANDSHAKE = b"\x16"
 _FIRST_BYTE_WITHIN = 60
-_RENEW_BEFORE = timedelta(days=30)
-
-
-def certificate_for(directory: Path, host: str, *, now: datetime) -> bytes:
-    """The PEM of the server's certificate, made anew when there is none that fits."""
-    certificate, key = directory / CERTIFICATE, directory / KEY
-    hosts = list(dict.fromkeys(["localhost", "127.0.0.1", "::1", host]))
-    hosts = [each for each in hosts if each not in ("0.0.0.0", "::")]  # noqa: S104 - not bound here
-    there = certificate.is_file() and key.is_file()
-    if there and not _is_pair(directory):
-        logger.warning(
-            "%s and %s cannot be used together: both are made anew, and copies of the kubeconfig "
-            "must be made anew too.", certificate, key,
-        )  # fmt: skip
-    elif there and _fits(certificate, hosts, now):
-        return certificate.read_bytes()
-    made, secret = make_certificate(hosts, now=now)
-    write_private(key, secret)
-    write_private(certificate, made)
-    return made
-
-
-def _is_pair(directory: Path) -> bool:
-    """Whether the certificate and the key can be read and belong together."""
-    try:
-        tls_context(directory)
-    except (ssl.SSLError, ValueError):
-        return False
-    return True
-
-
-def _fits(certificate: Path, hosts: list[str], now: datetime) -> bool:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        context.load_verify_locations(certificate)
-        (found,) = cast("list[dict[str, Any]]", context.get_ca_certs())
-        until = datetime.fromtimestamp(ssl.cert_time_to_seconds(found["notAfter"]), UTC)
-    except (OSError, ValueError, KeyError):
-        return False
-    names = {name for _, name in found.get("subjectAltName", ())}
-    compact = {name.replace("0:0:0:0:0:0:0:1", "::1").lower() for name in names}
-    return set(hosts) <= compact and now + _RENEW_BEFORE < until
-
-
-def tls_context(directory: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(directory / CERTIFICATE, directory / KEY)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 class Server(ListeningServer):
