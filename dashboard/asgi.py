@@ -27,7 +27,7 @@ from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
 from dashboard.live.routing import urlpatterns  # noqa: E402
 from dashboard.serving.lifespan import lifespan  # noqa: E402
 from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed  # noqa: E402
-from dashboard.serving.requests.request_threads import Busy  # noqa: E402
+from dashboard.serving.requests.request_threads import TooBusy  # noqa: E402
 from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in  # noqa: E402
 
 
@@ -54,7 +54,7 @@ class Pages(ASGIHandler):
         try:
             async with threads.one(client or ""):
                 await super().__call__(scope, receive, send)
-        except Busy:
+        except TooBusy:
             await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dashboard.live.publisher import Publisher
     from dashboard.parts.kept.watched_cluster import WatchedCluster
     from dashboard.serving.tasks.clock_watch import ClockWatch
-    from dashboard.serving.tasks.kind_overrides import Overrides
+    from dashboard.serving.tasks.kind_overrides import KindOverrides
     from dashboard.serving.tasks.supervisor import Supervisor
     from leases.history.read.activity import Activity
     from leases.history.write.recorder import Recorder
@@ -38,7 +38,7 @@ class Board(Protocol):
     @property
     def supervisor(self) -> Supervisor: ...
     @property
-    def overrides(self) -> Overrides: ...
+    def overrides(self) -> KindOverrides: ...
     @property
     def rights(self) -> RightsWatch: ...
     @property

@@ -32,7 +32,7 @@ def _start_of(column: str) -> models.Func:
     )
 
 
-class Change(models.Model):
+class ChangeRecord(models.Model):
     """One change of a Lease. Append-only: the one truth of history."""
 
     cluster = models.CharField(max_length=32)
@@ -56,6 +56,14 @@ class Change(models.Model):
     identity = models.CharField(max_length=400)
 
     class Meta:
+        db_table = "leases_change"
+        default_permissions = ()
+        permissions = [
+            ("add_change", "Can add change"),
+            ("change_change", "Can change change"),
+            ("delete_change", "Can delete change"),
+            ("view_change", "Can view change"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "namespace", "name", "identity"], name="change_once"
@@ -174,7 +182,7 @@ class WatchSpan(models.Model):
     process = models.CharField(max_length=32)
     since = models.DateTimeField()
     until = models.DateTimeField()  # moves on while the watch lasts
-    ended = models.CharField(max_length=16, default="")  # leases.domain.past.watched_times.Ended
+    ended = models.CharField(max_length=16, default="")  # leases.domain.past.watched_times.WatchEnd
     detail = models.TextField(default="")  # why it ended, as the page said it
 
     class Meta:

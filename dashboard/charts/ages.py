@@ -20,7 +20,7 @@ SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
 USUAL_DURATION = 40.0  # seconds: the kubelet's, where no heartbeat says how long it lasts
 
 
-class Bar(msgspec.Struct, frozen=True):
+class AgeBar(msgspec.Struct, frozen=True):
     """The Leases of one span of ages, in the colour of the phase that most of them have."""
 
     x: float
@@ -44,7 +44,7 @@ class AgesChart(msgspec.Struct, frozen=True):
     percent.
     """
 
-    bars: tuple[Bar, ...]
+    bars: tuple[AgeBar, ...]
     labels: tuple[Label, ...]
     counts: tuple[tuple[str, int], ...]
     limit: float
@@ -77,7 +77,7 @@ def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
         number = sum(phases.values())
         height = LEAST + (FLOOR - TOP - 4 - LEAST) * math.log(number) / math.log(max(most, 2))
         bars.append(
-            Bar(
+            AgeBar(
                 x=round(span * step + 0.15, 2),
                 width=round(step - 0.3, 2),
                 y=round(FLOOR - height, 1),

@@ -12,7 +12,7 @@ LEFT = 5.0  # percent, for the numbers of the axis
 LABELLED = 6  # hours between two labels below
 
 
-class Bar(msgspec.Struct, frozen=True):
+class HourBar(msgspec.Struct, frozen=True):
     """One hour. `hit` is the whole height that shows its title."""
 
     hit: float
@@ -38,7 +38,7 @@ class Grid(msgspec.Struct, frozen=True):
 class HoursChart(msgspec.Struct, frozen=True):
     """`finding` says in words what the picture shows."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[HourBar, ...]
     grid: tuple[Grid, ...]
     finding: str
 
@@ -56,7 +56,7 @@ def hours_chart(numbers: Sequence[int], now: datetime, *, what: str) -> HoursCha
         marked = hour.hour % LABELLED == 0 or place == len(numbers) - 1
         far = place < len(numbers) - 4 or place == len(numbers) - 1  # no label beside the last
         bars.append(
-            Bar(
+            HourBar(
                 hit=round(hit, 2),
                 hit_width=round(step, 2),
                 x=round(hit + step / 8, 2),
@@ -83,7 +83,7 @@ def _grid(most: int) -> tuple[Grid, ...]:
     return tuple(lines)
 
 
-def _finding(bars: Sequence[Bar], what: str) -> str:
+def _finding(bars: Sequence[HourBar], what: str) -> str:
     total = sum(bar.number for bar in bars)
     said = f"{what} per hour over {len(bars)} h: {total:,} in total"
     highest = next((bar for bar in bars if bar.highest), None)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dashboard.charts.pieces import Busy, Piece, pieces
+from dashboard.charts.pieces import BusyTime, Piece, pieces
 from dashboard.charts.scale import WHOLE, Scale, percent
 from leases.domain.past.terms import Gap, Life, Term
 
@@ -65,7 +65,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def shapes(
-    life: Life, scale: Scale, *, busy: Iterable[Busy] = (), most: int = MOST_SHAPES
+    life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MOST_SHAPES
 ) -> tuple[Shape, ...]:
     """What to draw of a life, oldest first; never more than `most`, however much happened."""
     placed = [

@@ -12,7 +12,7 @@ import msgspec
 from leases.domain.past.terms import Gap, Life, Term
 
 
-class Busy(msgspec.Struct, frozen=True):
+class BusyTime(msgspec.Struct, frozen=True):
     """Time in which so many changes happened that they were only counted."""
 
     since: datetime
@@ -42,7 +42,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pieces(
-    life: Life, since: datetime, until: datetime, busy: Iterable[Busy] = ()
+    life: Life, since: datetime, until: datetime, busy: Iterable[BusyTime] = ()
 ) -> tuple[Piece, ...]:
     """Every piece between two moments, oldest first; what is open goes on to `until`."""
     spans = [*_of_gaps(life.gaps)]
@@ -100,7 +100,7 @@ def _clipped(span: _Span, since: datetime, until: datetime) -> Piece | None:
     )
 
 
-def _counted(busy: Busy, since: datetime, until: datetime) -> Piece | None:
+def _counted(busy: BusyTime, since: datetime, until: datetime) -> Piece | None:
     start, end = max(busy.since, since), min(busy.until, until)
     if start >= end:
         return None

@@ -23,7 +23,7 @@ _STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 60
 _MOST_LINES = 4
 
 
-class Bar(msgspec.Struct, frozen=True, kw_only=True):
+class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
     """The longest of the intervals that ended between `since` and `until`; `phase` is the one that
     the Lease was in by then: held, late or expired.
     """
@@ -51,12 +51,12 @@ class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
     `unknown` is the width in percent of the beginning, in which nobody looked.
     """
 
-    bars: tuple[Bar, ...]
+    bars: tuple[IntervalBar, ...]
     lines: tuple[Line, ...]
     ticks: tuple[Tick, ...]
     limit: Line | None
     usual: Line | None
-    longest: Bar | None
+    longest: IntervalBar | None
     unknown: float
 
 
@@ -106,10 +106,12 @@ def _merged(
     return sorted(longest.items())
 
 
-def _bar(slot: int, seconds: float, scale: Scale, unit: float, step: timedelta, phase: str) -> Bar:
+def _bar(
+    slot: int, seconds: float, scale: Scale, unit: float, step: timedelta, phase: str
+) -> IntervalBar:
     width = 100 * (step / scale.length)
     height = max(1.0, seconds * unit)
-    return Bar(
+    return IntervalBar(
         x=_place(slot * width),
         width=percent(width * 0.78 * (100 - LEFT) / 100),
         y=round(BOTTOM - height, 1),

@@ -15,7 +15,7 @@ _EMPTY = 1.5
 _SHARE = 0.72  # of its slot's width
 
 
-class Bar(msgspec.Struct, frozen=True):
+class CountBar(msgspec.Struct, frozen=True):
     """x and width in percent, y and height in pixels; `count` things from `since` to `until`, None
     where nobody has counted.
     """
@@ -31,7 +31,7 @@ class Bar(msgspec.Struct, frozen=True):
 
 def bars(
     counts: Sequence[int | None], since: datetime, step: timedelta, *, height: float = HEIGHT
-) -> tuple[Bar, ...]:
+) -> tuple[CountBar, ...]:
     """A bar for every count; the highest fills the strip, unless it is very low."""
     if not counts:
         return ()
@@ -51,8 +51,10 @@ def _bar(
     height: float,
     since: datetime,
     step: timedelta,
-) -> Bar:
+) -> CountBar:
     tall = round(max(_LEAST, count * unit), 1) if count else _EMPTY
     tall = height if count is None else tall
     x = slot * (number + (1 - _SHARE) / 2)
-    return Bar(percent(x), percent(slot * _SHARE), height - tall, tall, count, since, since + step)
+    return CountBar(
+        percent(x), percent(slot * _SHARE), height - tall, tall, count, since, since + step
+    )

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from dashboard import clock
-from dashboard.access.rights.rights import Refused, Right, WallRight, right_of_socket
+from dashboard.access.rights.rights import AccessRefused, Right, WallRight, right_of_socket
 from dashboard.board import running_board
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
@@ -37,7 +37,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         name = self.scope["url_route"]["kwargs"]["cluster"]
         try:
             self.right = await sync_to_async(right_of_socket)(self.scope, name)
-        except Refused as error:
+        except AccessRefused as error:
             await self.close(code=REFUSED, reason=str(error))
             return
         running = running_board()

@@ -15,7 +15,7 @@ from dashboard.live.figures import Figures
 from dashboard.live.messages import Counts, Show, connection_item, read_name
 from dashboard.live.shared_drawings import GROUPS, SharedRegions
 from dashboard.live.trouble_elsewhere import Elsewhere
-from dashboard.pages.nodes.node_grid import Field
+from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.frame import rendering
 from dashboard.parts.kept.node_book import Grouping
 from leases.domain.changes.change import Change
@@ -35,7 +35,7 @@ class ChannelView(Protocol):
     store: Store
     activity: Activity
     shared: SharedRegions
-    fields: dict[Grouping, Field]
+    fields: dict[Grouping, NodeGrid]
     seq: int
     first_seq: int
     events_per_second: float

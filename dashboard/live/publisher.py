@@ -20,7 +20,7 @@ from dashboard.live.messages import Counts, changes_message, flatten, flatten_al
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared_drawings import SharedRegions
 from dashboard.live.socket_share import SocketShare
-from dashboard.pages.nodes.node_grid import Field
+from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.pages.overview.summary import HeartbeatAges
 from dashboard.parts.kept.drawing_failures import Failed, log_failure
 from dashboard.parts.kept.node_book import Grouping, NodeBook
@@ -68,7 +68,7 @@ class Channel:
         self.ages = HeartbeatAges()
         self.failed: Failed = log_failure
         self.shared = SharedRegions(self._tell_failure)
-        self.fields: dict[Grouping, Field] = {}
+        self.fields: dict[Grouping, NodeGrid] = {}
         self._counted: tuple[int, Counts] = (-1, {})
         self._figured: tuple[int, Figures] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
@@ -175,7 +175,9 @@ class Channel:
         for by in set(self.fields) - wanted:
             del self.fields[by]
         for by in wanted:
-            self.fields.setdefault(by, Field(self.store, self.nodes, by, self._tell_failure)).tick()
+            self.fields.setdefault(
+                by, NodeGrid(self.store, self.nodes, by, self._tell_failure)
+            ).tick()
 
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: where the numbers stand."""

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 from django.template.loader import render_to_string
 
-from dashboard.pages.overview.summary import Watched, overview
+from dashboard.pages.overview.summary import OverviewSource, overview
 from dashboard.parts.kept.drawing_failures import Failed, log_failure
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.node_summary import group_lines, nodes_view
@@ -34,12 +34,12 @@ class Group(msgspec.Struct, frozen=True):
     `every` seconds.
     """
 
-    draw: Callable[[Watched, datetime], list[Region]]
+    draw: Callable[[OverviewSource, datetime], list[Region]]
     moves: bool
     every: float
 
 
-def _overview(watched: Watched, now: datetime) -> list[Region]:
+def _overview(watched: OverviewSource, now: datetime) -> list[Region]:
     view = overview(watched, now)
     context: dict[str, object] = {"view": view}
     connection = (view.connection.state, view.connection.detail)
@@ -55,12 +55,12 @@ def _overview(watched: Watched, now: datetime) -> list[Region]:
     ]
 
 
-def _ages(watched: Watched, now: datetime) -> list[Region]:
+def _ages(watched: OverviewSource, now: datetime) -> list[Region]:
     chart = watched.ages.of(watched.store, now)
     return [Region("ages", chart, "overview/_ages.html", {"chart": chart})]
 
 
-def _nodes(watched: Watched, now: datetime) -> list[Region]:
+def _nodes(watched: OverviewSource, now: datetime) -> list[Region]:
     view = nodes_view(watched, now)
     context: dict[str, object] = {"view": view}
     counts = (view.known, view.counts, view.joined, view.left)
@@ -77,7 +77,7 @@ def _nodes(watched: Watched, now: datetime) -> list[Region]:
     ]
 
 
-def _groups(watched: Watched, by: Grouping) -> list[Region]:
+def _groups(watched: OverviewSource, by: Grouping) -> list[Region]:
     lines = group_lines(watched, by)
     return [Region("groups", (by, lines), "nodes/_groups.html", {"lines": lines, "by": by})]
 
@@ -115,7 +115,7 @@ class SharedRegions:
         """A phase, a holder or the connection is another."""
         self._moved.update(name for name, group in GROUPS.items() if group.moves)
 
-    def tick(self, watched: Watched, wanted: Collection[str], now: datetime) -> None:
+    def tick(self, watched: OverviewSource, wanted: Collection[str], now: datetime) -> None:
         """Begin to draw what is due of the groups that are `wanted`, and drop the others."""
         for name in set(self.drawn) - set(wanted):
             del self.drawn[name], self._drawn_at[name]
@@ -133,7 +133,7 @@ class SharedRegions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _draw(self, name: str, watched: Watched, now: datetime) -> None:
+    async def _draw(self, name: str, watched: OverviewSource, now: datetime) -> None:
         known = self.drawn.get(name, {})
         as_of = watched.store.connection.as_of(now)
         try:
@@ -149,9 +149,9 @@ class SharedRegions:
 
 
 def _fresh(
-    draw: Callable[[Watched, datetime], list[Region]],
+    draw: Callable[[OverviewSource, datetime], list[Region]],
     known: Mapping[str, Drawn],
-    watched: Watched,
+    watched: OverviewSource,
     now: datetime,
 ) -> dict[str, tuple[object, str]]:
     """The regions that differ from those known, drawn. Runs in a thread."""

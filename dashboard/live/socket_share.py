@@ -9,14 +9,14 @@ from dashboard.access.rights.rights import Right, UserRight
 MAX_SOCKETS = 500
 TOO_MANY = f"{MAX_SOCKETS} live connections are open for this account. Close some pages."
 
-Holder = tuple[str, int]
+SocketOwner = tuple[str, int]
 
 
 class SocketShare:
     """Counts them, so that one account cannot take all the sockets of the port."""
 
     def __init__(self) -> None:
-        self._open: Counter[Holder] = Counter()
+        self._open: Counter[SocketOwner] = Counter()
 
     def take(self, right: Right) -> bool:
         """Count one more; False when that is too many."""
@@ -33,5 +33,5 @@ class SocketShare:
             del self._open[holder]
 
 
-def _holder(right: Right) -> Holder:
+def _holder(right: Right) -> SocketOwner:
     return ("user", right.user_id) if isinstance(right, UserRight) else ("wall", right.link_id)

@@ -31,7 +31,7 @@ COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 PATIENCE = timedelta(seconds=60)
 
 
-class Watched(Protocol):
+class NodeSummarySource(Protocol):
     """What is known of one cluster: the part of a live channel that is read here."""
 
     store: Store
@@ -91,7 +91,7 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
     join: Join
 
 
-def nodes_view(watched: Watched, now: datetime) -> NodesView:
+def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
     """All heartbeats of one cluster as of now."""
     store, activity = watched.store, watched.activity
     bad = list(store.select((Kind.HEARTBEAT,), BAD))
@@ -121,7 +121,7 @@ def nodes_view(watched: Watched, now: datetime) -> NodesView:
 _ALWAYS = (Phase.HELD.value, Phase.LATE.value, Phase.EXPIRED.value)
 
 
-def group_lines(watched: Watched, by: Grouping) -> tuple[GroupLine, ...]:
+def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ...]:
     """Each zone or pool, those in trouble first."""
     if by == "none" or not watched.nodes.nodes:
         return ()
@@ -147,7 +147,7 @@ def _finding(total: int, counts: Sequence[tuple[str, int]]) -> str:
     return f"{counted(total, 'heartbeat')}: {said}."
 
 
-def _join(watched: Watched, now: datetime) -> Join:
+def _join(watched: NodeSummarySource, now: datetime) -> Join:
     nodes, store = watched.nodes, watched.store
     if nodes.read_at is None:
         return Join(nodes.problem, known=False)
@@ -171,7 +171,7 @@ def _join(watched: Watched, now: datetime) -> Join:
     )
 
 
-def orphans_of(watched: Watched) -> list[Tracked]:
+def orphans_of(watched: NodeSummarySource) -> list[Tracked]:
     """Node heartbeats whose Node is not there, though it was looked for after they came."""
     found = map(watched.store.get, watched.nodes.missing(watched.store))
     return [one for one in found if one is not None]

@@ -9,16 +9,16 @@ import msgspec
 
 from dashboard.charts.lane import Fog, fog
 from dashboard.charts.scale import Scale
-from dashboard.charts.strip import Bar, bars
+from dashboard.charts.strip import CountBar, bars
 from dashboard.charts.ticks import Tick, ticks
 from dashboard.parts.words import age, counted, span_of, when
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 
 
 class StripBar(msgspec.Struct, frozen=True):
     """A bar, what it says when asked, and where it leads."""
 
-    bar: Bar
+    bar: CountBar
     title: str
     url: str
 
@@ -46,7 +46,7 @@ def strip_view(
     url: Callable[[datetime, datetime], str],
     length: timedelta | None = None,
     what: str = "change",
-    blind: Sequence[Unwatched] = (),
+    blind: Sequence[UnwatchedTime] = (),
 ) -> StripView:
     """A bar for every count; `url` gives the link of a stretch. `length` is what was asked about,
     where that is no whole number of steps; `what` is a word for one of those that were counted;
@@ -70,24 +70,24 @@ def strip_view(
     )
 
 
-def _unseen(blind: Sequence[Unwatched]) -> str:
+def _unseen(blind: Sequence[UnwatchedTime]) -> str:
     total = sum((one.until - one.since).total_seconds() for one in blind)
     return f"; nobody watched for {age(total)} of it" if total else ""
 
 
-def _title(bar: Bar, now: datetime) -> str:
+def _title(bar: CountBar, now: datetime) -> str:
     if bar.count is None:
         return f"from {_begin(bar, now)}: not counted yet"
     return f"{counted(bar.count, 'change')} from {_begin(bar, now)}"
 
 
-def _begin(bar: Bar, now: datetime) -> str:
+def _begin(bar: CountBar, now: datetime) -> str:
     """When a bar begins, in minutes where it does so at a full one."""
     return when(bar.since, now).removesuffix(":00")
 
 
 def _says(
-    drawn: Sequence[Bar], length: timedelta, step: timedelta, now: datetime, what: str
+    drawn: Sequence[CountBar], length: timedelta, step: timedelta, now: datetime, what: str
 ) -> str:
     numbers = [(bar.count, bar) for bar in drawn if bar.count is not None]
     total = sum(number for number, _ in numbers)

@@ -31,7 +31,7 @@ from dashboard.serving.memory import Leftovers, give_back, keep_what_is_loaded, 
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, tell_failures
-from dashboard.serving.tasks.kind_overrides import Overrides
+from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
 from leases.apiserver.serving import LeaseApiServer
@@ -77,7 +77,7 @@ class Runtime:
             channel.problem = partial(self.problem, name)
             tell_failures(self.supervisor, name, channel)
             channel.refused = partial(self.recorder.refused.lately, name)
-        self.overrides = Overrides(self.recorder.in_thread)
+        self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from leases.actions.audit import Intent, audited
-from leases.domain.edit import Edit, merge_patch, term_of
+from leases.domain.edit import LeaseEdit, merge_patch, term_of
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.client import LeaseClient
 from leases.wire.status import Conflict
@@ -38,7 +38,7 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 async def preview(
-    client: LeaseClient, key: ObjectName, wanted: Edit, *, seen_term: str, now: datetime
+    client: LeaseClient, key: ObjectName, wanted: LeaseEdit, *, seen_term: str, now: datetime
 ) -> Preview:
     """Ask the server with dryRun=All. Raises TermMoved, or ApiError with its causes."""
 
@@ -55,7 +55,7 @@ async def preview(
 
 async def edit_lease(
     client: LeaseClient,
-    wanted: Edit,
+    wanted: LeaseEdit,
     *,
     intent: Intent,
     seen_term: str,

@@ -24,7 +24,14 @@ from leases.apiserver.http.negotiation import (
     negotiate_or_json,
 )
 from leases.apiserver.http.request import Receive, Request, Scope, Send
-from leases.apiserver.http.routes import BadPath, Place, access_of, methods_of, place_of, split
+from leases.apiserver.http.routes import (
+    BadPath,
+    RequestTarget,
+    access_of,
+    methods_of,
+    place_of,
+    split,
+)
 from leases.apiserver.patch.dispatch import PATCH_TYPES
 from leases.apiserver.registry.access_reviews import review
 from leases.apiserver.resources import Resource
@@ -144,7 +151,7 @@ class App:
         return True
 
 
-def _check_route(request: Request, place: Place) -> None:
+def _check_route(request: Request, place: RequestTarget) -> None:
     """What the router itself refuses: patches of unknown types, then representations it does not
     produce.
     """

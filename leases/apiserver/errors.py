@@ -18,7 +18,7 @@ MEDIA_TYPES = "application/json, application/yaml, application/vnd.kubernetes.pr
 BODY_LIMIT = 3 * 1024 * 1024
 
 
-class Refused(ApiError):
+class ResumableError(ApiError):
     """An error with a continue token in its Status."""
 
     def __init__(self, status: Status, *, resume: str) -> None:
@@ -155,7 +155,9 @@ def too_long(field: str, limit: int) -> StatusCause:
 def status_body(error: ApiError) -> dict[str, Any]:
     """The Status of an error in the order in which Go writes it."""
     status = error.status
-    metadata = {"continue": error.resume} if isinstance(error, Refused) and error.resume else {}
+    metadata = (
+        {"continue": error.resume} if isinstance(error, ResumableError) and error.resume else {}
+    )
     body: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -21,7 +21,7 @@ from leases.apiserver.http.options import (
     write_options,
 )
 from leases.apiserver.http.request import Request
-from leases.apiserver.http.routes import Place
+from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.dispatch import Patcher
 from leases.apiserver.registry.create_update import (
     Writer,
@@ -30,16 +30,16 @@ from leases.apiserver.registry.create_update import (
     place_in_namespace,
 )
 from leases.apiserver.registry.delete import delete
-from leases.apiserver.registry.get_list import Page, list_page, wait_for_version
+from leases.apiserver.registry.get_list import StoredPage, list_page, wait_for_version
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.registry.tables import convert_list, convert_object
 from leases.apiserver.resources import NAMESPACES, Resource
-from leases.apiserver.storage.store import Store
+from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.stream import Watches
 from leases.wire.status import NotFound
 
 Object = dict[str, Any]
-Handler = Callable[[Request, Place, Output], Awaitable[None]]
+Handler = Callable[[Request, RequestTarget, Output], Awaitable[None]]
 
 
 class Handlers:
@@ -47,7 +47,7 @@ class Handlers:
 
     def __init__(
         self,
-        store: Store,
+        store: ObjectStore,
         watches: Watches,
         namespaces: Namespaces,
         writer: Writer,
@@ -70,7 +70,7 @@ class Handlers:
             "DELETE": self._delete_collection,
         }
 
-    async def handle(self, request: Request, place: Place) -> None:
+    async def handle(self, request: Request, place: RequestTarget) -> None:
         """Serve a request that may be made and whose method the place allows."""
         output = negotiate(request.header(b"accept"))
         if place.watch:
@@ -79,7 +79,7 @@ class Handlers:
         handlers = self._object if place.name else self._collection
         await handlers[request.method](request, place, output)
 
-    async def _get(self, request: Request, place: Place, output: Output) -> None:
+    async def _get(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         if request.query.flag("export"):
             raise bad_request(
@@ -102,7 +102,7 @@ class Handlers:
         shown = convert_object(resource, obj, output, include)
         await request.answer_value(status, shown, output)
 
-    async def _list(self, request: Request, place: Place, output: Output) -> None:
+    async def _list(self, request: Request, place: RequestTarget, output: Output) -> None:
         options = list_options(request.query)
         if place.name:
             options = for_name(options, place.name)
@@ -113,7 +113,7 @@ class Handlers:
         await self._answer_page(request, place.resource, page, output)
 
     async def _answer_page(
-        self, request: Request, resource: Resource, page: Page, output: Output
+        self, request: Request, resource: Resource, page: StoredPage, output: Output
     ) -> None:
         if _plain(request, output):
             items = b",".join([version.body for version in page.versions])
@@ -126,7 +126,7 @@ class Handlers:
         shown = convert_list(resource, found, page.meta, output, include)
         await request.answer_value(200, shown, output)
 
-    async def _create(self, request: Request, place: Place, output: Output) -> None:
+    async def _create(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         media_type = media_type_of(request)
         data = await request.body()
@@ -148,7 +148,7 @@ class Handlers:
         )
         await self._answer_object(request, resource, 201, written.obj, output)
 
-    async def _replace(self, request: Request, place: Place, output: Output) -> None:
+    async def _replace(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         data = await request.body()
         options = write_options(request, "UpdateOptions")
@@ -179,13 +179,13 @@ class Handlers:
             request, resource, 201 if written.created else 200, written.obj, output
         )
 
-    async def _patch(self, request: Request, place: Place, output: Output) -> None:
+    async def _patch(self, request: Request, place: RequestTarget, output: Output) -> None:
         written = await self._patcher.patch(request, place)
         await self._namespaces.finish(place.namespace)
         status = 201 if written.created else 200
         await self._answer_object(request, place.resource, status, written.obj, output)
 
-    async def _delete(self, request: Request, place: Place, output: Output) -> None:
+    async def _delete(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         options = await _delete_options(request)
         if resource is NAMESPACES:
@@ -200,7 +200,9 @@ class Handlers:
         status = success_body(place.name, resource.group, resource.plural, deleted.uid)
         await request.answer_value(200, status, Output(output.media_type, pretty=output.pretty))
 
-    async def _delete_collection(self, request: Request, place: Place, output: Output) -> None:
+    async def _delete_collection(
+        self, request: Request, place: RequestTarget, output: Output
+    ) -> None:
         listing = list_options(request.query)
         options = await _delete_options(request)
         page = await list_page(self._store, place.resource.plural, place.namespace, listing)

@@ -24,9 +24,9 @@ from leases.apiserver.registry.create_update import Writer
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.resources import served
 from leases.apiserver.start_refusal import explained
-from leases.apiserver.storage.directory_lock import Lock
+from leases.apiserver.storage.directory_lock import DirectoryLock
 from leases.apiserver.storage.journal import FILE_NAME, connect
-from leases.apiserver.storage.store import Store
+from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
 from leases.listener.open_files import allow_open_files
@@ -40,7 +40,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - translated, 
 def check_data(data: Path) -> None:
     """Raises InUse or CannotStart for a directory that no Lease API could serve now."""
     with explained(data):
-        lock = Lock(data)
+        lock = DirectoryLock(data)
         lock.take()
         try:
             check_certificate(data)
@@ -72,8 +72,8 @@ class LeaseApiServer:
         self._gates = feature_gates
         self._keep = keep
         self._failed = failed
-        self._lock = Lock(data)
-        self._store: Store | None = None
+        self._lock = DirectoryLock(data)
+        self._store: ObjectStore | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
         self._namespaces: Namespaces | None = None
@@ -147,7 +147,7 @@ class LeaseApiServer:
     async def _build(self) -> App:
         resources = served(self._gates)
         self._tokens = Tokens(self._data)
-        self._store = store = Store(self._data, self._failed)
+        self._store = store = ObjectStore(self._data, self._failed)
         await store.open()
         self._hub = hub = Hub(lambda: store.revision, self._failed)
         store.publish = hub.publish

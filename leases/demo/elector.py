@@ -184,7 +184,7 @@ class Contender:
         return ObjectName(self._election.namespace, self._election.name)
 
 
-class Election:
+class DemoElection:
     """The contenders of one Lease."""
 
     def __init__(self, name: ElectionName, *, api: DemoApi, pace: Pace, seed: int) -> None:

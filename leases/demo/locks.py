@@ -19,7 +19,7 @@ from leases.wire.microtime import format_microtime
 INFO = "app.terraform.io/lock-info"
 
 
-class Lock:
+class StateLock:
     """One state's lock: taken by a run, then free for a while; a forgotten one stays taken."""
 
     def __init__(

@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 from leases.demo.api import ApiDownError, DemoApi
-from leases.demo.elector import Contender, Election, Order, Pace, seeded, stamp
+from leases.demo.elector import Contender, DemoElection, Order, Pace, seeded, stamp
 from leases.demo.kubelet import Heartbeat, api_server, node
-from leases.demo.locks import Lock
+from leases.demo.locks import StateLock
 from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names
 from leases.demo.script import Act, Cue
 from leases.domain.lease import ObjectName
@@ -28,7 +28,7 @@ class Stage:
         self._pace = pace
         self._random: Random = seeded(seed, "stage")
         self.elections = {
-            name.name: Election(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
+            name.name: DemoElection(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
         }
         self.nodes: dict[str, Heartbeat] = {
             name: node(name, api=api, pace=pace, random=seeded(seed, name)) for name in NODES
@@ -40,7 +40,7 @@ class Stage:
             for i, name in enumerate(api_server_names(self._random))
         ]
         self.locks = [
-            Lock(name, forgotten=i > 0, api=api, pace=pace, random=seeded(seed, name))
+            StateLock(name, forgotten=i > 0, api=api, pace=pace, random=seeded(seed, name))
             for i, name in enumerate(LOCKS)
         ]
 
@@ -67,7 +67,7 @@ class Stage:
         except ApiDownError:
             return
 
-    async def _befall(self, election: Election, act: Act, away: float) -> None:
+    async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
         leader = await self._leader(election)
         if leader is None:
             return
@@ -89,7 +89,7 @@ class Stage:
         elif act is Act.DELETE:
             await self._api.delete(election.key)
 
-    async def _leader(self, election: Election) -> Contender | None:
+    async def _leader(self, election: DemoElection) -> Contender | None:
         until = time.monotonic() + PATIENCE / self._pace.tempo
         while time.monotonic() < until:
             if leader := election.leader():
@@ -97,7 +97,7 @@ class Stage:
             await asyncio.sleep(self._pace.retry_period)
         return None
 
-    async def _hand_over(self, election: Election) -> None:
+    async def _hand_over(self, election: DemoElection) -> None:
         heir = election.standby()
         if heir is not None:
             await self._edit(election.key, holder=heir.identity)

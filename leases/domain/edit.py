@@ -17,7 +17,7 @@ from leases.domain.lease import MAX_INT32, Lease
 RELEASED_SECONDS = 1
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseEdit(msgspec.Struct, frozen=True, kw_only=True):
     """The fields that a person touched; an UNSET field stays as the cluster has it.
 
     `holder` None means nobody; `duration_seconds` None means untimed.
@@ -43,7 +43,7 @@ def term_of(lease: Lease) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
-def result_of(current: Lease, wanted: Edit) -> Result:
+def result_of(current: Lease, wanted: LeaseEdit) -> Result:
     """Apply the touched fields to the present Lease.
 
     A release whose duration nobody touched leaves 1 s, as client-go does.
@@ -56,14 +56,14 @@ def result_of(current: Lease, wanted: Edit) -> Result:
     return Result(holder=holder, duration_seconds=duration)
 
 
-def changes_nothing(current: Lease, wanted: Edit) -> bool:
+def changes_nothing(current: Lease, wanted: LeaseEdit) -> bool:
     """Whether the Lease already says what is wanted."""
     after = result_of(current, wanted)
     present = (current.holder, current.spec.lease_duration_seconds)
     return present == (after.holder, after.duration_seconds)
 
 
-def merge_patch(current: Lease, wanted: Edit, *, now: datetime) -> dict[str, Any]:
+def merge_patch(current: Lease, wanted: LeaseEdit, *, now: datetime) -> dict[str, Any]:
     """The patch that makes the Lease say what is wanted, guarded by its resourceVersion.
 
     It names only what the edit changes. A new holder begins a term now and counts as a

@@ -44,13 +44,13 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
     )
 
 
-def to_row(change: Change) -> models.Change:
+def to_row(change: Change) -> models.ChangeRecord:
     """An unsaved row."""
     values = to_values(change, lambda moment: moment)
-    return models.Change(**dict(zip(COLUMNS, values, strict=True)))
+    return models.ChangeRecord(**dict(zip(COLUMNS, values, strict=True)))
 
 
-def from_row(row: models.Change) -> Change:
+def from_row(row: models.ChangeRecord) -> Change:
     """The change that a row keeps."""
     return Change(
         cluster=row.cluster,

@@ -10,7 +10,7 @@ import msgspec
 from leases.history.refusals import MAX_SHOWN, SHOWN_FOR, Refusal
 
 
-class Refused:
+class RefusedRows:
     """Of all clusters. One writer, on the event loop; any thread may read."""
 
     def __init__(self) -> None:

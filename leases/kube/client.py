@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.failure import advise
-from leases.kube.session import Limits, Query, Session
+from leases.kube.session import Query, Session, Timeouts
 from leases.kube.watching import OpenWatch
 from leases.wire.decoding import Undecodable, read_document
 from leases.wire.events import Listed, ListPage, WatchEvent
 from leases.wire.status import ApiError, Invalid, Status, Unreachable
-from leases.wire.watch import LeasePage, read_lease, read_page
+from leases.wire.watch import LeaseListPage, read_lease, read_page
 
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
@@ -41,7 +41,7 @@ class LeaseClient:
         return self._session.host
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> Timeouts:
         """How long this client waits for what."""
         return self._session.limits
 
@@ -204,7 +204,7 @@ class LeaseClient:
         """Close every connection; open watches end with Unreachable."""
         await self._session.close()
 
-    async def _page(self, limit: int, token: str) -> LeasePage:
+    async def _page(self, limit: int, token: str) -> LeaseListPage:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])
         body = await self._session.fetch(
             "GET", f"{API}/leases", query=query, within=self._session.limits.page
@@ -218,7 +218,7 @@ class LeaseClient:
         )
 
 
-def _parts(page: LeasePage) -> Iterator[ListPage]:
+def _parts(page: LeaseListPage) -> Iterator[ListPage]:
     """A page in pieces that hold nobody up for long."""
     leases, meta, unreadable = page.leases, page.metadata, page.unreadable
     for first in range(0, len(leases) or 1, AT_ONCE):

@@ -11,12 +11,12 @@ from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
 from leases.kube.client import LeaseClient
 from leases.kube.kubeconfig import Files, default_files, merged, shown
-from leases.kube.session import Configure, ConfigureError, Limits, Session
+from leases.kube.session import Configure, ConfigureError, Session, Timeouts
 from leases.kube.source import FORMS, Source, SourceKind
 
 
 async def connect(
-    source: Source, *, kubeconfig: Path | Files | None, limits: Limits | None = None
+    source: Source, *, kubeconfig: Path | Files | None, limits: Timeouts | None = None
 ) -> LeaseClient:
     """A client for this cluster; nothing is sent yet.
 

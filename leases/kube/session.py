@@ -42,7 +42,7 @@ class ConfigureError(Exception):
     """A cluster's configuration cannot be had just now: one sentence."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait for what, in seconds."""
 
     connect: float = 5.0
@@ -63,9 +63,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Session:
     """Sends requests to one cluster: `host` is its address."""
 
-    def __init__(self, configure: Configure, *, host: str, limits: Limits | None = None) -> None:
+    def __init__(self, configure: Configure, *, host: str, limits: Timeouts | None = None) -> None:
         self.host = host
-        self.limits = limits or Limits()
+        self.limits = limits or Timeouts()
         self._configure = configure
         self._api: ApiClient | None = None
         self._configuring = asyncio.Lock()

@@ -15,7 +15,7 @@ import msgspec
 from leases.domain.lease import number_of
 from leases.kube.failure import unreachable
 from leases.kube.loop_slices import Slices
-from leases.kube.session import READ_BUFFER, Limits, Session
+from leases.kube.session import READ_BUFFER, Session, Timeouts
 from leases.wire.events import Unreadable, WatchEvent
 from leases.wire.fingerprints import Reader
 from leases.wire.lines import LineCutter, LineLengthError
@@ -49,7 +49,7 @@ class OpenWatch:
     ) -> None:
         self._content = response.content
         self._session = session
-        self._limits: Limits = session.limits
+        self._limits: Timeouts = session.limits
         self._newest = newest
         self._read = Reader(known).read
         self._version = since

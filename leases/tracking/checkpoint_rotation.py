@@ -9,7 +9,7 @@ from leases.domain.lease import ObjectName
 from leases.tracking.rows import Rows
 
 
-class Rounds:
+class CheckpointRotation:
     """Goes round one cluster's Leases in name order, again and again."""
 
     def __init__(self, rows: Rows) -> None:

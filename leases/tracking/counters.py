@@ -18,14 +18,14 @@ from leases.tracking.tracked import Tracked, Update
 _NEW_HOLDER = {ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
 
 
-class Election(msgspec.Struct, gc=False):
+class ElectionCounters(msgspec.Struct, gc=False):
     """Of one election since the start."""
 
     holder_changes: int = 0
     unheld_seconds: float = 0.0  # in gaps that have ended
 
 
-class Tally:
+class Counters:
     """Counts events as the tracker hears them, and changes as it tells them."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Tally:
         self.breaks = 0
         self.not_understood = 0
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
-        self.elections: dict[ObjectName, Election] = {}
+        self.elections: dict[ObjectName, ElectionCounters] = {}
 
     def tell(self, update: Update) -> None:
         """Count what an update tells."""
@@ -49,13 +49,13 @@ class Tally:
 
     def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
         """How often an election's holder changed, and the seconds in which nobody held it."""
-        told = self.elections.get(tracked.key) or Election()
+        told = self.elections.get(tracked.key) or ElectionCounters()
         open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
         return told.holder_changes, told.unheld_seconds + max(0.0, open_gap)
 
     def _tell_election(self, change: Change) -> None:
         key = ObjectName(change.namespace, change.name)
-        told = self.elections.setdefault(key, Election())
+        told = self.elections.setdefault(key, ElectionCounters())
         if change.change in _NEW_HOLDER:
             told.holder_changes += 1 + change.missed
         told.unheld_seconds += change.gap_seconds or 0.0

@@ -16,7 +16,7 @@ from leases.domain.clock import Jump, moved
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.moment import plus
-from leases.tracking.expiry.blind_times import Window
+from leases.tracking.expiry.blind_times import BlindTimes
 from leases.tracking.expiry.deadlines import Deadlines
 from leases.tracking.expiry.phase_turn import outlook, turn_of
 from leases.tracking.expiry.reanchor import reanchor
@@ -47,7 +47,7 @@ class Ledger:
         self.cluster = cluster
         self.rows = Rows()
         self.deadlines: Deadlines[Row] = Deadlines()
-        self.window = Window()
+        self.window = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone

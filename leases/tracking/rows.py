@@ -17,7 +17,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.phase import Phase
 from leases.tracking.expiry.deadlines import Alarm
-from leases.tracking.expiry.phase_turn import UNKNOWN, Outlook
+from leases.tracking.expiry.phase_turn import UNKNOWN, RenewalOutlook
 from leases.tracking.tracked import Tracked
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Row(Alarm, kw_only=True, gc=False):
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
     mark: int = 0  # of its plain renewals, see leases.wire.fingerprints; 0 before the first
-    outlook: Outlook = UNKNOWN
+    outlook: RenewalOutlook = UNKNOWN
 
     @property
     def newest(self) -> datetime:

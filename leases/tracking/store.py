@@ -17,7 +17,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
-from leases.tracking.checkpoint_rotation import Rounds
+from leases.tracking.checkpoint_rotation import CheckpointRotation
 from leases.tracking.expiry.reanchor import moved_connection
 from leases.tracking.ledger import Ledger
 from leases.tracking.listing import Listing
@@ -43,7 +43,7 @@ class Store:
         self._rows = self._ledger.rows
         self._window = self._ledger.window
         self.marks = self._rows.marked  # of Leases whose next renewal need not be decoded
-        self.rounds = Rounds(self._rows)
+        self.rounds = CheckpointRotation(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._listing = Listing(self._ledger)
         self.synced = False  # a complete list has been read since the start

@@ -18,7 +18,7 @@ from leases.domain.clock import Jump, moved
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
-from leases.tracking.counters import Tally
+from leases.tracking.counters import Counters
 from leases.tracking.expiry.deadline_gate import Patience
 from leases.tracking.expiry.lags import Lags
 from leases.tracking.expiry.next_look import NextLook
@@ -61,7 +61,7 @@ class Tracker:
     ) -> None:
         """`look` is called before anything is judged: it calls `clock_jumped` where it must."""
         self.resource_version: str | None = None
-        self.tally = Tally()
+        self.tally = Counters()
         self._store = store
         self._sinks = sinks
         self._clock = clock

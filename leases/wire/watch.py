@@ -31,7 +31,7 @@ class ListMeta(msgspec.Struct, frozen=True):
     remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
 
 
-class LeasePage(msgspec.Struct, frozen=True):
+class LeaseListPage(msgspec.Struct, frozen=True):
     """One page of a LeaseList; `unreadable` are its items that break the rules of the API."""
 
     metadata: ListMeta
@@ -101,7 +101,7 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
     raise error_of(event.object)
 
 
-def read_page(body: bytes) -> LeasePage:
+def read_page(body: bytes) -> LeaseListPage:
     """One page of a list. Raises Unreachable for bytes that are none."""
     try:
         page = _decode_list(body)
@@ -113,7 +113,7 @@ def read_page(body: bytes) -> LeasePage:
         return found
 
 
-def _read_items(body: bytes) -> LeasePage | None:
+def _read_items(body: bytes) -> LeaseListPage | None:
     """A page of which some items cannot be read: all others, and the names of those."""
     cut = cut_list(body)
     if cut is None:
@@ -135,7 +135,7 @@ def _read_item(body: bytes) -> Lease | Unreadable:
         return unreadable_lease(body, error)
 
 
-def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeasePage:
+def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeaseListPage:
     leases: list[Lease] = []
     unreadable: list[Unreadable] = []
     for item in items:
@@ -143,7 +143,7 @@ def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeasePage:
             unreadable.append(item)
         else:
             leases.append(item)
-    return LeasePage(metadata, tuple(leases), tuple(unreadable))
+    return LeaseListPage(metadata, tuple(leases), tuple(unreadable))
 
 
 def read_lease(body: bytes) -> Lease:

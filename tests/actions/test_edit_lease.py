@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
 from leases.apiserver.serving import LeaseApiServer
-from leases.domain.edit import Edit, term_of
+from leases.domain.edit import LeaseEdit, term_of
 from leases.domain.lease import ObjectName
 from leases.kube.connect import connect
 from leases.kube.source import parse_source
-from leases.models import Edit as AuditRow
+from leases.models import LeaseEdit as AuditRow
 from leases.wire.microtime import format_microtime
 from leases.wire.status import Conflict, Invalid, NotFound
 
@@ -58,7 +58,11 @@ def clock():
 async def test_a_dry_run_shows_what_would_be_and_writes_nothing(client):
     lease = await client.get(KEY)
     seen = await preview(
-        client, KEY, Edit(holder="cp-2", duration_seconds=15), seen_term=term_of(lease), now=NOW
+        client,
+        KEY,
+        LeaseEdit(holder="cp-2", duration_seconds=15),
+        seen_term=term_of(lease),
+        now=NOW,
     )
     assert seen.before["spec"]["holderIdentity"] == "cp-1"
     assert seen.after["spec"]["holderIdentity"] == "cp-2"
@@ -68,7 +72,7 @@ async def test_a_dry_run_shows_what_would_be_and_writes_nothing(client):
 
 async def test_a_hand_over_begins_a_term_and_leaves_a_closed_audit_row(client, intent):
     lease = await client.get(KEY)
-    wanted = Edit(holder="cp-2", duration_seconds=15)
+    wanted = LeaseEdit(holder="cp-2", duration_seconds=15)
     await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
     after = await client.get(KEY)
     assert (after.holder, after.spec.acquire_time, after.spec.lease_transitions) == (
@@ -84,7 +88,7 @@ async def test_nobody_is_written_as_empty_text_with_client_gos_duration(client, 
     lease = await client.get(KEY)
     await edit_lease(
         client,
-        Edit(holder=None),
+        LeaseEdit(holder=None),
         intent=intent,
         seen_term=term_of(lease),
         clock=clock,
@@ -113,7 +117,7 @@ async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
 
     await edit_lease(
         Renewing(),
-        Edit(holder="cp-1", duration_seconds=30),
+        LeaseEdit(holder="cp-1", duration_seconds=30),
         intent=intent,
         seen_term=term_of(lease),
         clock=clock,
@@ -128,7 +132,7 @@ async def test_another_term_than_the_one_shown_is_told_and_nothing_is_written(cl
     with pytest.raises(TermMoved, match="held by cp-9 now"):
         await edit_lease(
             client,
-            Edit(holder="cp-2", duration_seconds=15),
+            LeaseEdit(holder="cp-2", duration_seconds=15),
             intent=intent,
             seen_term=seen,
             clock=clock,
@@ -138,7 +142,7 @@ async def test_another_term_than_the_one_shown_is_told_and_nothing_is_written(cl
 
 async def test_what_the_server_refuses_is_raised_with_its_causes_and_audited(client, intent):
     lease = await client.get(KEY)
-    wanted = Edit(holder="cp-1", duration_seconds=-3)
+    wanted = LeaseEdit(holder="cp-1", duration_seconds=-3)
     with pytest.raises(Invalid) as caught:
         await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
     assert caught.value.causes[0].field == "spec.leaseDurationSeconds"
@@ -151,7 +155,9 @@ async def test_a_lease_that_is_gone_is_not_found(client, intent):
     term = term_of(await client.get(KEY))
     await client.delete(KEY)
     with pytest.raises(NotFound):
-        await preview(client, KEY, Edit(holder="x", duration_seconds=1), seen_term=term, now=NOW)
+        await preview(
+            client, KEY, LeaseEdit(holder="x", duration_seconds=1), seen_term=term, now=NOW
+        )
 
 
 async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client, intent):
@@ -159,7 +165,7 @@ async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client,
     racing = Meanwhile(client, times=4)
     with pytest.raises(Conflict):
         await edit_lease(
-            racing, Edit(holder="cp-2"), intent=intent, seen_term=term_of(lease), clock=clock
+            racing, LeaseEdit(holder="cp-2"), intent=intent, seen_term=term_of(lease), clock=clock
         )
     assert (await client.get(KEY)).holder == "cp-1"
     assert (await AuditRow.objects.aget()).outcome == "refused"
@@ -167,7 +173,7 @@ async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client,
 
 async def test_three_renewals_between_reading_and_writing_are_no_obstacle(client, intent):
     lease = await client.get(KEY)
-    wanted = Edit(duration_seconds=30)
+    wanted = LeaseEdit(duration_seconds=30)
     await edit_lease(
         Meanwhile(client, times=3), wanted, intent=intent, seen_term=term_of(lease), clock=clock
     )
@@ -182,7 +188,7 @@ async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(cli
     with pytest.raises(TermMoved, match="held by cp-9 now"):
         await edit_lease(
             Meanwhile(client, times=1, spec=contender),
-            Edit(duration_seconds=30),
+            LeaseEdit(duration_seconds=30),
             intent=intent,
             seen_term=term_of(lease),
             clock=clock,
@@ -194,7 +200,7 @@ async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(cli
 
 async def test_a_preview_survives_a_renewal_and_sees_a_take_over(client):
     lease = await client.get(KEY)
-    wanted, term = Edit(duration_seconds=30), term_of(lease)
+    wanted, term = LeaseEdit(duration_seconds=30), term_of(lease)
     seen = await preview(Meanwhile(client, times=1), KEY, wanted, seen_term=term, now=NOW)
     assert seen.after["spec"]["leaseDurationSeconds"] == 30
     contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.past.as_of import Stood, as_of, leaderless
+from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import fold
 from tests.domain.build import after
 from tests.domain.story import told
@@ -27,18 +27,18 @@ STORY = fold(
 @pytest.mark.parametrize(
     ("seconds", "exists", "phase", "holder", "since"),
     [
-        (-1, False, Stood.DELETED, None, None),
-        (0, True, Stood.VACANT, None, 0),
-        (10, True, Stood.HELD, "a", 10),
-        (29.9, True, Stood.HELD, "a", 10),
-        (30, True, Stood.EXPIRED, "a", 30),
-        (35, True, Stood.HELD, "a", 10),
-        (52, True, Stood.EXPIRED, "a", 50),
-        (55, True, Stood.VACANT, None, 55),
-        (60, True, Stood.HELD, "b", 60),
-        (80, False, Stood.DELETED, None, 80),
-        (100, True, Stood.HELD, "c", 100),
-        (9999, True, Stood.HELD, "c", 100),
+        (-1, False, PastPhase.DELETED, None, None),
+        (0, True, PastPhase.VACANT, None, 0),
+        (10, True, PastPhase.HELD, "a", 10),
+        (29.9, True, PastPhase.HELD, "a", 10),
+        (30, True, PastPhase.EXPIRED, "a", 30),
+        (35, True, PastPhase.HELD, "a", 10),
+        (52, True, PastPhase.EXPIRED, "a", 50),
+        (55, True, PastPhase.VACANT, None, 55),
+        (60, True, PastPhase.HELD, "b", 60),
+        (80, False, PastPhase.DELETED, None, 80),
+        (100, True, PastPhase.HELD, "c", 100),
+        (9999, True, PastPhase.HELD, "c", 100),
     ],
 )
 def test_every_instant_has_its_standing(seconds, exists, phase, holder, since):
@@ -49,7 +49,7 @@ def test_every_instant_has_its_standing(seconds, exists, phase, holder, since):
 
 def test_before_what_is_remembered_nothing_is_claimed():
     life = fold([told(30, "recovered", "a")])
-    assert as_of(life, after(29)).phase is Stood.UNKNOWN
+    assert as_of(life, after(29)).phase is PastPhase.UNKNOWN
     assert as_of(life, after(31)).since is None
 
 

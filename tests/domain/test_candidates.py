@@ -12,7 +12,7 @@ import pytest
 from leases.domain.election.candidates import (
     Candidate,
     CandidateSpec,
-    Standing,
+    CandidateState,
     elect,
     end_of_term,
     standing,
@@ -75,15 +75,15 @@ def test_a_single_candidate_wins():
 @pytest.mark.parametrize(
     ("one", "now", "stands"),
     [
-        (candidate("a"), 60, Standing.READY),
-        (candidate("a", pinged=-1), 60, Standing.READY),
-        (candidate("a", pinged=10), 14, Standing.ASKED),
-        (candidate("a", pinged=10), 15, Standing.SILENT),
-        (candidate("a"), 1800, Standing.READY),
-        (candidate("a"), 1801, Standing.OUTDATED),
-        (candidate("a", renewed=None), 0, Standing.OUTDATED),
-        (candidate("a", emulation=""), 0, Standing.INVALID),
-        (candidate("a", binary="v1.36"), 0, Standing.INVALID),
+        (candidate("a"), 60, CandidateState.READY),
+        (candidate("a", pinged=-1), 60, CandidateState.READY),
+        (candidate("a", pinged=10), 14, CandidateState.ASKED),
+        (candidate("a", pinged=10), 15, CandidateState.SILENT),
+        (candidate("a"), 1800, CandidateState.READY),
+        (candidate("a"), 1801, CandidateState.OUTDATED),
+        (candidate("a", renewed=None), 0, CandidateState.OUTDATED),
+        (candidate("a", emulation=""), 0, CandidateState.INVALID),
+        (candidate("a", binary="v1.36"), 0, CandidateState.INVALID),
     ],
 )
 def test_a_candidate_counts_while_it_is_fresh_and_answers(one, now, stands):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from leases.domain.past.watched_times import Ended, Unwatched, Watched, unwatched
+from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
 from tests.domain.build import after
 
 
-def watched(since: float, until: float, ended: str = "", detail: str = "") -> Watched:
-    return Watched(since=after(since), until=after(until), ended=Ended(ended), detail=detail)
+def watched(since: float, until: float, ended: str = "", detail: str = "") -> WatchedTime:
+    return WatchedTime(since=after(since), until=after(until), ended=WatchEnd(ended), detail=detail)
 
 
-def times(spans: list[Watched], since: float = 0, until: float = 100) -> list[tuple[float, float]]:
+def times(
+    spans: list[WatchedTime], since: float = 0, until: float = 100
+) -> list[tuple[float, float]]:
     return [
         ((gap.since - after(0)).total_seconds(), (gap.until - after(0)).total_seconds())
         for gap in unwatched(spans, since=after(since), until=after(until))
@@ -23,7 +25,7 @@ def test_what_no_span_covers_was_not_watched():
 
 def test_never_watched_is_not_watched_at_all():
     assert unwatched([], since=after(0), until=after(9)) == (
-        Unwatched(since=after(0), until=after(9), ended=None),
+        UnwatchedTime(since=after(0), until=after(9), ended=None),
     )
 
 
@@ -38,5 +40,5 @@ def test_a_pause_too_brief_to_matter_is_none():
 def test_a_pause_says_how_the_watching_before_it_ended():
     spans = [watched(-20, -5, "stopped"), watched(30, 60, "lost", "no route to host")]
     first, second = unwatched(spans, since=after(0), until=after(100))
-    assert (first.ended, first.since) == (Ended.STOPPED, after(0))
-    assert (second.ended, second.detail) == (Ended.LOST, "no route to host")
+    assert (first.ended, first.since) == (WatchEnd.STOPPED, after(0))
+    assert (second.ended, second.detail) == (WatchEnd.LOST, "no route to host")

@@ -11,7 +11,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
 from leases.history.read import holders, lanes
-from leases.history.read.holders import Ended, ended_terms
+from leases.history.read.holders import EndedTerms, ended_terms
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +55,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
     keep(ChangeType.RELEASED, 3, previous_holder="x", name="b")
     assert told() == {("x", "b", 1)}
     past = ended_terms("a", (Kind.LOCK,), T0)
-    assert past.ended == (Ended("x", A, Kind.LOCK, 1),)
+    assert past.ended == (EndedTerms("x", A, Kind.LOCK, 1),)
     assert past.since == T0
 
 

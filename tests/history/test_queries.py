@@ -16,14 +16,14 @@ from leases.domain.kind import Kind
 from leases.history.change_row import to_row
 from leases.history.read import export, queries
 from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import BadCursor, Page
+from leases.history.read.queries import BadCursor, ChangePage
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db
 
 
 def keep(*changes):
-    models.Change.objects.bulk_create([to_row(change) for change in changes])
+    models.ChangeRecord.objects.bulk_create([to_row(change) for change in changes])
 
 
 def test_recent_changes_come_newest_first_and_per_cluster():
@@ -82,7 +82,7 @@ def test_each_filter_finds_its_own(wanted, found):
     assert (page.total, page.exact, page.older) == (len(found), True, None)
 
 
-def pages(wanted: HistoryFilter, limit: int) -> list[Page]:
+def pages(wanted: HistoryFilter, limit: int) -> list[ChangePage]:
     found = [queries.find("a", wanted, limit=limit)]
     while found[-1].older:
         found.append(queries.find("a", wanted, before=found[-1].older, limit=limit))

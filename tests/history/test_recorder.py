@@ -12,7 +12,7 @@ from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
 from leases.history.write import batch, recorder
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,7 @@ def states():
 async def running(states):
     one = Recorder()
     version = {"a": "7"}
-    one.add(Source("a", states.get, lambda: version["a"], lambda: T0))
+    one.add(StateSource("a", states.get, lambda: version["a"], lambda: T0))
     task = asyncio.create_task(one.run())
     yield one
     if not task.done():
@@ -39,24 +39,24 @@ async def running(states):
 
 async def test_a_change_is_written_with_its_state_and_how_far_the_watch_got(running):
     running.record(cluster="a", changes=(a_change(),), changed=(KEY,))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     assert await in_thread(remembered) == ((b'{"v":1}',), "7", T0)
 
 
 async def test_the_same_change_twice_is_kept_once(running):
     running.record(cluster="a", changes=(a_change(), a_change()))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     running.record(cluster="a", changes=(a_change(), a_change(1)))
-    await until(lambda: models.Change.objects.count() == 2)
+    await until(lambda: models.ChangeRecord.objects.count() == 2)
 
 
 async def test_closing_writes_what_is_queued(states):
     one = Recorder()
-    one.add(Source("a", states.get, lambda: "7", lambda: T0))
+    one.add(StateSource("a", states.get, lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     one.record(cluster="a", changes=tuple(a_change(n) for n in range(5)))
     await one.close(task)
-    assert await in_thread(models.Change.objects.count) == 5
+    assert await in_thread(models.ChangeRecord.objects.count) == 5
 
 
 @pytest.fixture
@@ -68,23 +68,23 @@ def rare(monkeypatch):
 
 async def test_changes_that_keep_coming_gather_and_closing_does_not_wait_for_more(rare, states):
     one = Recorder()
-    one.add(Source("a", states.get, lambda: "7", lambda: T0))
+    one.add(StateSource("a", states.get, lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     one.record(cluster="a", changes=(a_change(),))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     for n in (1, 2, 3):
         one.record(cluster="a", changes=(a_change(n),))
         await asyncio.sleep(2 * recorder.CHANGE_DELAY)
-    assert await in_thread(models.Change.objects.count) == 1
+    assert await in_thread(models.ChangeRecord.objects.count) == 1
     async with asyncio.timeout(30):
         await one.close(task)
-    assert await in_thread(models.Change.objects.count) == 4
+    assert await in_thread(models.ChangeRecord.objects.count) == 4
 
 
 async def test_after_a_quiet_time_a_change_is_written_at_once(rare, running):
     await until(lambda: running.writes > 2)
     running.record(cluster="a", changes=(a_change(),))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
 
 
 async def test_a_lease_that_is_gone_is_forgotten(running, states):
@@ -108,7 +108,7 @@ async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running,
 
     monkeypatch.setattr(batch, "_write", failing)
     running.record(cluster="a", changes=(a_change(),))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     assert "disk I/O error" in problems[1]
     await until(lambda: running.problem is None)
 
@@ -118,7 +118,7 @@ async def test_rows_come_back_as_the_changes_they_were(running):
         fields=("leaseDurationSeconds", "labels"), inferred=True, inferred_since=T0, holder=None
     )
     running.record(cluster="a", changes=(change,))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     from leases.history.read.queries import recent
 
     assert await in_thread(lambda: recent("a", 5)) == [change]
@@ -128,14 +128,14 @@ async def test_rows_come_back_as_the_changes_they_were(running):
 async def test_what_a_list_tells_is_written_once_it_is_complete(states):
     one = Recorder()
     listing = [True]
-    source = Source("a", states.get, lambda: "7", lambda: T0, lambda: bool(listing))
+    source = StateSource("a", states.get, lambda: "7", lambda: T0, lambda: bool(listing))
     one.add(source)
     one.record(cluster="a", changes=(a_change(),), changed=(KEY,))
     await one.flush()
-    assert await in_thread(models.Change.objects.count) == 0
+    assert await in_thread(models.ChangeRecord.objects.count) == 0
     listing.clear()
     await one.flush()
-    assert await in_thread(models.Change.objects.count) == 1
+    assert await in_thread(models.ChangeRecord.objects.count) == 1
     task = asyncio.create_task(one.run())
     await one.close(task)
 
@@ -156,8 +156,8 @@ async def test_what_a_database_cannot_hold_stops_nothing_else(running):
     odd = a_change(1, holder="a\x00b")
     endless = a_change(2, namespace="n" * 300, uid="u" * 300)
     running.record(cluster="a", changes=(odd, endless, a_change(3)), changed=(KEY,))
-    await until(lambda: models.Change.objects.filter(transitions=3).exists())
-    kept = await in_thread(lambda: models.Change.objects.get(transitions=1))
+    await until(lambda: models.ChangeRecord.objects.filter(transitions=3).exists())
+    kept = await in_thread(lambda: models.ChangeRecord.objects.get(transitions=1))
     assert kept.holder == "a\N{SYMBOL FOR NULL}b"
     await until(lambda: models.LeaseRecord.objects.count() == 1)
     assert running.problem is None

@@ -18,7 +18,7 @@ from django.db import Error, connection, connections, transaction
 from leases import models
 from leases.actions.audit import Intent, audited
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.domain.past.watched_times import Ended, Watched
+from leases.domain.past.watched_times import WatchedTime, WatchEnd
 from leases.history import refusals
 from leases.history.read import export, queries
 from leases.history.read.holders import ended_terms
@@ -28,7 +28,7 @@ from leases.history.refusals import What, forget_refused, is_of_the_value, recen
 from leases.history.text import from_stored, to_stored
 from leases.history.write import batch
 from leases.history.write.batch import Batch, write_what_fits
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 
@@ -49,7 +49,7 @@ def a_batch(*changes, states=(), spans=(), encode=bytes, version="7"):
 
 
 def kept() -> list[int | None]:
-    return list(models.Change.objects.order_by("id").values_list("transitions", flat=True))
+    return list(models.ChangeRecord.objects.order_by("id").values_list("transitions", flat=True))
 
 
 @pytest.mark.parametrize("odd", [[0], [5], [10], [3, 4], [0, 1, 2, 6, 10], list(range(11))])
@@ -96,7 +96,7 @@ def test_a_state_that_is_refused_holds_up_no_other():
 
 
 def test_a_watched_time_whose_end_has_a_nul_is_kept():
-    span = Watched(since=T0, until=T0, ended=Ended.LOST, detail=NUL)
+    span = WatchedTime(since=T0, until=T0, ended=WatchEnd.LOST, detail=NUL)
     assert write_what_fits(a_batch(spans=[span])) == []
     assert from_stored(models.WatchSpan.objects.get().detail) == NUL
 
@@ -111,7 +111,7 @@ def test_a_version_without_end_holds_up_no_change():
 
 async def test_the_recorder_goes_on_and_tells_what_was_refused():
     one = Recorder()
-    one.add(Source("a", lambda _: b"{}", lambda: "7", lambda: T0))
+    one.add(StateSource("a", lambda _: b"{}", lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     odd = a_change(1, transitions=BEYOND)
     one.record(cluster="a", changes=(a_change(0), odd, a_change(2)), changed=(KEY,))
@@ -127,7 +127,7 @@ async def test_the_recorder_goes_on_and_tells_what_was_refused():
 
 async def test_an_error_that_nobody_expected_stops_no_recorder(monkeypatch):
     one = Recorder()
-    one.add(Source("a", lambda _: b"{}", lambda: "7", lambda: T0))
+    one.add(StateSource("a", lambda _: b"{}", lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     write = batch.write_changes
 

@@ -12,7 +12,7 @@ from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.history.change_row import from_row
 from leases.history.write.change_rows import _FORGET, write_changes
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 
@@ -30,7 +30,7 @@ def concluded(since: float, until: float, **given: object) -> Change:
 
 
 def kept() -> list[Change]:
-    return [from_row(row) for row in models.Change.objects.order_by("at", "id")]
+    return [from_row(row) for row in models.ChangeRecord.objects.order_by("at", "id")]
 
 
 @pytest.fixture(params=[1, -1], ids=["one first", "the other first"])
@@ -106,12 +106,12 @@ async def test_the_replica_that_is_further_on_remembers_for_both():
     replicas = {name: Recorder() for name in versions}
     for name, replica in replicas.items():
         state = name.encode()
-        replica.add(Source("a", lambda _, s=state: s, lambda n=name: versions[n], lambda: T0))
+        replica.add(StateSource("a", lambda _, s=state: s, lambda n=name: versions[n], lambda: T0))
     tasks = {name: asyncio.create_task(replica.run()) for name, replica in replicas.items()}
     replicas["ahead"].record(cluster="a", changed=(KEY,))
     await until(lambda: models.LeaseRecord.objects.count() == 1)
     replicas["behind"].record(cluster="a", changes=(a_change(),), changed=(KEY,))
-    await until(lambda: models.Change.objects.count() == 1)
+    await until(lambda: models.ChangeRecord.objects.count() == 1)
     assert await in_thread(remembered) == ((b"ahead",), "9", T0)
     versions["behind"] = "10"
     replicas["behind"].record(cluster="a", changed=(KEY,))

@@ -20,11 +20,11 @@ pytestmark = pytest.mark.django_db
 
 
 def keep(*changes):
-    models.Change.objects.bulk_create([to_row(change) for change in changes])
+    models.ChangeRecord.objects.bulk_create([to_row(change) for change in changes])
 
 
 def kept() -> list[tuple[str, int]]:
-    rows = models.Change.objects.order_by("name", "at")
+    rows = models.ChangeRecord.objects.order_by("name", "at")
     return [(row.name, row.transitions) for row in rows]
 
 
@@ -68,7 +68,7 @@ def test_a_later_round_goes_on_where_the_earlier_one_ended():
 def test_other_clusters_are_left_alone():
     keep(*(a_change(n) for n in range(3)), *(a_change(n, cluster="b") for n in range(3)))
     assert sum(forget("a", 9)) == 2
-    assert models.Change.objects.filter(cluster="b").count() == 3
+    assert models.ChangeRecord.objects.filter(cluster="b").count() == 3
 
 
 STORY = (
@@ -106,7 +106,7 @@ def test_so_many_changes_stay_over_all_clusters():
         *(a_change(n + 0.5, cluster="b") for n in range(5, 15)),
     )
     cut = retention.cut_of_rows(8)
-    assert models.Change.objects.filter(at__gte=cut).count() == 8
+    assert models.ChangeRecord.objects.filter(at__gte=cut).count() == 8
     assert retention.cut_of_rows(20) is None
     assert retention.cut_of_rows(19) is not None
 

@@ -15,9 +15,9 @@ from django.db import connection
 from leases import models
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import Ended
+from leases.domain.past.watched_times import WatchEnd
 from leases.history.write import recorder
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from leases.history.write.watched_spans import unwatched_times
 from tests.history.factory import T0, a_change
 
@@ -39,7 +39,7 @@ def clock():
 async def running(monkeypatch, clock):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.05,))
     one = Recorder(most_waiting=10)
-    one.add(Source("a", nothing, lambda: "7", lambda: at(clock[0])))
+    one.add(StateSource("a", nothing, lambda: "7", lambda: at(clock[0])))
     one.watches.tell("a", Connection(state=ConnectionState.LIVE, since=T0))
     task = asyncio.create_task(one.run())
     yield one
@@ -75,7 +75,7 @@ def read_only(switch: str) -> None:
 @sync_to_async
 def kept() -> list[float]:
     """Seconds of the changes in the database, by a connection of its own that may only read."""
-    times = list(models.Change.objects.order_by("at").values_list("at", flat=True))
+    times = list(models.ChangeRecord.objects.order_by("at").values_list("at", flat=True))
     return [(moment - T0).total_seconds() for moment in times]
 
 
@@ -121,14 +121,14 @@ async def test_what_finds_no_room_is_lost_and_its_time_is_no_quiet(running, cloc
     await running.flush()
     assert await kept() == [*range(1, 11), 201]
     (blind,) = await sync_to_async(unwatched_times)("a", since=T0, until=at(300), now=at(300))
-    assert (blind.since, blind.until, blind.ended) == (at(100), at(200), Ended.LOST)
+    assert (blind.since, blind.until, blind.ended) == (at(100), at(200), WatchEnd.LOST)
     assert "changes were lost" in blind.detail
 
 
 async def test_stopping_meanwhile_writes_nothing_that_would_hide_what_is_lost(monkeypatch):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (60.0,))
     one = Recorder()
-    one.add(Source("a", nothing, lambda: "7", lambda: T0))
+    one.add(StateSource("a", nothing, lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     await fail(one)
     one.record(cluster="a", changes=(a_change(2),))
@@ -142,7 +142,7 @@ async def test_names_that_churn_meanwhile_are_let_go_and_no_state_outlives_its_l
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.05,))
     lives = {ObjectName("n", name): name.encode() for name in ("stays", "goes")}
     one = Recorder(most_waiting=10)
-    one.add(Source("a", lives.get, lambda: "7", lambda: T0, names=lambda: list(lives)))
+    one.add(StateSource("a", lives.get, lambda: "7", lambda: T0, names=lambda: list(lives)))
     task = asyncio.create_task(one.run())
     one.record(cluster="a", changed=tuple(lives))
     await records(b"stays", b"goes")

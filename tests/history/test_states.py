@@ -10,11 +10,11 @@ from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Stood, as_of
+from leases.domain.past.as_of import PastPhase, as_of
 from leases.domain.past.terms import fold
 from leases.history.change_row import to_row
 from leases.history.read import lanes as lanes_module
-from leases.history.read.lanes import Tally, lanes, tallies
+from leases.history.read.lanes import LaneTotals, lanes, tallies
 from leases.history.read.states import gone_since, states_at
 from tests.history.factory import T0, a_change
 
@@ -27,7 +27,7 @@ NAMES = (SCHEDULER, WORKER, GONE)
 
 
 def keep(*changes):
-    models.Change.objects.bulk_create([to_row(change) for change in changes])
+    models.ChangeRecord.objects.bulk_create([to_row(change) for change in changes])
 
 
 def told(key, seconds, word, holder, **given):
@@ -77,7 +77,8 @@ def test_states_at_an_instant(seconds, expected):
         for state in states_at("a", NAMES, at(seconds))
     }
     assert found == {
-        key: (Stood(phase), holder, at(since)) for key, (phase, holder, since) in expected.items()
+        key: (PastPhase(phase), holder, at(since))
+        for key, (phase, holder, since) in expected.items()
     }
 
 
@@ -140,6 +141,6 @@ def test_a_busy_lane_is_told_in_bands_that_say_how_many(monkeypatch):
 def test_tallies_count_what_came_to_a_holder_and_how_long_nobody_held():
     keep(*STORY)
     found = tallies("a", [Kind.ELECTION], since=at(0), until=at(60))
-    assert found[SCHEDULER] == Tally(handovers=1, leaderless=5.0 + 1.5)
+    assert found[SCHEDULER] == LaneTotals(handovers=1, leaderless=5.0 + 1.5)
     assert found[WORKER].handovers == 1
     assert GONE not in found

@@ -10,9 +10,9 @@ from asgiref.sync import sync_to_async
 
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import Ended
+from leases.domain.past.watched_times import WatchEnd
 from leases.history.write import watched_spans
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from leases.history.write.watched_spans import unwatched_times
 from tests.history.factory import T0, a_change
 
@@ -39,7 +39,7 @@ class Run:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.recorder = Recorder()
-        self.recorder.add(Source("a", nothing, lambda: "7", lambda: at(self.seconds)))
+        self.recorder.add(StateSource("a", nothing, lambda: "7", lambda: at(self.seconds)))
 
     def tell(self, connection: Connection) -> None:
         self.recorder.watches.tell("a", connection)
@@ -86,8 +86,8 @@ async def test_starts_disconnections_and_stops_are_remembered():
     await run.stop()
     assert await times(100, now=200) == [
         (0, 10, None),
-        (25, 40, Ended.LOST),
-        (60, 100, Ended.STOPPED),
+        (25, 40, WatchEnd.LOST),
+        (60, 100, WatchEnd.STOPPED),
     ]
 
 
@@ -97,7 +97,7 @@ async def test_a_process_that_was_killed_had_watched_until_its_last_word():
     await run.write(30)
     await run.kill()
     assert await times(100, now=35) == []
-    assert await times(100, now=100) == [(30, 100, Ended.CUT)]
+    assert await times(100, now=100) == [(30, 100, WatchEnd.CUT)]
 
 
 async def test_a_replica_that_watches_leaves_no_doubt():

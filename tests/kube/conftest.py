@@ -9,11 +9,11 @@ import pytest
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.connect import connect
-from leases.kube.session import Limits
+from leases.kube.session import Timeouts
 from leases.kube.source import parse_source
 from tests.kube.scripted import ScriptedServer
 
-FAST = Limits(
+FAST = Timeouts(
     connect=2, answer=2, page=2, quiet=0.05, probe=0.2, slack=60, renew=0, replay=0.2, short=0
 )
 
@@ -25,12 +25,12 @@ async def cluster() -> AsyncIterator[ScriptedServer]:
 
 
 @pytest.fixture
-def limits() -> Limits:
+def limits() -> Timeouts:
     return FAST
 
 
 @pytest.fixture
-async def client(cluster: ScriptedServer, limits: Limits) -> AsyncIterator[LeaseClient]:
+async def client(cluster: ScriptedServer, limits: Timeouts) -> AsyncIterator[LeaseClient]:
     made = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     yield made
     await made.close()

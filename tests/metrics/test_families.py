@@ -17,7 +17,7 @@ from dashboard import clock
 from dashboard.metrics.elections import exposition
 from dashboard.serving.runtime import Runtime
 from leases.domain.lease import ObjectName
-from leases.history.write.recorder import Source
+from leases.history.write.recorder import StateSource
 from leases.tracking.tracker import Tracker
 from leases.wire.events import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
@@ -148,7 +148,7 @@ def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, se
 
 @pytest.mark.django_db(transaction=True)
 async def test_history_and_readers_are_told(board: Runtime):
-    board.recorder.add(Source("a", lambda _: None, lambda: "1", clock.now))
+    board.recorder.add(StateSource("a", lambda _: None, lambda: "1", clock.now))
     board.publisher.channels["a"].feeds.add(object())  # type: ignore[arg-type]
     await board.recorder.flush()
     told = samples()

@@ -92,7 +92,7 @@ def browser(board, admin) -> Client:
     fill(board.clusters["b"].store)
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
-    models.Change.objects.bulk_create(map(to_row, changes))
+    models.ChangeRecord.objects.bulk_create(map(to_row, changes))
     return admin
 
 

@@ -68,7 +68,7 @@ def crowd(board, admin):
         )
         for number, key in enumerate(keys)
     ]
-    models.Change.objects.bulk_create(map(to_row, changes))
+    models.ChangeRecord.objects.bulk_create(map(to_row, changes))
     for channel in board.publisher.channels.values():
         channel.activity.read(channel.store.cluster, now)
     board.publisher.fill("a", changes)

@@ -19,10 +19,10 @@ from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from leases.domain.clock import Jump, SteadyClock
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.past.watched_times import Ended, unwatched
+from leases.domain.past.watched_times import WatchEnd, unwatched
 from leases.history.change_row import to_row
 from leases.kube.source import Source, SourceKind
-from leases.models import Change, LeaseRecord
+from leases.models import ChangeRecord, LeaseRecord
 from leases.wire.events import Listed
 from tests.history.factory import a_change
 from tests.support.board import KEY, a_lease
@@ -161,7 +161,7 @@ def runtime(folder: Path) -> Runtime:
 @pytest.mark.usefixtures("process_clock")
 async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, caplog):
     running = runtime(tmp_path)
-    await Change.objects.abulk_create([to_row(a_change(0))])
+    await ChangeRecord.objects.abulk_create([to_row(a_change(0))])
     writing = asyncio.create_task(running.recorder.run())
     machine.ahead = 3650 * 86400 * 10**9
     running.clock.look()
@@ -171,7 +171,7 @@ async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, c
             await asyncio.sleep(0.01)
     forgetting.cancel()
     await asyncio.gather(forgetting, return_exceptions=True)
-    assert await running.recorder.in_thread(Change.objects.count) == 1
+    assert await running.recorder.in_thread(ChangeRecord.objects.count) == 1
     await running.recorder.close(writing)
 
 
@@ -226,7 +226,7 @@ def test_the_runtime_tells_it_to_history_to_its_pages_and_to_metrics(machine, tm
     now = clock.now()
     first, second = running.recorder.watches.take("a", now)
     assert (first.since, first.until) == (stands.since, stands.since + MINUTE)
-    assert first.ended is Ended.LOST
+    assert first.ended is WatchEnd.LOST
     assert first.detail == "The clock of this server was set forward by 1 h 0 m."
     assert (second.since, second.until) == (now, now)
     (span,) = unwatched((first, second), since=stands.since, until=now)

@@ -12,7 +12,7 @@ from django.db import connections
 from django.urls import reverse
 
 from dashboard.access.sign_in.known_browsers import COOKIE, SALT
-from dashboard.serving.requests.request_threads import Busy, Threads
+from dashboard.serving.requests.request_threads import Threads, TooBusy
 from dashboard.serving.requests.thread_choice import SIGN_IN, ThreadChoice
 
 
@@ -48,7 +48,7 @@ async def test_a_request_too_many_is_told_at_once(waiting, per_client):
     pool, go = threads(size=1, waiting=waiting, per_client=per_client), asyncio.Event()
     asking = [asyncio.create_task(turns(pool, "a", set(), go)) for _ in range(3)]
     await asyncio.sleep(0)
-    with pytest.raises(Busy):
+    with pytest.raises(TooBusy):
         async with pool.one("a"):
             pass
     go.set()
@@ -61,7 +61,7 @@ async def test_one_address_leaves_room_in_the_line_for_others():
     pool, go, seen = threads(size=1, waiting=9, per_client=1), asyncio.Event(), set[str]()
     asking = [asyncio.create_task(turns(pool, "a", seen, go)) for _ in range(2)]
     await asyncio.sleep(0)
-    with pytest.raises(Busy):
+    with pytest.raises(TooBusy):
         async with pool.one("a"):
             pass
     asking.append(asyncio.create_task(turns(pool, "b", seen, go)))

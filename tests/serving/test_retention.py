@@ -12,7 +12,7 @@ from dashboard.serving.tasks.retention import Forgetting
 from leases import models
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +27,7 @@ def nothing(key: ObjectName) -> None:
 @pytest.fixture
 async def recorder():
     one = Recorder()
-    one.add(Source("a", nothing, lambda: "7", lambda: T0))
+    one.add(StateSource("a", nothing, lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
     yield one
     await one.close(task)
@@ -35,12 +35,12 @@ async def recorder():
 
 @sync_to_async
 def keep(*seconds: float) -> None:
-    models.Change.objects.bulk_create([to_row(a_change(one)) for one in seconds])
+    models.ChangeRecord.objects.bulk_create([to_row(a_change(one)) for one in seconds])
 
 
 @sync_to_async
 def kept() -> list[float]:
-    times = models.Change.objects.order_by("at").values_list("at", flat=True)
+    times = models.ChangeRecord.objects.order_by("at").values_list("at", flat=True)
     return [(at - T0).total_seconds() for at in times]
 
 

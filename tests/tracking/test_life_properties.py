@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from leases.domain.changes.change import Change
 from leases.domain.changes.write_time import renewal_moved
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.past.as_of import Stood, as_of, leaderless
+from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
 from leases.wire.events import Deleted
@@ -51,15 +51,15 @@ def replay(events: list[Event]) -> tuple[dict[str, list[Change]], dict[str, dict
     return told, there
 
 
-def naive(there: dict[datetime, Known], at: datetime) -> tuple[Stood, str | None]:
+def naive(there: dict[datetime, Known], at: datetime) -> tuple[PastPhase, str | None]:
     known = [state for since, state in there.items() if since <= at]
     state = known[-1] if known else None
     if state is None:
-        return Stood.DELETED, None
+        return PastPhase.DELETED, None
     holder, ends = state
     if holder is None:
-        return Stood.VACANT, None
-    return (Stood.EXPIRED if ends is not None and ends <= at else Stood.HELD), holder
+        return PastPhase.VACANT, None
+    return (PastPhase.EXPIRED if ends is not None and ends <= at else PastPhase.HELD), holder
 
 
 def instants(there: dict[datetime, Known]) -> list[datetime]:
@@ -113,7 +113,7 @@ def test_as_of_agrees_with_a_naive_replay(events: list[Event]) -> None:
             stood = as_of(life, at)
             expected = naive(states, at)
             assert (stood.phase, stood.holder) == expected, (name, at)
-            assert stood.exists == (expected[0] is not Stood.DELETED)
+            assert stood.exists == (expected[0] is not PastPhase.DELETED)
 
 
 @settings(max_examples=60)
@@ -126,7 +126,7 @@ def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Ev
         alone = sum(
             (end - start).total_seconds()
             for start, end in pairwise(edges)
-            if naive(states, start)[0] in (Stood.EXPIRED, Stood.VACANT)
+            if naive(states, start)[0] in (PastPhase.EXPIRED, PastPhase.VACANT)
         )
         assert abs(leaderless(life, min(states), max(states)) - alone) < 1e-6
 

@@ -14,7 +14,7 @@ import pytest
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import Lease
-from leases.domain.past.as_of import Stood, as_of
+from leases.domain.past.as_of import PastPhase, as_of
 from leases.domain.past.terms import Life, fold
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
@@ -174,16 +174,16 @@ def test_at_any_instant_it_stood_as_it_truly_did(stream: str) -> None:
         end = moment(period["lease_valid_until"]) or ended_at(stream)
         assert begin is not None
         stood = as_of(life, max(begin, begin + (end - begin) / 2))
-        assert (stood.phase, stood.holder) == (Stood.HELD, period["holder"])
+        assert (stood.phase, stood.holder) == (PastPhase.HELD, period["holder"])
         if name in last and (before := moment(last[name]["lease_valid_until"])):
             between = as_of(life, before + (begin - before) / 2)
             ended_by = last[name]["ended_by"]
             if ended_by == "deleted":
-                assert between.phase is Stood.DELETED
+                assert between.phase is PastPhase.DELETED
             elif ended_by == "released":
-                assert between.phase is Stood.VACANT
+                assert between.phase is PastPhase.VACANT
             elif ended_by.startswith("crash"):
-                assert (between.phase, between.holder) == (Stood.EXPIRED, last[name]["holder"])
+                assert (between.phase, between.holder) == (PastPhase.EXPIRED, last[name]["holder"])
         last[name] = period
 
 

@@ -34,7 +34,7 @@ MAY_NOT_READ = "You may not read Leases. Ask an admin for the role operator."
 T = TypeVar("T")
 
 
-class Refused(Exception):
+class AccessRefused(Exception):
     """There is no right to open this; the text says why and what to do."""
 
 
@@ -58,9 +58,9 @@ Right = UserRight | WallRight
 def right_of_user(user: AbstractBaseUser | AnonymousUser, session: Any) -> UserRight:
     """The right of the user who sent a request or opens a socket. Raises Refused."""
     if not user.is_authenticated:
-        raise Refused(NOT_SIGNED_IN)
+        raise AccessRefused(NOT_SIGNED_IN)
     if not user.has_perm(VIEW):  # type: ignore[attr-defined]
-        raise Refused(MAY_NOT_READ)
+        raise AccessRefused(MAY_NOT_READ)
     return UserRight(user.pk, getattr(session, "session_key", None))
 
 
@@ -72,7 +72,7 @@ def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
     try:
         return WallRight(open_link(keys[0], cluster=cluster).pk, cluster)
     except WallLinkClosed as error:
-        raise Refused(str(error)) from error
+        raise AccessRefused(str(error)) from error
 
 
 class RightsReader:

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from django.db import Error
 
@@ -20,16 +19,14 @@ logger = logging.getLogger(__name__)
 WRITE_SECONDS = 60.0
 
 
-class InThread(Protocol):
-    """Runs work on the database where the event loop does not wait for it."""
-
-    def __call__(self, work: Callable[[], int]) -> Awaitable[int]: ...
-
-
 class LinkUse:
     """The links that were used since the last write."""
 
-    def __init__(self, in_thread: InThread, open_now: Callable[[], Collection[int]]) -> None:
+    def __init__(
+        self,
+        in_thread: Callable[[Callable[[], int]], Awaitable[int]],
+        open_now: Callable[[], Collection[int]],
+    ) -> None:
         self._in_thread = in_thread
         self._open_now = open_now
         self._used: set[int] = set()

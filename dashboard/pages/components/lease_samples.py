@@ -17,19 +17,19 @@ from dashboard.pages.lease.cluster_answers import asked_view
 from dashboard.pages.lease.past import past_view
 from dashboard.pages.lease.past_query import LeasePast
 from dashboard.pages.lease.renewals import renewals_view
-from dashboard.parts.kept.cluster_questions import Asked, Refusal
-from dashboard.parts.kept.holdings import Holder
+from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
+from dashboard.parts.kept.holdings import HolderSummary
 from dashboard.parts.query.holder_filter import HOST
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.edit import Edit
+from leases.domain.edit import LeaseEdit
 from leases.domain.election.candidates import Candidate, CandidateSpec
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectMeta, ObjectName
 from leases.domain.past.statistics import statistics
 from leases.domain.past.terms import fold
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
-from leases.history.read.holders import Ended
+from leases.history.read.holders import EndedTerms
 from leases.kube.events import KubeEvent
 from leases.tracking.renewal_log import Interval
 
@@ -62,7 +62,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
 def _preview(lease: Lease) -> PreviewView:
     """A hand-over as the server would take it."""
     before = msgspec.to_builtins(lease)
-    edit = Edit(holder=POD, duration_seconds=30)
+    edit = LeaseEdit(holder=POD, duration_seconds=30)
     spec = before["spec"] | {"holderIdentity": edit.holder, "leaseDurationSeconds": 30}
     return preview_view(before, before | {"spec": spec}, edit, kind=Kind.ELECTION)
 
@@ -101,7 +101,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
         busy=(),
         changes=7,
         edits=[now - timedelta(hours=2.5)],
-        blind=(Unwatched(since=since, until=now - timedelta(hours=21), ended=None),),
+        blind=(UnwatchedTime(since=since, until=now - timedelta(hours=21), ended=None),),
         figures=statistics([life], since=since, until=now),
     )
     nothing = msgspec.structs.replace(
@@ -126,7 +126,7 @@ def _stands(
     return Candidate(ObjectMeta(name=name, creation_timestamp=now - DAY), spec)
 
 
-def _answers(now: datetime) -> list[Asked]:
+def _answers(now: datetime) -> list[ClusterAnswers]:
     """Everything there, nothing there, and nothing to be read."""
     candidates = (
         _stands(PROCESS, "1.37.0 1.36.0", 60, 61, now),
@@ -148,12 +148,12 @@ def _answers(now: datetime) -> list[Asked]:
         "time": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         "fieldsV1": {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}},
     }
-    refused = Refusal("We may not read Events here: grant list on events.", quiet=True)
-    ill = Refusal("The cluster did not answer within 3 s.", quiet=False)
+    refused = NoAnswer("We may not read Events here: grant list on events.", quiet=True)
+    ill = NoAnswer("The cluster did not answer within 3 s.", quiet=False)
     return [
-        Asked(managed=[managed], events=(warned, event), candidates=candidates),
-        Asked(managed=[], events=(), candidates=None),
-        Asked(managed=ill, events=refused, candidates=ill),
+        ClusterAnswers(managed=[managed], events=(warned, event), candidates=candidates),
+        ClusterAnswers(managed=[], events=(), candidates=None),
+        ClusterAnswers(managed=ill, events=refused, candidates=ill),
     ]
 
 
@@ -162,13 +162,15 @@ def _holder_rows(cluster: str, now: datetime) -> list[Any]:
     phases = (Phase.HELD, Phase.HELD, Phase.LATE, Phase.EXPIRED)
     held, other, late, expired = (sample_lease(phase, now) for phase in phases)
     identities = {PROCESS: None, "cp-1_a4c123b1-612d-4d27-92d1-371c17149d43": None}
-    ended = [Ended("cp-3", KEY, Kind.ELECTION, 4)]
+    ended = [EndedTerms("cp-3", KEY, Kind.ELECTION, 4)]
     holders = [
-        Holder(name="cp-1", identities=identities, holds=[held] * 12, ended=ended),
-        Holder(name="cp-2", identities={"cp-2": None}, holds=[other], ended=[], heartbeat=expired),
-        Holder(name=POD, identities={POD: None}, holds=[late], ended=[]),
-        Holder(name=OTHER_POD, identities={OTHER_POD: None}, holds=[expired], ended=[]),
-        Holder(name="cp-3", identities={"cp-3": None}, holds=[], ended=ended),
+        HolderSummary(name="cp-1", identities=identities, holds=[held] * 12, ended=ended),
+        HolderSummary(
+            name="cp-2", identities={"cp-2": None}, holds=[other], ended=[], heartbeat=expired
+        ),
+        HolderSummary(name=POD, identities={POD: None}, holds=[late], ended=[]),
+        HolderSummary(name=OTHER_POD, identities={OTHER_POD: None}, holds=[expired], ended=[]),
+        HolderSummary(name="cp-3", identities={"cp-3": None}, holds=[], ended=ended),
     ]
     lives = {KEY: _pasts(now)[0].life}
     scale = Scale(now - DAY, now)

@@ -15,7 +15,7 @@ from dashboard.parts.frame.yaml_text import diff_lines, to_yaml, without_managed
 from dashboard.parts.holder import holder_view, shown_holder
 from dashboard.parts.words import seconds
 from leases.domain.cadence import EMPTY
-from leases.domain.edit import Edit, Result, changes_nothing, result_of
+from leases.domain.edit import LeaseEdit, Result, changes_nothing, result_of
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import counted_holder, phase_of
@@ -51,7 +51,7 @@ class ConflictView(msgspec.Struct, frozen=True):
 
 
 def preview_view(
-    before: dict[str, Any], after: dict[str, Any], wanted: Edit, *, kind: Kind
+    before: dict[str, Any], after: dict[str, Any], wanted: LeaseEdit, *, kind: Kind
 ) -> PreviewView:
     """The spec of both, other parts only where they differ."""
     sides = [without_managed_fields(side) for side in (before, after)]
@@ -61,7 +61,7 @@ def preview_view(
     return PreviewView(diff_lines(*texts), consequences(current, wanted, kind=kind))
 
 
-def consequences(current: Lease, wanted: Edit, *, kind: Kind) -> tuple[str, ...]:
+def consequences(current: Lease, wanted: LeaseEdit, *, kind: Kind) -> tuple[str, ...]:
     """What the edit brings about beside what it writes."""
     after = result_of(current, wanted)
     if changes_nothing(current, wanted):

@@ -11,7 +11,7 @@ from django import forms
 from django.http import QueryDict
 from msgspec import UNSET
 
-from leases.domain.edit import Edit, term_of
+from leases.domain.edit import LeaseEdit, term_of
 from leases.domain.lease import Lease
 
 INT32_MAX = 2**31 - 1
@@ -83,9 +83,9 @@ class EditLeaseForm(forms.Form):
             raise forms.ValidationError(_LOST)
         return self.cleaned_data
 
-    def wanted(self) -> Edit:
+    def wanted(self) -> LeaseEdit:
         """The touched fields as an edit."""
-        return Edit(
+        return LeaseEdit(
             holder=(self.cleaned_data["holder_identity"] or None) if self.holder_touched else UNSET,
             duration_seconds=(
                 self.cleaned_data["duration_seconds"] if self.duration_touched else UNSET

@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.parts.frame.list_frame import KIND_LABELS
 from dashboard.parts.holder import holder_view
-from dashboard.parts.kept.holdings import Figures, Found
+from dashboard.parts.kept.holdings import Figures, FoundHolders
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.query.holder_filter import (
     DOWN,
@@ -110,7 +110,7 @@ class _Links:
 
 
 def holder_board(
-    path: str, wanted: HolderFilter, found: Found, now: datetime, *, known: bool
+    path: str, wanted: HolderFilter, found: FoundHolders, now: datetime, *, known: bool
 ) -> HolderBoard:
     """Everything around the rows; `path` is the page's own. Not `known`: nothing was read yet."""
     links = _Links(path, wanted)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from dashboard.charts.possession import Spell, spells
 from dashboard.charts.scale import Scale
 from dashboard.parts.holder import HolderView, holder_view, shown_holder
-from dashboard.parts.kept.holdings import HELD, Holder, host_of
+from dashboard.parts.kept.holdings import HELD, HolderSummary, host_of
 from dashboard.parts.query.holder_filter import IDENTITY
 from dashboard.parts.query.holder_parameter import holder_parameter
 from dashboard.parts.row import lease_url
@@ -67,7 +67,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     terms: int
 
 
-def drawn_leases(page: Iterable[Holder]) -> list[ObjectName]:
+def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
     """The Leases whose lives are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
     for holder in page:
@@ -78,7 +78,7 @@ def drawn_leases(page: Iterable[Holder]) -> list[ObjectName]:
 
 def holder_rows(
     cluster: str,
-    page: Sequence[Holder],
+    page: Sequence[HolderSummary],
     lives: Mapping[ObjectName, Life],
     *,
     group: str,
@@ -107,7 +107,7 @@ def _terms(
 
 def _row(
     cluster: str,
-    holder: Holder,
+    holder: HolderSummary,
     terms: Sequence[tuple[datetime, datetime]],
     group: str,
     held: int,
@@ -139,7 +139,7 @@ def _row(
     )
 
 
-def _said(holder: Holder, group: str, now: datetime) -> tuple[str, str]:
+def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
     """What is known of a holder beside its name, and the phase that colours it."""
     heartbeat = holder.heartbeat
     if heartbeat is not None:
@@ -189,7 +189,7 @@ def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
     return f"Held something for {age(seconds)} of {span_of(scale.length)}"
 
 
-def holder_item(cluster: str, holder: Holder, *, held: int) -> dict[str, Any]:
+def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, Any]:
     """A holder as docs/api.md has it."""
     return {
         "cluster": cluster,

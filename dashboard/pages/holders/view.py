@@ -14,7 +14,7 @@ from dashboard.charts.scale import Scale
 from dashboard.pages.holders.frame import holder_board, holder_query
 from dashboard.pages.holders.holder_row import drawn_leases, holder_item, holder_rows
 from dashboard.parts.frame import answers
-from dashboard.parts.kept.holdings import Found
+from dashboard.parts.kept.holdings import FoundHolders
 from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
 from dashboard.parts.query.parameters import BadFilter, typed
 from dashboard.parts.query.recent_changes import feed_reached
@@ -57,7 +57,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _json(
-    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: Found
+    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: FoundHolders
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:

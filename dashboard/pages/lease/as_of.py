@@ -11,8 +11,8 @@ from dashboard.parts.holder import HolderView, holder_view
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.url_time import write_moment
 from dashboard.parts.words import age, when
-from leases.domain.past.as_of import Standing
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.as_of import PastState
+from leases.domain.past.watched_times import UnwatchedTime
 
 
 class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_then_view(
-    standing: Standing, *, kind: str, at: datetime, now: datetime, blind: Unwatched | None
+    standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
 ) -> LeaseThen:
     """How the Lease stood at `at`."""
     word = stood_when_watched(standing, watched=blind is None)
@@ -50,7 +50,7 @@ def lease_then_view(
     )
 
 
-def _says(standing: Standing, word: str, at: datetime, now: datetime) -> str:
+def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
     if word == ABSENT:
         return "It was created later."
     if word == "unknown":

@@ -20,7 +20,7 @@ from dashboard.parts.query.parameters import one_of
 from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Standing, Stood
+from leases.domain.past.as_of import PastPhase, PastState
 from leases.history.read import queries
 from leases.history.read.index_streams import HistoryFilter
 from leases.history.read.states import State, born_later, states_at
@@ -60,14 +60,14 @@ def lease_then(
     return render(request, "leases/detail_then.html", context)
 
 
-def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, told: int) -> Standing:
+def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, told: int) -> PastState:
     """Of a Lease that history does not have at that instant: deleted, not created, or unknown."""
     if told:
-        return Standing(exists=False, phase=Stood.DELETED, since=at)
+        return PastState(exists=False, phase=PastPhase.DELETED, since=at)
     tracked = request.cluster.store.get(key)
     if created_after(tracked, at) or born_later(request.cluster.name, [key], at):
         return NOT_YET
-    return Standing(exists=False, phase=Stood.UNKNOWN)
+    return PastState(exists=False, phase=PastPhase.UNKNOWN)
 
 
 def _kind(state: State | None) -> str:

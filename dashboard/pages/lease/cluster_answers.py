@@ -9,14 +9,20 @@ from typing import Any
 import msgspec
 
 from dashboard.parts.holder import HolderView, holder_view
-from dashboard.parts.kept.cluster_questions import Asked, Refusal
+from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.words import age, utc, when
-from leases.domain.election.candidates import Candidate, Election, Standing, elect, standing
+from leases.domain.election.candidates import (
+    Candidate,
+    CandidateState,
+    ElectionOutcome,
+    elect,
+    standing,
+)
 from leases.domain.lease import AwareDatetime, Lease
 from leases.kube.events import KubeEvent
 
 
-class Moment(msgspec.Struct, frozen=True):
+class ClusterTime(msgspec.Struct, frozen=True):
     """A time of the cluster's, and its age when the cluster was asked."""
 
     text: str
@@ -30,13 +36,13 @@ class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
     manager: str
     operation: str
     fields: str
-    moment: Moment | None
+    moment: ClusterTime | None
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True):
     """`times` is "" for a single one."""
 
-    moment: Moment | None
+    moment: ClusterTime | None
     reason: str
     message: str
     component: str
@@ -50,8 +56,8 @@ class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
     holder: HolderView | None
     binary: str
     emulation: str
-    renewed: Moment | None
-    pinged: Moment | None
+    renewed: ClusterTime | None
+    pinged: ClusterTime | None
     holds: bool
     preferred: bool
     wins: bool
@@ -69,47 +75,47 @@ class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[EventView, ...]
     candidates: tuple[CandidateView, ...]
     coordinated: bool
-    election: Election | None
-    managers_refused: Refusal | None
-    events_refused: Refusal | None
-    candidates_refused: Refusal | None
+    election: ElectionOutcome | None
+    managers_refused: NoAnswer | None
+    events_refused: NoAnswer | None
+    candidates_refused: NoAnswer | None
 
 
 _SAYS = {
-    Standing.READY: ("answers", "held"),
-    Standing.ASKED: ("asked, no answer yet", "late"),
-    Standing.SILENT: ("asked, did not answer", "expired"),
-    Standing.OUTDATED: ("out: not renewed for 30 m", "expired"),
-    Standing.INVALID: ("out: versions unreadable", "expired"),
+    CandidateState.READY: ("answers", "held"),
+    CandidateState.ASKED: ("asked, no answer yet", "late"),
+    CandidateState.SILENT: ("asked, did not answer", "expired"),
+    CandidateState.OUTDATED: ("out: not renewed for 30 m", "expired"),
+    CandidateState.INVALID: ("out: versions unreadable", "expired"),
 }
 
 
-def asked_view(asked: Asked, lease: Lease | None, now: datetime) -> AskedView:
+def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> AskedView:
     """The answers as of now; `lease` is None when it is deleted."""
     managed, events, candidates = asked.managed, asked.events, asked.candidates
     standing_for: Sequence[Candidate] = ()
-    if candidates is not None and not isinstance(candidates, Refusal):
+    if candidates is not None and not isinstance(candidates, NoAnswer):
         standing_for = candidates
     election = elect(standing_for, now) if standing_for else None
     coordinated = lease is not None and bool(lease.spec.strategy)
     return AskedView(
         at=when(now, now),
-        managers=() if isinstance(managed, Refusal) else tuple(_managers(managed, now)),
-        events=() if isinstance(events, Refusal) else tuple(_event(e, now) for e in events),
+        managers=() if isinstance(managed, NoAnswer) else tuple(_managers(managed, now)),
+        events=() if isinstance(events, NoAnswer) else tuple(_event(e, now) for e in events),
         candidates=tuple(_candidate(c, lease, election, now) for c in standing_for),
         coordinated=coordinated,
         election=election,
-        managers_refused=managed if isinstance(managed, Refusal) else None,
-        events_refused=events if isinstance(events, Refusal) else None,
-        candidates_refused=candidates if isinstance(candidates, Refusal) and coordinated else None,
+        managers_refused=managed if isinstance(managed, NoAnswer) else None,
+        events_refused=events if isinstance(events, NoAnswer) else None,
+        candidates_refused=candidates if isinstance(candidates, NoAnswer) and coordinated else None,
     )
 
 
-def _moment(moment: datetime | None, now: datetime) -> Moment | None:
+def _moment(moment: datetime | None, now: datetime) -> ClusterTime | None:
     if moment is None:
         return None
     ago = age((now - moment).total_seconds())
-    return Moment(when(moment, now), utc(moment), ago)
+    return ClusterTime(when(moment, now), utc(moment), ago)
 
 
 def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[ManagerView]:
@@ -156,7 +162,7 @@ def _event(event: KubeEvent, now: datetime) -> EventView:
 
 
 def _candidate(
-    candidate: Candidate, lease: Lease | None, election: Election | None, now: datetime
+    candidate: Candidate, lease: Lease | None, election: ElectionOutcome | None, now: datetime
 ) -> CandidateView:
     says, phase = _SAYS[standing(candidate, now)]
     spec = candidate.spec

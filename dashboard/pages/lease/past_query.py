@@ -7,12 +7,12 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.pieces import Busy
+from dashboard.charts.pieces import BusyTime
 from leases.actions import audit
 from leases.domain.lease import ObjectName
 from leases.domain.past.statistics import Statistics, statistics
 from leases.domain.past.terms import Life
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.history.read.lanes import lanes
 from leases.history.write.watched_spans import unwatched_times
 
@@ -23,10 +23,10 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime
     until: datetime
     life: Life
-    busy: tuple[Busy, ...]
+    busy: tuple[BusyTime, ...]
     changes: int
     edits: Sequence[datetime]
-    blind: tuple[Unwatched, ...]
+    blind: tuple[UnwatchedTime, ...]
     figures: Statistics | None
 
 
@@ -50,7 +50,7 @@ def read_past(
         since=since,
         until=until,
         life=life,
-        busy=tuple(Busy(band.since, band.until, band.changes) for band in bands),
+        busy=tuple(BusyTime(band.since, band.until, band.changes) for band in bands),
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
         blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),

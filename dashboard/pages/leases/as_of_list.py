@@ -18,8 +18,8 @@ from dashboard.parts.query.url_time import write_moment
 from dashboard.parts.row import lease_url
 from dashboard.parts.words import age, thousands, when
 from leases.domain.kind import Kind
-from leases.domain.past.as_of import Stood
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.as_of import PastPhase
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read.states import State
 from leases.wire.microtime import format_microtime
@@ -93,7 +93,7 @@ def board_then(
     *,
     at: datetime,
     now: datetime,
-    blind: Unwatched | None,
+    blind: UnwatchedTime | None,
 ) -> BoardThen:
     """Everything around the rows; `path` is the page's own."""
 
@@ -181,7 +181,7 @@ def _phase_chips(wanted: LeaseFilter, found: FoundThen, url: Any) -> tuple[Chip,
     if not found.whole:
         return ()
     chips = []
-    for stood in (Stood.HELD, Stood.EXPIRED, Stood.VACANT):
+    for stood in (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT):
         phase = Phase(stood.value)
         on = phase in wanted.phases
         others = tuple(p for p in wanted.phases if p is not phase)

@@ -19,13 +19,13 @@ from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Stood
+from leases.domain.past.as_of import PastPhase
 from leases.domain.phase import Phase
 from leases.history.read.states import State, gone_since, states_at
 from leases.tracking.store import Store
 
 MOST = 5000
-_SEVERITY = {Stood.EXPIRED: 0, Stood.VACANT: 1, Stood.HELD: 2}
+_SEVERITY = {PastPhase.EXPIRED: 0, PastPhase.VACANT: 1, PastPhase.HELD: 2}
 
 
 class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
     total: int  # that match; not `whole`: that may have been there
     whole: bool  # all were looked at
     absent: int = 0  # Leases of today that match and did not exist then; if `whole`
-    phases: dict[Stood, int]  # how many stood how, before the filter by phase; if `whole`
+    phases: dict[PastPhase, int]  # how many stood how, before the filter by phase; if `whole`
 
 
 def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:

@@ -16,7 +16,7 @@ from dashboard.pages.leases.lease_item import lease_item
 from dashboard.parts.frame import answers
 from dashboard.parts.frame.list_frame import board, query_of
 from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
-from dashboard.parts.query.lease_search import Found, find
+from dashboard.parts.query.lease_search import FoundLeases, find
 from dashboard.parts.query.parameters import BadFilter, typed
 from dashboard.parts.row import row_view
 
@@ -70,7 +70,9 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
 
 
-def _json(request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: Found) -> HttpResponse:
+def _json(
+    request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: FoundLeases
+) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
         query = request.GET.copy()

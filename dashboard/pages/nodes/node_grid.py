@@ -44,7 +44,7 @@ class Layout(msgspec.Struct, frozen=True):
     groups: list[tuple[str, int]]
 
 
-class Field:
+class NodeGrid:
     """One cluster's picture in one grouping. One writer, on the event loop."""
 
     def __init__(

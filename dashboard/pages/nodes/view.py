@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
-from dashboard.pages.nodes.node_grid import Field
+from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.frame import answers
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.node_summary import group_lines, nodes_view
@@ -60,7 +60,7 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
         generation = number(request.GET, "generation", default=1, largest=10**9)
     except BadFilter as error:
         return answers.json({"error": str(error)}, status=400)
-    layout = field.layout if isinstance(field, Field) else None
+    layout = field.layout if isinstance(field, NodeGrid) else None
     if layout is None or layout.generation != generation:
         return answers.json({"error": "The picture is another by now."}, status=409)
     now = request.cluster.as_of(clock.now())

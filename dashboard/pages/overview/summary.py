@@ -33,7 +33,7 @@ AGES_EVERY = timedelta(seconds=4)
 SAMPLE = 1000  # heartbeats whose durations tell the usual one
 
 
-class Watched(Protocol):
+class OverviewSource(Protocol):
     """What is known of one cluster: the part of a live channel that is read here."""
 
     store: Store
@@ -57,7 +57,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     hours: HoursChart
 
 
-def overview(watched: Watched, now: datetime) -> Overview:
+def overview(watched: OverviewSource, now: datetime) -> Overview:
     """Key figures, attention, elections and the day's changes of one cluster."""
     store, activity = watched.store, watched.activity
     cluster = store.cluster

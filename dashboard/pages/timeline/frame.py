@@ -13,11 +13,11 @@ from dashboard.charts.ticks import Tick, ticks
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.frame.list_frame import KIND_LABELS
 from dashboard.parts.lane_shape import blind_title
-from dashboard.parts.query.time_range import LANES, WORST_FIRST, TimelineFilter, Window
+from dashboard.parts.query.time_range import LANES, WORST_FIRST, TimelineFilter, TimeRange
 from dashboard.parts.query.url_time import write_moment
 from dashboard.parts.words import age, span_of, when
 from leases.domain.kind import Kind
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 
 
 class Blind(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stretch_view(
-    shown: Window, *, now: datetime, around: Scale, blind: Sequence[Unwatched], watched: bool
+    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
 ) -> StretchView:
     """The stretch and its playhead. `around` is what the brush moves in; `blind` is when nobody was
     watching.
@@ -111,14 +111,14 @@ def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
     )
 
 
-def _unseen(blind: Sequence[Unwatched], shown: Window) -> str:
+def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
     if not blind:
         return ""
     whole = any(one.since <= shown.since and one.until >= shown.until for one in blind)
     return "whole" if whole else "part"
 
 
-def _blind_for(blind: Sequence[Unwatched]) -> str:
+def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
     total = sum((one.until - one.since).total_seconds() for one in blind)
     return age(total) if total else ""
 
@@ -134,7 +134,7 @@ def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _input(shown: Window, now: datetime) -> str:
+def _input(shown: TimeRange, now: datetime) -> str:
     """The playhead as a person would type it; empty while it follows the clock."""
     if shown.follows:
         return ""
@@ -144,7 +144,7 @@ def _input(shown: Window, now: datetime) -> str:
     return text if at.microsecond == 0 else f"{text}.{at:%f}".rstrip("0")
 
 
-def _from_to(shown: Window, now: datetime) -> str:
+def _from_to(shown: TimeRange, now: datetime) -> str:
     length = span_of(shown.until - shown.since)
     if shown.live:
         return f"last {length}"

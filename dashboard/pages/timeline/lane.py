@@ -12,16 +12,16 @@ import msgspec
 from dashboard.charts.lane import MOST_SHAPES, Shape, marks, shapes
 from dashboard.charts.scale import Scale
 from dashboard.pages.timeline.lane_order import TROUBLED
-from dashboard.pages.timeline.lane_query import Lane, Lanes
+from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.frame.instant import ABSENT, Dot, dot_of, group_titles, stood
 from dashboard.parts.holder import HolderView, holder_view, shown_holder
 from dashboard.parts.lane_shape import MarkView, ShapeView, mark_view, shape_view
-from dashboard.parts.query.time_range import Window
+from dashboard.parts.query.time_range import TimeRange
 from dashboard.parts.query.url_time import write_moment
 from dashboard.parts.row import lease_url
 from dashboard.parts.words import age, counted, listed, when
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Standing, Stood
+from leases.domain.past.as_of import PastPhase, PastState
 
 SHAPES_OF_PAGE = 700
 FEWEST_SHAPES = 12
@@ -60,7 +60,7 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
 def lane_views(
     cluster: str,
     lanes: Lanes,
-    shown: Window,
+    shown: TimeRange,
     *,
     unseen: str,
     now: datetime,
@@ -98,8 +98,8 @@ def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
 
 def _lane_view(
     cluster: str,
-    lane: Lane,
-    shown: Window,
+    lane: TimelineLane,
+    shown: TimeRange,
     now: datetime,
     group: tuple[str, int],
     most: int,
@@ -129,31 +129,31 @@ def _lane_view(
     )
 
 
-def _url_at(cluster: str, key: ObjectName, shown: Window) -> str:
+def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
     """The page of a Lease at the playhead."""
     url = lease_url(cluster, key.namespace, key.name)
     return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
 
 
-def as_of_view(standing: Standing, now: datetime, *, watched: bool) -> AsOf:
+def as_of_view(standing: PastState, now: datetime, *, watched: bool) -> AsOf:
     """Who held it at an instant; what nobody watched is only what was known last."""
     view = holder_view(standing.holder)
     since = f" since {when(standing.since, now)}" if standing.since else ""
     if not watched and stood(standing) != ABSENT:
         last = f"nobody watched then; last known: {_stood(standing)}{since}"
         return AsOf(None, "not watched", last, "unsure")
-    if standing.phase is Stood.HELD:
+    if standing.phase is PastPhase.HELD:
         return AsOf(view, "", f"{_stood(standing)}{since}", "")
-    if standing.phase in (Stood.EXPIRED, Stood.VACANT):
+    if standing.phase in (PastPhase.EXPIRED, PastPhase.VACANT):
         return AsOf(None, "no holder", f"{_stood(standing)}{since}", "none")
     word = {"absent": "did not exist", "deleted": "no such Lease"}.get(stood(standing), "unknown")
     return AsOf(None, word, f"{word}{since}", "absent")
 
 
-def _stood(standing: Standing) -> str:
-    if standing.phase is Stood.EXPIRED and standing.holder:
+def _stood(standing: PastState) -> str:
+    if standing.phase is PastPhase.EXPIRED and standing.holder:
         return f"expired, still naming {shown_holder(standing.holder)}"
-    if standing.phase is Stood.HELD and standing.holder:
+    if standing.phase is PastPhase.HELD and standing.holder:
         return shown_holder(standing.holder)
     return standing.phase.value
 

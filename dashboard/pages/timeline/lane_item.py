@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from dashboard.pages.timeline.lane_query import Lane
+from dashboard.pages.timeline.lane_query import TimelineLane
 from dashboard.parts.frame.instant import stood
-from dashboard.parts.query.time_range import Window
+from dashboard.parts.query.time_range import TimeRange
 from leases.domain.changes.change import Change
 from leases.domain.past.terms import Gap, Term
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.wire.microtime import format_microtime
 
 
 def lane_item(
-    cluster: str, lane: Lane, shown: Window, blind: Sequence[Unwatched]
+    cluster: str, lane: TimelineLane, shown: TimeRange, blind: Sequence[UnwatchedTime]
 ) -> dict[str, Any]:
     """One Lease over the stretch, and how it stood at `at`. Terms and gaps are whole, also where
     they reach out of the stretch.
@@ -53,7 +53,7 @@ def lane_item(
     }
 
 
-def _inside(span: Term | Gap, shown: Window) -> bool:
+def _inside(span: Term | Gap, shown: TimeRange) -> bool:
     return span.since < shown.until and (span.until is None or span.until > shown.since)
 
 

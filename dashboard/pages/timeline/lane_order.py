@@ -8,20 +8,20 @@ from itertools import chain, islice
 
 import msgspec
 
-from dashboard.parts.query.time_range import BY_NAME, TimelineFilter, Window
+from dashboard.parts.query.time_range import BY_NAME, TimelineFilter, TimeRange
 from dashboard.parts.row import SEVERITY
 from dashboard.parts.tile import TROUBLE, troubled
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.lanes import Tally
+from leases.history.read.lanes import LaneTotals
 from leases.tracking.store import Store
 
 USUAL_KINDS = (Kind.ELECTION,)
 TROUBLED, NOBODY, CHANGED, QUIET, ABSENT = "trouble", "nobody", "changed", "quiet", "absent"
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
+class LanePlace(msgspec.Struct, frozen=True, gc=False):
     """One lane's place; `group` is what it stands with: a namespace, or how it fared."""
 
     key: ObjectName
@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class Chosen(msgspec.Struct, frozen=True):
     """One page of lanes (the last one, if there are fewer), of `total`; `changed` had one."""
 
-    page: list[Place]
+    page: list[LanePlace]
     number: int
     total: int
     changed: int
@@ -44,9 +44,9 @@ def kinds_of(wanted: TimelineFilter) -> tuple[Kind, ...]:
 def choose(
     store: Store,
     wanted: TimelineFilter,
-    shown: Window,
+    shown: TimeRange,
     *,
-    active: Mapping[ObjectName, Tally],
+    active: Mapping[ObjectName, LaneTotals],
     gone: Collection[ObjectName] = (),
     nobody: Sequence[ObjectName] = (),
 ) -> Chosen:
@@ -64,12 +64,12 @@ def choose(
     lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
     every = _by_name(store, kinds, lost, wants if text else None)
     if wanted.sort == BY_NAME:
-        places: Iterator[Place] = (Place(key, key.namespace) for key in every)
+        places: Iterator[LanePlace] = (LanePlace(key, key.namespace) for key in every)
     else:
         if shown.follows:
-            first = [Place(key, TROUBLED) for key in _troubled_now(store, kinds, wants)]
+            first = [LanePlace(key, TROUBLED) for key in _troubled_now(store, kinds, wants)]
         else:
-            first = [Place(key, NOBODY) for key in nobody if wants(key)]
+            first = [LanePlace(key, NOBODY) for key in nobody if wants(key)]
         places = _worst_first(every, first, busy, _not_yet(store, shown))
     if text:
         found = list(places)
@@ -100,7 +100,7 @@ def _troubled_now(
     return [tracked.key for tracked in bad]
 
 
-def _not_yet(store: Store, shown: Window) -> Callable[[ObjectName], bool]:
+def _not_yet(store: Store, shown: TimeRange) -> Callable[[ObjectName], bool]:
     """Whether a Lease was created only after a stretch that is over."""
 
     def came_later(key: ObjectName) -> bool:
@@ -113,10 +113,10 @@ def _not_yet(store: Store, shown: Window) -> Callable[[ObjectName], bool]:
 
 def _worst_first(
     every: Iterable[ObjectName],
-    first: Sequence[Place],
-    busy: Mapping[ObjectName, Tally],
+    first: Sequence[LanePlace],
+    busy: Mapping[ObjectName, LaneTotals],
     came_later: Callable[[ObjectName], bool],
-) -> Iterator[Place]:
+) -> Iterator[LanePlace]:
     """Without a holder at the playhead; then those that were without one longest; then by number of
     changes; then by name; what did not exist yet comes last.
     """
@@ -127,16 +127,16 @@ def _worst_first(
     seen.update(busy)
     absent: list[ObjectName] = []
 
-    def quiet() -> Iterator[Place]:
+    def quiet() -> Iterator[LanePlace]:
         for key in every:
             if key in seen:
                 continue
             if came_later(key):
                 absent.append(key)
             else:
-                yield Place(key, QUIET)
+                yield LanePlace(key, QUIET)
 
-    def later() -> Iterator[Place]:
-        yield from (Place(key, ABSENT) for key in absent)
+    def later() -> Iterator[LanePlace]:
+        yield from (LanePlace(key, ABSENT) for key in absent)
 
-    return chain(first, (Place(key, CHANGED) for _, _, key in ranked), quiet(), later())
+    return chain(first, (LanePlace(key, CHANGED) for _, _, key in ranked), quiet(), later())

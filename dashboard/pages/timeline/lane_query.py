@@ -9,17 +9,17 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.pieces import Busy
-from dashboard.pages.timeline.lane_order import Chosen, Place, choose, kinds_of
+from dashboard.charts.pieces import BusyTime
+from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds_of
 from dashboard.parts.kept.kept_answers import KeptAnswers
 from dashboard.parts.query.blind_times import NOT_YET, created_after
-from dashboard.parts.query.time_range import TimelineFilter, Window
+from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.actions import audit
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Standing, Stood, as_of
+from leases.domain.past.as_of import PastPhase, PastState, as_of
 from leases.domain.past.terms import Life
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read import lanes as told
 from leases.history.read.states import State, born_later, gone_since, states_at
@@ -27,19 +27,21 @@ from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 
 MOST_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
-_tallies: KeptAnswers[dict[ObjectName, told.Tally]] = KeptAnswers(least=1.0, share=20.0, most=64)
+_tallies: KeptAnswers[dict[ObjectName, told.LaneTotals]] = KeptAnswers(
+    least=1.0, share=20.0, most=64
+)
 
 
-class Lane(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
     """One Lease over the stretch; where it was `busy` its changes are only counted."""
 
-    place: Place
+    place: LanePlace
     life: Life
-    busy: tuple[Busy, ...]
+    busy: tuple[BusyTime, ...]
     changes: int
     phase: str  # how it stands now
     kind: Kind | None
-    standing: Standing
+    standing: PastState
     watched: bool
     edits: Sequence[datetime]
 
@@ -51,13 +53,13 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
 class Lanes(msgspec.Struct, frozen=True):
     """One page of lanes, when nobody was watching, and whether somebody was at the playhead."""
 
-    page: list[Lane]
+    page: list[TimelineLane]
     chosen: Chosen
-    blind: Sequence[Unwatched]
+    blind: Sequence[UnwatchedTime]
     watched: bool
 
 
-def read_lanes(store: Store, wanted: TimelineFilter, shown: Window, now: datetime) -> Lanes:
+def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: datetime) -> Lanes:
     """What history and the store know of the lanes that are wanted."""
     cluster, kinds = store.cluster, kinds_of(wanted)
     since, until = shown.since, shown.until
@@ -103,20 +105,20 @@ def _nobody_at(
         return []
     bad = []
     for state in states_at(store.cluster, keys, at):
-        free = state.standing.phase is Stood.VACANT and state.kind is Kind.ELECTION
-        if free or state.standing.phase is Stood.EXPIRED:
+        free = state.standing.phase is PastPhase.VACANT and state.kind is Kind.ELECTION
+        if free or state.standing.phase is PastPhase.EXPIRED:
             bad.append((state.standing.since or at, state.key))
     return [key for _, key in sorted(bad)]
 
 
-def _covers(span: Unwatched, shown: Window) -> bool:
+def _covers(span: UnwatchedTime, shown: TimeRange) -> bool:
     """Whether the playhead is in it; at the end of the stretch also of one that is cut there."""
     return span.since <= shown.at < span.until or shown.at == span.until == shown.until
 
 
 def _lane(
     store: Store,
-    place: Place,
+    place: LanePlace,
     lane: told.Lane,
     state: State | None,
     at: datetime,
@@ -124,15 +126,15 @@ def _lane(
     later: bool,
     watched: bool,
     edits: Sequence[datetime],
-) -> Lane:
+) -> TimelineLane:
     tracked = store.get(place.key)
     standing = state.standing if state else as_of(lane.life, at)
-    if standing.phase is Stood.UNKNOWN and (later or created_after(tracked, at)):
+    if standing.phase is PastPhase.UNKNOWN and (later or created_after(tracked, at)):
         standing = NOT_YET
-    return Lane(
+    return TimelineLane(
         place=place,
         life=lane.life,
-        busy=tuple(Busy(b.since, b.until, b.changes) for b in lane.bands if b.changes > 1),
+        busy=tuple(BusyTime(b.since, b.until, b.changes) for b in lane.bands if b.changes > 1),
         changes=lane.changes,
         phase=tracked.phase.value if tracked else "deleted",
         kind=tracked.kind if tracked else state.kind if state else None,

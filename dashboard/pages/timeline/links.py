@@ -21,7 +21,7 @@ from dashboard.parts.query.time_range import (
     TABLE,
     WORST_FIRST,
     TimelineFilter,
-    Window,
+    TimeRange,
 )
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
@@ -69,7 +69,7 @@ def timeline_query(wanted: TimelineFilter, **changes: Any) -> str:
 def timeline_links(
     path: str,
     wanted: TimelineFilter,
-    shown: Window,
+    shown: TimeRange,
     *,
     now: datetime,
     counts: Counts,
@@ -133,7 +133,7 @@ def _choices(chosen: str, field: str, labels: dict[str, str], url: Url) -> tuple
     )
 
 
-def _moved(shown: Window, now: datetime, by: float) -> dict[str, datetime | None]:
+def _moved(shown: TimeRange, now: datetime, by: float) -> dict[str, datetime | None]:
     """The stretch moved by a share of its length; the playhead goes along if it was at its end."""
     length = shown.until - shown.since
     until = min(now, shown.until + by * length)
@@ -143,7 +143,7 @@ def _moved(shown: Window, now: datetime, by: float) -> dict[str, datetime | None
     return fixed
 
 
-def _zoomed(shown: Window, now: datetime, by: float, url: Url) -> str:
+def _zoomed(shown: TimeRange, now: datetime, by: float, url: Url) -> str:
     """The stretch made longer or shorter around the playhead; "" where that cannot be."""
     length: timedelta = (shown.until - shown.since) * by
     if not SHORTEST <= length <= LONGEST:

@@ -9,7 +9,7 @@ import msgspec
 from dashboard.charts.lane import Shape, shapes
 from dashboard.charts.scale import Scale
 from dashboard.pages.timeline.lane import as_of_view, shapes_of_each
-from dashboard.pages.timeline.lane_query import Lane, Lanes
+from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.holder import shown_holder
 from dashboard.parts.lane_shape import among, how_ended, until_when
 from dashboard.parts.row import lease_url
@@ -44,7 +44,7 @@ def table_rows(
 
 
 def _of_lane(
-    cluster: str, lane: Lane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
+    cluster: str, lane: TimelineLane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
 ) -> list[TextRow]:
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {

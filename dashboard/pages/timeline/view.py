@@ -21,14 +21,14 @@ from dashboard.pages.timeline.links import timeline_links, timeline_query
 from dashboard.pages.timeline.table import table_rows
 from dashboard.parts.frame import answers
 from dashboard.parts.frame.instant import instant_of
-from dashboard.parts.query.overview_strip import Overview, overview_of
+from dashboard.parts.query.overview_strip import OverviewStrip, overview_of
 from dashboard.parts.query.parameters import BadFilter, typed
 from dashboard.parts.query.recent_changes import settled_seq
 from dashboard.parts.query.time_range import (
     TABLE,
     USUAL_RANGE,
     TimelineFilter,
-    Window,
+    TimeRange,
     range_for,
     read_timeline_filter,
     window,
@@ -77,7 +77,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     return _page(request, context, query=timeline_query(wanted))
 
 
-def _end(request: ClusterRequest, shown: Window, now: datetime) -> datetime | None:
+def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime | None:
     """Up to when anything is known of the stretch; None: up to now."""
     as_of = request.cluster.as_of(now)
     return None if shown.live and as_of == now else min(shown.until, as_of)
@@ -91,7 +91,7 @@ def _page(
 
 
 def _around(
-    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+    request: ClusterRequest, wanted: TimelineFilter, shown: TimeRange, lanes: Lanes, now: datetime
 ) -> dict[str, Any]:
     links = timeline_links(
         request.path,
@@ -113,7 +113,7 @@ def _around(
 
 
 def _strip(
-    request: ClusterRequest, wanted: TimelineFilter, overview: Overview, now: datetime
+    request: ClusterRequest, wanted: TimelineFilter, overview: OverviewStrip, now: datetime
 ) -> StripView:
     mine = HistoryFilter(kind=tuple(kind.value for kind in kinds_of(wanted)))
     counts = density(
@@ -139,7 +139,7 @@ def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
 
 
 def _json(
-    request: ClusterRequest, wanted: TimelineFilter, shown: Window, lanes: Lanes, now: datetime
+    request: ClusterRequest, wanted: TimelineFilter, shown: TimeRange, lanes: Lanes, now: datetime
 ) -> HttpResponse:
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dashboard.parts.words import when
-from leases.domain.past.as_of import Standing, Stood
+from leases.domain.past.as_of import PastPhase, PastState
 
 if TYPE_CHECKING:
-    from dashboard.pages.timeline.lane_query import Lane, Lanes
+    from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 
 ABSENT, UNWATCHED = "absent", "unwatched"
 # What stands for a state in the gutter: the colour, the symbol, the words.
@@ -52,20 +52,20 @@ class Instant(msgspec.Struct, frozen=True):
     says: str
 
 
-def stood(standing: Standing) -> str:
+def stood(standing: PastState) -> str:
     """A standing as one word; a Lease that was not created yet is `absent`."""
-    if standing.phase is Stood.DELETED and standing.since is None:
+    if standing.phase is PastPhase.DELETED and standing.since is None:
         return ABSENT
     return standing.phase.value
 
 
-def stood_when_watched(standing: Standing, *, watched: bool) -> str:
+def stood_when_watched(standing: PastState, *, watched: bool) -> str:
     """The same; nothing is claimed of a Lease that nobody watched then."""
     word = stood(standing)
     return word if watched or word == ABSENT else UNWATCHED
 
 
-def dot_of(lane: Lane, at: datetime, *, now: datetime, follows: bool) -> Dot:
+def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> Dot:
     """`follows`: the playhead is at the present, which knows more than history keeps."""
     word = stood_when_watched(lane.standing, watched=lane.watched)
     if follows and lane.watched:

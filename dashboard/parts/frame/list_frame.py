@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from dashboard.parts.query.lease_filter import PAGE_SIZE, WORST_FIRST, LeaseFilter
-from dashboard.parts.query.lease_search import Found
+from dashboard.parts.query.lease_search import FoundLeases
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 
@@ -41,7 +41,7 @@ class Head(msgspec.Struct, frozen=True):
     second: Head | None = None
 
 
-class Board(msgspec.Struct, frozen=True, kw_only=True):
+class ListFrame(msgspec.Struct, frozen=True, kw_only=True):
     """`kept` are the parameters that the search form must not lose; `says` tells the filters in
     words.
     """
@@ -89,7 +89,9 @@ def query_of(wanted: LeaseFilter, **changes: Any) -> str:
     return urlencode([pair for pair in pairs if pair[1]])
 
 
-def board(path: str, wanted: LeaseFilter, found: Found, namespaces: Sequence[str]) -> Board:
+def board(
+    path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
+) -> ListFrame:
     """Everything around the rows; `path` is the page's own."""
 
     def url(**changes: Any) -> str:
@@ -98,7 +100,7 @@ def board(path: str, wanted: LeaseFilter, found: Found, namespaces: Sequence[str
 
     start = (found.number - 1) * wanted.limit
     last = start + len(found.page)
-    return Board(
+    return ListFrame(
         text=wanted.text,
         namespace=wanted.namespace,
         holder=wanted.holder,
@@ -120,7 +122,7 @@ def board(path: str, wanted: LeaseFilter, found: Found, namespaces: Sequence[str
     )
 
 
-def _kind_chips(wanted: LeaseFilter, found: Found, url: Any) -> tuple[Chip, ...]:
+def _kind_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
     """One of them is on: a kind, or all."""
     phases = wanted.phases or tuple(Phase)
     counts = {k: sum(found.tally.get(k, {}).get(p, 0) for p in phases) for k in Kind}
@@ -142,7 +144,7 @@ def _kind_chips(wanted: LeaseFilter, found: Found, url: Any) -> tuple[Chip, ...]
     return (every, *chips)
 
 
-def _phase_chips(wanted: LeaseFilter, found: Found, url: Any) -> tuple[Chip, ...]:
+def _phase_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
     """Any of them may be on."""
     kinds = wanted.kinds or tuple(Kind)
     chips = []

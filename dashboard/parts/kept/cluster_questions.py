@@ -21,25 +21,25 @@ WITHIN = 3.0  # seconds for each answer
 T = TypeVar("T")
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class NoAnswer(msgspec.Struct, frozen=True):
     """Why there is no answer: one sentence. `quiet`: nothing is wrong, it is just not to be had."""
 
     text: str
     quiet: bool
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What the cluster says of a Lease beside the Lease; no candidates (None): it has none at all.
 
     `managed` is metadata.managedFields as it is, the newest entry last.
     """
 
-    managed: list[dict[str, Any]] | Refusal
-    events: tuple[KubeEvent, ...] | Refusal
-    candidates: tuple[Candidate, ...] | Refusal | None
+    managed: list[dict[str, Any]] | NoAnswer
+    events: tuple[KubeEvent, ...] | NoAnswer
+    candidates: tuple[Candidate, ...] | NoAnswer | None
 
 
-async def ask(cluster: WatchedCluster, key: ObjectName) -> Asked:
+async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
     """All of it; takes no longer than a few seconds, however ill the cluster is."""
     async with cluster.questions:
         managed, events, candidates = await asyncio.gather(
@@ -47,14 +47,14 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> Asked:
             _answer(_events(cluster, key), "Events", "list", "events"),
             _answer(_candidates(cluster, key), "LeaseCandidates", "list", "leasecandidates"),
         )
-    return Asked(managed=managed, events=events, candidates=candidates)
+    return ClusterAnswers(managed=managed, events=events, candidates=candidates)
 
 
-async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | Refusal:
+async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:
     try:
         whole = await cluster.writer.raw_get(key, within=WITHIN)
     except NotFound:
-        return Refusal("The Lease is not in the cluster any more.", quiet=True)
+        return NoAnswer("The Lease is not in the cluster any more.", quiet=True)
     entries = whole.get("metadata", {}).get("managedFields") or []
     return [entry for entry in entries if isinstance(entry, dict)]
 
@@ -67,17 +67,17 @@ async def _candidates(cluster: WatchedCluster, key: ObjectName) -> tuple[Candida
     return await candidates_of(cluster.writer, key, within=WITHIN)
 
 
-async def _answer(question: Awaitable[T], what: str, verb: str, resource: str) -> T | Refusal:
+async def _answer(question: Awaitable[T], what: str, verb: str, resource: str) -> T | NoAnswer:
     try:
         async with asyncio.timeout(2 * WITHIN):
             return await question
     except Forbidden:
-        return Refusal(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
+        return NoAnswer(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
     except NotFound:
-        return Refusal(f"This cluster has no {what}.", quiet=True)
+        return NoAnswer(f"This cluster has no {what}.", quiet=True)
     except Unauthorized as error:
-        return Refusal(f"The cluster does not accept our credentials ({error}).", quiet=False)
+        return NoAnswer(f"The cluster does not accept our credentials ({error}).", quiet=False)
     except ApiError as error:
-        return Refusal(str(error), quiet=False)
+        return NoAnswer(str(error), quiet=False)
     except TimeoutError:
-        return Refusal(f"The cluster did not tell {what} within {2 * WITHIN:g} s.", quiet=False)
+        return NoAnswer(f"The cluster did not tell {what} within {2 * WITHIN:g} s.", quiet=False)

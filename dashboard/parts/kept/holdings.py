@@ -26,7 +26,7 @@ from leases.domain.holder import split_holder
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.holders import Ended, Past, ended_terms
+from leases.history.read.holders import EndedTerms, Past, ended_terms
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
@@ -36,13 +36,13 @@ MOST_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
 
 
-class Holder(msgspec.Struct, kw_only=True, gc=False):
+class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
     """A host or an identity: what it holds now, what it held before, and its own heartbeat."""
 
     name: str
     identities: dict[str, None]
     holds: list[Tracked]
-    ended: list[Ended]
+    ended: list[EndedTerms]
     heartbeat: Tracked | None = None
 
     @property
@@ -64,16 +64,16 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     leases: int
     holders_now: int
     holders: int
-    largest: Holder | None
+    largest: HolderSummary | None
     single: int
     stranded: int
     nodes: int  # that hold nothing but their own heartbeat
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundHolders(msgspec.Struct, frozen=True):
     """One page of holders. `since` is where the range begins that history could be read for."""
 
-    page: list[Holder]
+    page: list[HolderSummary]
     number: int
     total: int
     figures: Figures
@@ -85,21 +85,23 @@ class _Grouped:
     made when it is asked for first is put in place whole, and made twice at worst.
     """
 
-    def __init__(self, holders: dict[str, Holder], figures: Figures, since: datetime) -> None:
+    def __init__(
+        self, holders: dict[str, HolderSummary], figures: Figures, since: datetime
+    ) -> None:
         self.by_name = holders
         self.figures = figures
         self.since = since
-        self._sorted: dict[str, list[Holder]] = {}
+        self._sorted: dict[str, list[HolderSummary]] = {}
         self._texts: dict[str, str] | None = None
 
-    def sorted(self, column: str) -> list[Holder]:
+    def sorted(self, column: str) -> list[HolderSummary]:
         """All of them in the order of a column."""
         known = self._sorted.get(column)
         if known is None:
             known = self._sorted[column] = sorted(self.by_name.values(), key=_ORDERS[column])
         return known
 
-    def contains(self, holder: Holder, text: str) -> bool:
+    def contains(self, holder: HolderSummary, text: str) -> bool:
         """Whether a small-lettered text is part of an identity or of a Lease's name it holds."""
         texts = self._texts
         if texts is None:
@@ -118,7 +120,7 @@ class Holdings:
         self._groups: dict[tuple[object, ...], KeptValue[_Grouped]] = {}
         self._choosing = threading.Lock()  # never held while anything else is waited for
 
-    def find(self, wanted: HolderFilter, now: datetime) -> Found:
+    def find(self, wanted: HolderFilter, now: datetime) -> FoundHolders:
         """The page that is wanted (the last one, if there are fewer)."""
         grouped = self._chosen(wanted).get(lambda: self._group(wanted, now))
         some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
@@ -131,7 +133,7 @@ class Holdings:
         number = min(wanted.page, pages)
         start = (number - 1) * wanted.limit
         page = some[start : start + wanted.limit]
-        return Found(page, number, len(some), grouped.figures, grouped.since)
+        return FoundHolders(page, number, len(some), grouped.figures, grouped.since)
 
     def _chosen(self, wanted: HolderFilter) -> KeptValue[_Grouped]:
         choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
@@ -193,15 +195,15 @@ def heartbeat_of(store: Store, host: str) -> Tracked | None:
     return known if known is not None and known.kind is Kind.HEARTBEAT else None
 
 
-def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[str, Holder]:
-    holders: dict[str, Holder] = {}
+def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[str, HolderSummary]:
+    holders: dict[str, HolderSummary] = {}
     of = host_of if wanted.group == HOST else str
 
-    def holder(identity: str) -> Holder:
+    def holder(identity: str) -> HolderSummary:
         name = of(identity)
         one = holders.get(name)
         if one is None:
-            one = holders[name] = Holder(name=name, identities={}, holds=[], ended=[])
+            one = holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
         one.identities[identity] = None
         return one
 
@@ -217,7 +219,7 @@ def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[
 
 def _figures(
     store: Store,
-    holders: dict[str, Holder],
+    holders: dict[str, HolderSummary],
     held: Sequence[Tracked],
     past: Past,
     wanted: HolderFilter,
@@ -241,18 +243,20 @@ def _figures(
     )
 
 
-def _dead(holder: Holder) -> bool:
+def _dead(holder: HolderSummary) -> bool:
     return holder.heartbeat is not None and holder.heartbeat.phase is Phase.EXPIRED
 
 
-def _nodes(store: Store, known: Mapping[str, Holder], wanted: HolderFilter) -> list[Holder]:
+def _nodes(
+    store: Store, known: Mapping[str, HolderSummary], wanted: HolderFilter
+) -> list[HolderSummary]:
     """The nodes of a search that hold nothing but their own heartbeat."""
     text = wanted.text.lower()
-    found: list[Holder] = []
+    found: list[HolderSummary] = []
     for tracked in store.of_namespace(NODE_LEASES):
         name = tracked.key.name
         if text in name and tracked.kind is Kind.HEARTBEAT and name not in known:
-            alone = Holder(name=name, identities={name: None}, holds=[], ended=[])
+            alone = HolderSummary(name=name, identities={name: None}, holds=[], ended=[])
             alone.heartbeat = tracked
             found.append(alone)
             if len(found) == MOST_NODES:
@@ -260,18 +264,18 @@ def _nodes(store: Store, known: Mapping[str, Holder], wanted: HolderFilter) -> l
     return found
 
 
-def _wants(holder: Holder, wanted: HolderFilter, grouped: _Grouped) -> bool:
+def _wants(holder: HolderSummary, wanted: HolderFilter, grouped: _Grouped) -> bool:
     if wanted.holds and bool(holder.holds) != (wanted.holds == NOW):
         return False
     return not wanted.text or grouped.contains(holder, wanted.text.lower())
 
 
-def _text(holder: Holder) -> str:
+def _text(holder: HolderSummary) -> str:
     names = (str(tracked.key) for tracked in holder.holds)
     return "\n".join((*holder.identities, *names)).lower()
 
 
-_ORDERS: dict[str, Callable[[Holder], tuple[object, ...]]] = {
+_ORDERS: dict[str, Callable[[HolderSummary], tuple[object, ...]]] = {
     DOWN: lambda holder: (-holder.takes_down, -len(holder.holds), -holder.terms, holder.name),
     NAME: lambda holder: (holder.name,),
     TERMS: lambda holder: (-holder.terms, holder.name),

@@ -29,7 +29,7 @@ MISSING_EVERY = 10.0
 Grouping = Literal["zone", "pool", "none"]
 
 
-class Asked(Protocol):
+class NodeBookSource(Protocol):
     """The part of a watched cluster that is asked."""
 
     name: str
@@ -84,7 +84,7 @@ class NodeBook:
         """The wall clock was set: the Nodes were read as long ago as before."""
         self.read_at = moved(self.read_at, jump.by)
 
-    async def follow(self, cluster: Asked) -> None:
+    async def follow(self, cluster: NodeBookSource) -> None:
         """Read them again and again, until cancelled."""
         while True:
             started = time.monotonic()

@@ -12,7 +12,7 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.kube.client import LeaseClient
 from leases.kube.source import SourceKind
-from leases.tracking.counters import Tally
+from leases.tracking.counters import Counters
 from leases.tracking.renewal_log import RenewalLog
 from leases.tracking.store import Store
 from leases.wire.status import Status, Unreachable
@@ -30,7 +30,7 @@ class WatchedCluster:
         self.name = spec.name
         self.source = spec.source
         self.store = Store(spec.name)
-        self.tally = Tally()
+        self.tally = Counters()
         self.untold: Callable[[], float] = float  # see Tracker.untold
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from leases.domain.past.as_of import Standing, Stood
-from leases.domain.past.watched_times import Unwatched
+from leases.domain.past.as_of import PastPhase, PastState
+from leases.domain.past.watched_times import UnwatchedTime
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.tracked import Tracked
 
 AROUND = timedelta(minutes=1)  # is looked at to tell whether anybody watched at an instant
-NOT_YET = Standing(exists=False, phase=Stood.DELETED)
+NOT_YET = PastState(exists=False, phase=PastPhase.DELETED)
 _WHY = {
     None: "Leaseboard did not know this cluster yet.",
     "": "Leaseboard was not running.",
@@ -19,13 +19,13 @@ _WHY = {
 }
 
 
-def blind_at(cluster: str, at: datetime, now: datetime) -> Unwatched | None:
+def blind_at(cluster: str, at: datetime, now: datetime) -> UnwatchedTime | None:
     """The time in which nobody watched, if the instant lies in one."""
     around = unwatched_times(cluster, since=at, until=at + AROUND, now=now)
     return next((span for span in around if span.since <= at < span.until), None)
 
 
-def why_blind(blind: Unwatched | None) -> str:
+def why_blind(blind: UnwatchedTime | None) -> str:
     """Why nobody was watching, in a sentence; "" where somebody was."""
     return "" if blind is None else blind.detail or _WHY[blind.ended]
 

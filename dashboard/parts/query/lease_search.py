@@ -34,7 +34,7 @@ class Shelf(Protocol):
     def counts(self) -> dict[Kind, dict[Phase, int]]: ...
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundLeases(msgspec.Struct, frozen=True):
     """One page of what matches, how many match, and how many there are per kind and phase before
     these two.
     """
@@ -45,10 +45,10 @@ class Found(msgspec.Struct, frozen=True):
     tally: Counts
 
 
-Busy = Callable[[], Mapping[ObjectName, int]]
+BusyCounts = Callable[[], Mapping[ObjectName, int]]
 
 
-def find(shelf: Shelf, wanted: LeaseFilter, *, busy: Busy = dict) -> Found:
+def find(shelf: Shelf, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> FoundLeases:
     """The page that is wanted; the last one, if there are fewer. `busy` tells, for that column, how
     many changes each Lease had lately that had any.
     """
@@ -63,7 +63,7 @@ def find(shelf: Shelf, wanted: LeaseFilter, *, busy: Busy = dict) -> Found:
     page = min(wanted.page, max(1, -(-total // wanted.limit)))
     start = (page - 1) * wanted.limit
     rows = _in_order(source, kinds, phases, wanted, start + wanted.limit, busy)
-    return Found(list(islice(rows, start, start + wanted.limit)), page, total, tally)
+    return FoundLeases(list(islice(rows, start, start + wanted.limit)), page, total, tally)
 
 
 _Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]
@@ -102,7 +102,7 @@ def _in_order(
     phases: Collection[Phase],
     wanted: LeaseFilter,
     limit: int,
-    busy: Busy,
+    busy: BusyCounts,
 ) -> Iterable[Tracked]:
     """At least the first `limit` in the order that is wanted. Equals stay in name order."""
     if wanted.column == WORST_FIRST:  # phases are few: sort them, not the Leases

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from dashboard.charts.scale import Scale
-from dashboard.parts.query.time_range import Window
+from dashboard.parts.query.time_range import TimeRange
 
 # How long it may be, and into how many steps it is cut: 15 minutes, 2 h, 8 h, 1 d, 3 d.
 _SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
@@ -20,7 +20,7 @@ _ROOM = 3.5  # times as long as what is shown, at least, so that there is somewh
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Overview(msgspec.Struct, frozen=True):
+class OverviewStrip(msgspec.Struct, frozen=True):
     """So many `steps` from `since`."""
 
     since: datetime
@@ -32,7 +32,7 @@ class Overview(msgspec.Struct, frozen=True):
         return Scale(self.since, self.since + self.steps * self.step)
 
 
-def overview_of(shown: Window, now: datetime) -> Overview:
+def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
     """The shortest of a day, a week, a month... that holds what is shown with room beside it.
 
     It ends now, unless what is shown lies further back than that. It begins at a whole step, so
@@ -45,12 +45,12 @@ def overview_of(shown: Window, now: datetime) -> Overview:
     step = span / steps
     until = now if shown.since >= now - span else min(now, shown.until + (span - length) / 2)
     end = _EPOCH + -((_EPOCH - until) // step) * step  # the first whole step not before it
-    return Overview(end - steps * step, step, steps)
+    return OverviewStrip(end - steps * step, step, steps)
 
 
-def strip_of(since: datetime, until: datetime) -> Overview:
+def strip_of(since: datetime, until: datetime) -> OverviewStrip:
     """Steps that cover a stretch itself, so many that each can be seen."""
     step = next((step for step in _STEPS if (until - since) / step <= _MOST), _STEPS[-1])
     first = (since - _EPOCH) // step
     steps = min(_MOST, -((_EPOCH - until) // step) - first)
-    return Overview(_EPOCH + first * step, step, max(1, steps))
+    return OverviewStrip(_EPOCH + first * step, step, max(1, steps))

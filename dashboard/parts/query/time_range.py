@@ -56,7 +56,7 @@ class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = PAGE_SIZE
 
 
-class Window(msgspec.Struct, frozen=True):
+class TimeRange(msgspec.Struct, frozen=True):
     """The stretch of time that is shown and the instant asked about; `live`: both follow the
     clock as far as they are not fixed.
     """
@@ -100,7 +100,7 @@ def read_timeline_filter(
     )
 
 
-def window(wanted: TimelineFilter, now: datetime) -> Window:
+def window(wanted: TimelineFilter, now: datetime) -> TimeRange:
     """The stretch as of now. A playhead outside of it moves it there: a link needs no more than
     `at`. Raises BadFilter for a stretch or a playhead that is still to come.
     """
@@ -115,7 +115,7 @@ def window(wanted: TimelineFilter, now: datetime) -> Window:
         length = until - since
         until = min(now, at + length / 2)
         since, live = until - length, False
-    return Window(since, until, until if at is None else at, live, live and at is None)
+    return TimeRange(since, until, until if at is None else at, live, live and at is None)
 
 
 def _read_at(text: str, latest: datetime) -> datetime | None:

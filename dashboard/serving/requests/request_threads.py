@@ -16,7 +16,7 @@ from asgiref.sync import ThreadSensitiveContext
 from django.db import connections
 
 
-class Busy(Exception):
+class TooBusy(Exception):
     """All threads work, and enough requests wait for one."""
 
 
@@ -53,7 +53,7 @@ class Threads:
             self._made += 1
             return ThreadPoolExecutor(1, thread_name_prefix=f"{self.name}-{self._made}")
         if len(self._line) >= self.waiting or self._in_line[client] >= self.per_client:
-            raise Busy
+            raise TooBusy
         place: asyncio.Future[ThreadPoolExecutor] = asyncio.get_running_loop().create_future()
         self._line.append((client, place))
         self._in_line[client] += 1

@@ -17,7 +17,7 @@ from leases.domain.clock import Jump
 from leases.history.read import queries
 from leases.history.refusals import recently_refused
 from leases.history.write import checkpoint
-from leases.history.write.recorder import Recorder, Source
+from leases.history.write.recorder import Recorder, StateSource
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
@@ -67,7 +67,7 @@ class ClusterWatch:
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
         self._recorder.add(
-            Source(
+            StateSource(
                 cluster=cluster.name,
                 state=store.understood,
                 encode=msgspec.json.encode,

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 from django.db import DatabaseError
 
@@ -22,16 +21,10 @@ LOOK_SECONDS = 5.0  # until a replica knows what was said at another
 Verdicts = dict[ObjectName, Verdict]
 
 
-class InThread(Protocol):
-    """Runs work on the database where the event loop does not wait for it."""
-
-    def __call__(self, work: Callable[[], Verdicts]) -> Awaitable[Verdicts]: ...
-
-
-class Overrides:
+class KindOverrides:
     """Of all clusters of the process."""
 
-    def __init__(self, in_thread: InThread) -> None:
+    def __init__(self, in_thread: Callable[[Callable[[], Verdicts]], Awaitable[Verdicts]]) -> None:
         self._in_thread = in_thread
         self._trackers: dict[str, Tracker] = {}
 

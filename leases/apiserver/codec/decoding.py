@@ -21,7 +21,7 @@ class DecodeError(ValueError):
     """The value does not fit the type; the message is Go's."""
 
 
-class Place:
+class ValuePath:
     """Where a value stands: in the struct `struct`, as the member or item `name` of `outer`.
 
     A body has many places and hardly any error, so a place becomes a text only when asked.
@@ -29,7 +29,7 @@ class Place:
 
     __slots__ = ("name", "outer", "struct")
 
-    def __init__(self, struct: str, outer: Place | None = None, name: str | int = "") -> None:
+    def __init__(self, struct: str, outer: ValuePath | None = None, name: str | int = "") -> None:
         self.struct = struct
         self.outer = outer
         self.name = name
@@ -52,7 +52,7 @@ class Place:
     def _joined(outer: str, name: str) -> str:
         return f"{outer}.{name}" if outer else name
 
-    def wrong(self, word: str, kind: schema.Kind) -> str:
+    def wrong(self, word: str, kind: schema.GoType) -> str:
         return (
             f"json: cannot unmarshal {word} into Go struct field {self.struct}.{self.field} "
             f"of type {kind.name}"
@@ -72,7 +72,7 @@ class Decoder:
 
     def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
         """The object in canonical form. Raises DecodeError."""
-        found = self._struct(value, kind, None, Place(kind.short))
+        found = self._struct(value, kind, None, ValuePath(kind.short))
         if self._type_error is not None:
             raise DecodeError(self._type_error)
         return found
@@ -81,7 +81,7 @@ class Decoder:
         if len(self.strict) < MAX_STRICT_ERRORS and what not in self.strict:
             self.strict.append(what)
 
-    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
+    def _wrong(self, place: ValuePath, word: str, kind: schema.GoType) -> None:
         if self._type_error is None:
             self._type_error = place.wrong(word, kind)
 
@@ -90,7 +90,7 @@ class Decoder:
         value: Any,
         kind: schema.Structure,
         into: dict[str, Any] | None,
-        place: Place,
+        place: ValuePath,
     ) -> dict[str, Any]:
         raw: dict[str, Any] = {} if into is None else into
         if isinstance(value, dict):
@@ -117,9 +117,9 @@ class Decoder:
         kind: schema.Structure,
         raw: dict[str, Any],
         seen: set[str],
-        outer: Place,
+        outer: ValuePath,
     ) -> None:
-        place = Place(kind.short, outer, name)
+        place = ValuePath(kind.short, outer, name)
         field = kind.fields.get(name)
         if field is None:
             self._note(f'unknown field "{place.path}"')
@@ -136,19 +136,19 @@ class Decoder:
         else:
             raw.pop(name, None)
 
-    def _null(self, name: str, field: schema.Field, raw: dict[str, Any], place: Place) -> None:
+    def _null(self, name: str, field: schema.Field, raw: dict[str, Any], place: ValuePath) -> None:
         if isinstance(field.kind, schema.Structure) and not field.pointer:
             raw.setdefault(name, self._struct(None, field.kind, None, place))
         elif field.pointer or isinstance(
-            field.kind, schema.Mapping | schema.Listing | schema.Moment
+            field.kind, schema.Mapping | schema.SliceType | schema.TimeType
         ):
             raw.pop(name, None)
 
-    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
+    def _value(self, item: Any, kind: schema.GoType, before: Any, place: ValuePath) -> Any:
         """The canonical value; None stands for a zero time."""
         if isinstance(kind, schema.Text):
             return item if isinstance(item, str) else self._wrong(place, type_word(item), kind)
-        if isinstance(kind, schema.Moment):
+        if isinstance(kind, schema.TimeType):
             return self._moment(item, kind, place)
         if isinstance(kind, schema.Integer):
             return self._integer(item, kind, place)
@@ -156,13 +156,13 @@ class Decoder:
             return self._struct(item, kind, before, place)
         if isinstance(kind, schema.Mapping):
             return self._mapping(item, kind, before, place)
-        if isinstance(kind, schema.Listing):
+        if isinstance(kind, schema.SliceType):
             return self._listing(item, kind, place)
         if isinstance(kind, schema.Boolean):
             return item if isinstance(item, bool) else self._wrong(place, type_word(item), kind)
         return item
 
-    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
+    def _integer(self, item: Any, kind: schema.Integer, place: ValuePath) -> int | None:
         if isinstance(item, bool) or not isinstance(item, int | float):
             self._wrong(place, type_word(item), kind)
         elif isinstance(item, Number) or not kind.low <= item <= kind.high:
@@ -171,7 +171,7 @@ class Decoder:
             return int(item)
         return None
 
-    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
+    def _moment(self, item: Any, kind: schema.TimeType, place: ValuePath) -> str | None:
         if not isinstance(item, str):
             raise DecodeError(place.wrong(type_word(item), kind))
         try:
@@ -180,7 +180,7 @@ class Decoder:
             raise DecodeError(str(error)) from None
 
     def _mapping(
-        self, item: Any, kind: schema.Mapping, before: Any, place: Place
+        self, item: Any, kind: schema.Mapping, before: Any, place: ValuePath
     ) -> dict[str, str] | None:
         if not isinstance(item, dict):
             self._wrong(place, type_word(item), kind)
@@ -199,7 +199,7 @@ class Decoder:
                 self._wrong(place, type_word(text), schema.TEXT)
         return dict(sorted(found.items()))
 
-    def _listing(self, item: Any, kind: schema.Listing, place: Place) -> list[Any] | None:
+    def _listing(self, item: Any, kind: schema.SliceType, place: ValuePath) -> list[Any] | None:
         if not isinstance(item, list):
             self._wrong(place, type_word(item), kind)
             return None
@@ -207,7 +207,7 @@ class Decoder:
             return self._known
         found: list[Any] = []
         for index, element in enumerate(item):
-            inner = Place(place.struct, place, index)
+            inner = ValuePath(place.struct, place, index)
             if isinstance(kind.item, schema.Structure):
                 found.append(self._struct(element, kind.item, None, inner))
             elif element is None:
@@ -227,27 +227,27 @@ class UnstructuredDecoder(Decoder):
         value: Any,
         kind: schema.Structure,
         into: dict[str, Any] | None,
-        place: Place,
+        place: ValuePath,
     ) -> dict[str, Any]:
         if value is not None and not isinstance(value, dict):
             raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
         return super()._struct(value, kind, into, place)
 
-    def _wrong(self, place: Place, word: str, kind: schema.Kind) -> None:
+    def _wrong(self, place: ValuePath, word: str, kind: schema.GoType) -> None:
         del place  # this decoder does not tell where
-        if isinstance(kind, schema.Mapping | schema.Listing):
+        if isinstance(kind, schema.Mapping | schema.SliceType):
             shape = "map" if isinstance(kind, schema.Mapping) else "slice"
             reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
             raise DecodeError(f"cannot restore {shape} from {reflected}")
         reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
         raise DecodeError(f"unrecognized type: {reflected}")
 
-    def _value(self, item: Any, kind: schema.Kind, before: Any, place: Place) -> Any:
+    def _value(self, item: Any, kind: schema.GoType, before: Any, place: ValuePath) -> Any:
         if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
             raise DecodeError(f"cannot convert int64 to {kind.name}")
         return super()._value(item, kind, before, place)
 
-    def _integer(self, item: Any, kind: schema.Integer, place: Place) -> int | None:
+    def _integer(self, item: Any, kind: schema.Integer, place: ValuePath) -> int | None:
         if isinstance(item, bool) or not isinstance(item, int | float):
             self._wrong(place, type_word(item), kind)
             return None
@@ -257,7 +257,7 @@ class UnstructuredDecoder(Decoder):
         wrapped: int = (int(item) - kind.low) % span + kind.low
         return wrapped
 
-    def _moment(self, item: Any, kind: schema.Moment, place: Place) -> str | None:
+    def _moment(self, item: Any, kind: schema.TimeType, place: ValuePath) -> str | None:
         if not isinstance(item, str):
             raise DecodeError(
                 f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"

@@ -112,9 +112,9 @@ def _struct(message: _Message, kind: schema.Structure) -> dict[str, Any]:
     return found
 
 
-def _value(given: list[Any], kind: schema.Kind) -> Any:
+def _value(given: list[Any], kind: schema.GoType) -> Any:
     """The value of a field that was given so often."""
-    if isinstance(kind, schema.Listing):
+    if isinstance(kind, schema.SliceType):
         return [_value([each], kind.item) for each in given]
     if isinstance(kind, schema.Mapping):
         entries = [_message(_bytes(each)) for each in given]
@@ -127,7 +127,7 @@ def _value(given: list[Any], kind: schema.Kind) -> Any:
     inner = _message(_bytes(last))
     if isinstance(kind, schema.Structure):
         return _struct(inner, kind)
-    if isinstance(kind, schema.Moment):
+    if isinstance(kind, schema.TimeType):
         return _moment(inner, micro=kind.micro)
     return loads(_bytes(inner.get(1, [b"null"])[-1]))
 

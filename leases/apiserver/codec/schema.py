@@ -8,28 +8,28 @@ from __future__ import annotations
 from typing import Any
 
 
-class Kind:
+class GoType:
     """A type; `name` is what Go calls it in error messages."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
-class Text(Kind):
+class Text(GoType):
     pass
 
 
-class Boolean(Kind):
+class Boolean(GoType):
     pass
 
 
-class Integer(Kind):
+class Integer(GoType):
     def __init__(self, name: str, bits: int) -> None:
         super().__init__(name)
         self.low, self.high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
-class Moment(Kind):
+class TimeType(GoType):
     """metav1.MicroTime or metav1.Time: a text on the wire."""
 
     def __init__(self, *, micro: bool) -> None:
@@ -37,18 +37,18 @@ class Moment(Kind):
         self.micro = micro
 
 
-class Raw(Kind):
+class Raw(GoType):
     """JSON that is kept as it is (FieldsV1)."""
 
 
-class Mapping(Kind):
+class Mapping(GoType):
     """map[string]string."""
 
 
-class Listing(Kind):
+class SliceType(GoType):
     """A slice. `key` names the field that tells items apart when lists are merged; "" for a set."""
 
-    def __init__(self, name: str, item: Kind, *, key: str | None = None) -> None:
+    def __init__(self, name: str, item: GoType, *, key: str | None = None) -> None:
         super().__init__(name)
         self.item = item
         self.key = key
@@ -57,7 +57,7 @@ class Listing(Kind):
 class Field:
     """A member of a struct. `pointer`: a zero value is kept; `always`: written even when zero."""
 
-    def __init__(self, kind: Kind, *, pointer: bool = False, always: bool = False) -> None:
+    def __init__(self, kind: GoType, *, pointer: bool = False, always: bool = False) -> None:
         self.kind = kind
         self.pointer = pointer
         self.always = always
@@ -69,7 +69,7 @@ class Field:
         return ""
 
 
-class Structure(Kind):
+class Structure(GoType):
     """A struct: fields in the order in which Go writes them.
 
     `atomic` ones are merged as a whole.
@@ -90,8 +90,8 @@ TEXT = Text("string")
 BOOL = Boolean("bool")
 INT32 = Integer("int32", 32)
 INT64 = Integer("int64", 64)
-MICRO_TIME = Moment(micro=True)
-TIME = Moment(micro=False)
+MICRO_TIME = TimeType(micro=True)
+TIME = TimeType(micro=False)
 LABELS = Mapping("map[string]string")
 _STRATEGY = Text("v1.CoordinatedLeaseStrategy")
 
@@ -119,7 +119,7 @@ MANAGED_FIELDS_ENTRY = Structure(
         "subresource": Field(TEXT),
     },
 )
-MANAGED_FIELDS = Listing("[]v1.ManagedFieldsEntry", MANAGED_FIELDS_ENTRY)
+MANAGED_FIELDS = SliceType("[]v1.ManagedFieldsEntry", MANAGED_FIELDS_ENTRY)
 OBJECT_META = Structure(
     "ObjectMeta",
     {
@@ -135,8 +135,8 @@ OBJECT_META = Structure(
         "deletionGracePeriodSeconds": Field(INT64, pointer=True),
         "labels": Field(LABELS),
         "annotations": Field(LABELS),
-        "ownerReferences": Field(Listing("[]v1.OwnerReference", OWNER_REFERENCE, key="uid")),
-        "finalizers": Field(Listing("[]string", TEXT, key="")),
+        "ownerReferences": Field(SliceType("[]v1.OwnerReference", OWNER_REFERENCE, key="uid")),
+        "finalizers": Field(SliceType("[]string", TEXT, key="")),
         "managedFields": Field(MANAGED_FIELDS),
     },
 )
@@ -165,7 +165,7 @@ CANDIDATE_SPEC = Structure(
     version="v1beta1",
 )
 NAMESPACE_SPEC = Structure(
-    "NamespaceSpec", {"finalizers": Field(Listing("[]v1.FinalizerName", TEXT))}
+    "NamespaceSpec", {"finalizers": Field(SliceType("[]v1.FinalizerName", TEXT))}
 )
 NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.NamespacePhase"))})
 
@@ -197,7 +197,7 @@ DELETE_OPTIONS = Structure(
         ),
         "orphanDependents": Field(BOOL, pointer=True),
         "propagationPolicy": Field(Text("v1.DeletionPropagation"), pointer=True),
-        "dryRun": Field(Listing("[]string", TEXT)),
+        "dryRun": Field(SliceType("[]string", TEXT)),
         "ignoreStoreReadErrorWithClusterBreakingPotential": Field(BOOL, pointer=True),
     },
 )

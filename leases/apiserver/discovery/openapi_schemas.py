@@ -64,8 +64,8 @@ class _Schemas:
             else f"{owner.rpartition('.')[0]}.{kind.short}"
         )
 
-    def of(self, kind: schema.Kind, owner: str, *, pointer: bool = False) -> Value:
-        if isinstance(kind, schema.Moment):
+    def of(self, kind: schema.GoType, owner: str, *, pointer: bool = False) -> Value:
+        if isinstance(kind, schema.TimeType):
             return self.ref(f"{_META}.{'MicroTime' if kind.micro else 'Time'}")
         if isinstance(kind, schema.Raw):
             return self.ref(f"{_META}.FieldsV1")
@@ -75,7 +75,7 @@ class _Schemas:
             return {"type": "boolean"}
         if isinstance(kind, schema.Mapping):
             return {"type": "object", "additionalProperties": {"type": "string"}}
-        if isinstance(kind, schema.Listing):
+        if isinstance(kind, schema.SliceType):
             return self._listing(kind, owner)
         if isinstance(kind, schema.Structure):
             name = self.name_of(kind, owner)
@@ -83,7 +83,7 @@ class _Schemas:
             return self.ref(name, default=not pointer)
         return {"type": "string"}
 
-    def _listing(self, kind: schema.Listing, owner: str) -> Value:
+    def _listing(self, kind: schema.SliceType, owner: str) -> Value:
         if isinstance(kind.item, schema.Structure):
             name = self.name_of(kind.item, owner)
             self.add(name, kind.item)

@@ -34,7 +34,7 @@ class Output(msgspec.Struct, frozen=True):
     pretty: bool = False
 
 
-class Clause(msgspec.Struct, frozen=True):
+class MediaRange(msgspec.Struct, frozen=True):
     """One media range of an Accept header."""
 
     kind: str
@@ -46,7 +46,7 @@ class Clause(msgspec.Struct, frozen=True):
 _PLAIN = Output()
 
 
-def parse_accept(header: str) -> list[Clause]:
+def parse_accept(header: str) -> list[MediaRange]:
     """The clauses, the wanted ones first."""
     clauses = []
     for part in header.split(","):
@@ -63,7 +63,7 @@ def parse_accept(header: str) -> list[Clause]:
                 quality = _quality(value)
             else:
                 params[name] = value
-        clauses.append(Clause(kind.strip(), subkind.strip(), quality, params))
+        clauses.append(MediaRange(kind.strip(), subkind.strip(), quality, params))
     return sorted(
         clauses, key=lambda clause: (-clause.quality, clause.kind == "*", clause.subkind == "*")
     )
@@ -109,7 +109,7 @@ def negotiate_or_json(accept: str) -> Output:
     return _PLAIN
 
 
-def _fits(clause: Clause, media_type: str) -> bool:
+def _fits(clause: MediaRange, media_type: str) -> bool:
     subkind = media_type.partition("/")[2]
     return clause.kind in ("*", "application") and clause.subkind in ("*", subkind)
 

@@ -32,7 +32,7 @@ class BadPath(ApiError):
     """A path of which no RequestInfo can be made: a 500 in plain text."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class RequestTarget(msgspec.Struct, frozen=True):
     """Where a request goes: a collection (no name) or an object, by a /watch/ path or not."""
 
     resource: Resource
@@ -99,7 +99,7 @@ def _collection_verb(request: Request) -> tuple[str, str]:
     return ("watch" if request.query.flag("watch") else "list"), name
 
 
-def place_of(path: str, resource: Resource) -> Place | None:
+def place_of(path: str, resource: Resource) -> RequestTarget | None:
     """Where in the resource a path points, or None for a path that the resource does not have."""
     parts = split(path)[3 if resource.group else 2 :]
     watch = bool(parts) and parts[0] == "watch"
@@ -108,17 +108,17 @@ def place_of(path: str, resource: Resource) -> Place | None:
     if not resource.namespaced:
         if parts[:1] != [resource.plural] or len(parts) > 2 or "" in parts:
             return None
-        return Place(resource, "", parts[1] if len(parts) == 2 else "", watch)
+        return RequestTarget(resource, "", parts[1] if len(parts) == 2 else "", watch)
     if parts == [resource.plural]:
-        return Place(resource, "", "", watch)
+        return RequestTarget(resource, "", "", watch)
     if len(parts) not in (3, 4) or "" in parts:
         return None
     if parts[0] != "namespaces" or parts[2] != resource.plural:
         return None
-    return Place(resource, parts[1], parts[3] if len(parts) == 4 else "", watch)
+    return RequestTarget(resource, parts[1], parts[3] if len(parts) == 4 else "", watch)
 
 
-def methods_of(place: Place) -> set[str]:
+def methods_of(place: RequestTarget) -> set[str]:
     """The methods that a place allows."""
     verbs = place.resource.verbs
     if place.watch:

@@ -149,10 +149,10 @@ def _bare(live: Object) -> Object:
     return live | {"metadata": meta}
 
 
-def _merge(base: Any, config: Any, kind: schema.Kind) -> Any:
+def _merge(base: Any, config: Any, kind: schema.GoType) -> Any:
     if not is_granular(kind):
         return config
-    if isinstance(kind, schema.Listing):
+    if isinstance(kind, schema.SliceType):
         return _merge_list(base or [], config or [], kind)
     if not base and not config:
         return config
@@ -164,7 +164,7 @@ def _merge(base: Any, config: Any, kind: schema.Kind) -> Any:
     return result
 
 
-def _merge_list(base: list[Any], config: list[Any], kind: schema.Listing) -> list[Any]:
+def _merge_list(base: list[Any], config: list[Any], kind: schema.SliceType) -> list[Any]:
     """Items of both: those of the configuration in its order, the others where they stand."""
     wanted: dict[str, int] = {}
     for place, item in enumerate(config):
@@ -194,7 +194,7 @@ class _Branch:
             at.ends = True
 
 
-def _prune(value: Any, gone: _Branch, kind: schema.Kind) -> None:
+def _prune(value: Any, gone: _Branch, kind: schema.GoType) -> None:
     """Remove what nobody owns any more; containers only when nothing is left in them."""
     found = elements(value, kind)
     doomed = set()
@@ -208,7 +208,7 @@ def _prune(value: Any, gone: _Branch, kind: schema.Kind) -> None:
     if isinstance(value, dict):
         for element in doomed:
             del value[element[2:]]
-    elif doomed and isinstance(kind, schema.Listing):
+    elif doomed and isinstance(kind, schema.SliceType):
         value[:] = [item for item in value if item_element(item, kind) not in doomed]
 
 

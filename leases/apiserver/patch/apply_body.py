@@ -76,8 +76,8 @@ def _check_fields(value: Object, resource: Resource) -> None:
     )
 
 
-def _validate(value: Any, kind: schema.Kind, path: str, wrong: list[str]) -> None:
-    if value is None or isinstance(kind, schema.Moment | schema.Raw):
+def _validate(value: Any, kind: schema.GoType, path: str, wrong: list[str]) -> None:
+    if value is None or isinstance(kind, schema.TimeType | schema.Raw):
         return
     if isinstance(kind, schema.Structure | schema.Mapping):
         if not isinstance(value, dict):
@@ -85,7 +85,7 @@ def _validate(value: Any, kind: schema.Kind, path: str, wrong: list[str]) -> Non
             return
         for name, item in value.items():
             _validate_member(name, item, kind, path, wrong)
-    elif isinstance(kind, schema.Listing):
+    elif isinstance(kind, schema.SliceType):
         if not isinstance(value, list):
             wrong.append(f"{path}: expected list, got &{{{go_text(value)}}}")
             return
@@ -108,7 +108,7 @@ def _validate_member(
         _validate(item, kind.fields[name].kind, inner, wrong)
 
 
-def _validate_items(items: list[Any], kind: schema.Listing, path: str, wrong: list[str]) -> None:
+def _validate_items(items: list[Any], kind: schema.SliceType, path: str, wrong: list[str]) -> None:
     seen: set[Any] = set()
     for index, item in enumerate(items):
         if kind.key and not (isinstance(item, dict) and item.get(kind.key) is not None):
@@ -126,7 +126,7 @@ def _validate_items(items: list[Any], kind: schema.Listing, path: str, wrong: li
         _validate(item, kind.item, f"{path}[{index}]", wrong)
 
 
-def _fits(value: Any, kind: schema.Kind) -> bool:
+def _fits(value: Any, kind: schema.GoType) -> bool:
     if isinstance(kind, schema.Boolean):
         return isinstance(value, bool)
     if isinstance(kind, schema.Integer):

@@ -21,7 +21,7 @@ from leases.apiserver.errors import bad_request, failure, internal, invalid, not
 from leases.apiserver.http.bodies import no_object, unregistered
 from leases.apiserver.http.options import WriteOptions, write_options
 from leases.apiserver.http.request import Request
-from leases.apiserver.http.routes import Place
+from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.apply import Apply
 from leases.apiserver.patch.apply_body import read_applied
 from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
@@ -55,7 +55,7 @@ class Patcher:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    async def patch(self, request: Request, place: Place) -> Written:
+    async def patch(self, request: Request, place: RequestTarget) -> Written:
         """Raises 400, 404, 409, 413, 422 and 500."""
         kind = request.header(b"content-type").partition(";")[0].strip()
         data = await request.body()

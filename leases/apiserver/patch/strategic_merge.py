@@ -34,7 +34,7 @@ def strategic_merge(original: Map, patch: Map, kind: schema.Structure) -> Map:
     return _merge_map(deepcopy(original), deepcopy(patch), kind)
 
 
-def _merge_map(original: Map, patch: Map, kind: schema.Kind | None) -> Map:
+def _merge_map(original: Map, patch: Map, kind: schema.GoType | None) -> Map:
     if _DIRECTIVE in patch:
         return _directed(patch)
     _retain_keys(original, patch)
@@ -59,7 +59,7 @@ def _merge_map(original: Map, patch: Map, kind: schema.Kind | None) -> Map:
     return original
 
 
-def _kind_of(kind: schema.Kind | None, name: str) -> schema.Kind | None:
+def _kind_of(kind: schema.GoType | None, name: str) -> schema.GoType | None:
     if isinstance(kind, schema.Structure) and name in kind.fields:
         return kind.fields[name].kind
     return None
@@ -88,7 +88,7 @@ def _retain_keys(original: Map, patch: Map) -> None:
         del original[key]
 
 
-def _set_order(original: Map, patch: Map, key: str, kind: schema.Kind | None) -> None:
+def _set_order(original: Map, patch: Map, key: str, kind: schema.GoType | None) -> None:
     order = patch.pop(key)
     name = key.removeprefix(_ORDER)
     before, given = original.get(name), patch.get(name)
@@ -130,8 +130,8 @@ def _check_order(given: list[Any], order: list[Any], merge_key: str) -> None:
         at = later[following]
 
 
-def _merge_key(kind: schema.Kind | None) -> str:
-    return (kind.key or "") if isinstance(kind, schema.Listing) else ""
+def _merge_key(kind: schema.GoType | None) -> str:
+    return (kind.key or "") if isinstance(kind, schema.SliceType) else ""
 
 
 def _identity(item: Any, merge_key: str) -> Any:
@@ -146,9 +146,9 @@ def _identity(item: Any, merge_key: str) -> Any:
 
 
 def _merge_list(
-    original: list[Any], patch: list[Any], kind: schema.Kind | None, *, deletes: bool
+    original: list[Any], patch: list[Any], kind: schema.GoType | None, *, deletes: bool
 ) -> list[Any]:
-    merges = isinstance(kind, schema.Listing) and kind.key is not None
+    merges = isinstance(kind, schema.SliceType) and kind.key is not None
     if deletes:
         gone = {_identity(item, "") for item in patch if not isinstance(item, dict)}
         return [item for item in original if isinstance(item, dict) or item not in gone]
@@ -162,7 +162,7 @@ def _merge_list(
         merged = list(dict.fromkeys([*original, *patch]))
         return _ordered(merged, patch, original, merge_key)
     original, patch = _special_items(original, patch, merge_key)
-    item_kind = kind.item if isinstance(kind, schema.Listing) else None
+    item_kind = kind.item if isinstance(kind, schema.SliceType) else None
     merged = list(original)
     places: dict[Any, int] = {}
     for place, item in enumerate(merged):

@@ -25,7 +25,7 @@ from leases.apiserver.registry.namespaces import Namespaces, completed
 from leases.apiserver.registry.validation import create_errors, update_errors
 from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
-from leases.apiserver.storage.store import Plan, Store
+from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.causes import bad_value
 from leases.wire.names import generated_name
 
@@ -108,7 +108,7 @@ def merge_owners(obj: Object, warn: Callable[[str], None]) -> None:
 class Writer:
     """Creates and updates for one server; `gates` are its feature gates."""
 
-    def __init__(self, store: Store, namespaces: Namespaces, gates: frozenset[str]) -> None:
+    def __init__(self, store: ObjectStore, namespaces: Namespaces, gates: frozenset[str]) -> None:
         self._store = store
         self._namespaces = namespaces
         self.coordinated = CLE_GATE in gates

@@ -12,13 +12,13 @@ from leases.apiserver.errors import conflict, not_found
 from leases.apiserver.http.options import DeleteOptions
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
-from leases.apiserver.storage.store import Plan, Store
+from leases.apiserver.storage.store import ObjectStore, Plan
 
 Object = dict[str, Any]
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
-class Deleted:
+class DeleteOutcome:
     """`held` is the object when finalizers keep it, else None; `uid` is that of the object."""
 
     __slots__ = ("held", "uid")
@@ -29,10 +29,10 @@ class Deleted:
 
 
 async def delete(
-    store: Store, resource: Resource, namespace: str, name: str, options: DeleteOptions
-) -> Deleted:
+    store: ObjectStore, resource: Resource, namespace: str, name: str, options: DeleteOptions
+) -> DeleteOutcome:
     """Raises 404 and 409."""
-    result: list[Deleted] = []
+    result: list[DeleteOutcome] = []
 
     def attempt(existing: Version | None) -> Plan:
         if existing is None:
@@ -41,10 +41,10 @@ async def delete(
         old = existing.read()
         finalizers = _finalizers(old["metadata"].get("finalizers", []), options)
         if not finalizers:
-            result.append(Deleted(existing.uid, None))
+            result.append(DeleteOutcome(existing.uid, None))
             return Plan() if options.dry_run else Plan(remove=True)
         held = _marked(old, finalizers)
-        result.append(Deleted(existing.uid, held))
+        result.append(DeleteOutcome(existing.uid, held))
         return Plan() if options.dry_run or held == old else Plan(held)
 
     stored = await store.write(resource.plural, namespace, name, attempt)

@@ -46,7 +46,7 @@ class Difference(msgspec.Struct):
     removed: Paths
 
 
-def compare(old: Any, new: Any, kind: schema.Kind) -> Difference:
+def compare(old: Any, new: Any, kind: schema.GoType) -> Difference:
     """What is new, changed and gone, without what no manager owns."""
     found = Difference(set(), set(), set())
     _compare(old, new, kind, (), found)
@@ -59,7 +59,7 @@ def compare(old: Any, new: Any, kind: schema.Kind) -> Difference:
 _MISSING = object()
 
 
-def _compare(old: Any, new: Any, kind: schema.Kind, path: Path, found: Difference) -> None:
+def _compare(old: Any, new: Any, kind: schema.GoType, path: Path, found: Difference) -> None:
     if old is not _MISSING and new is not _MISSING and old == new:
         return
     if isinstance(kind, schema.Structure) and not kind.atomic and _are_objects(old, new):
@@ -77,7 +77,7 @@ def _are_objects(old: Any, new: Any) -> bool:
     return isinstance(old, dict) and isinstance(new, dict) and bool(old or new)
 
 
-def _compare_parts(old: Any, new: Any, kind: schema.Kind, path: Path, found: Difference) -> None:
+def _compare_parts(old: Any, new: Any, kind: schema.GoType, path: Path, found: Difference) -> None:
     if is_granular(kind) and (_items(old) or _items(new)):
         before, after = elements(old, kind), elements(new, kind)
         for element in before.keys() | after.keys():
@@ -101,48 +101,48 @@ def _items(value: Any) -> bool:
     return isinstance(value, dict | list) and bool(value)
 
 
-def is_granular(kind: schema.Kind) -> bool:
+def is_granular(kind: schema.GoType) -> bool:
     """Whether managers can own parts of it."""
     if isinstance(kind, schema.Structure):
         return not kind.atomic
-    if isinstance(kind, schema.Listing):
+    if isinstance(kind, schema.SliceType):
         return kind.key is not None
     return isinstance(kind, schema.Mapping)
 
 
-def elements(value: Any, kind: schema.Kind) -> dict[str, Any]:
+def elements(value: Any, kind: schema.GoType) -> dict[str, Any]:
     """The parts of a granular value by their path element. Doubles in a set count once."""
     if isinstance(value, dict):
         return {f"f:{name}": item for name, item in value.items()}
-    if isinstance(value, list) and isinstance(kind, schema.Listing):
+    if isinstance(value, list) and isinstance(kind, schema.SliceType):
         return {item_element(item, kind): item for item in value}
     return {}
 
 
-def item_element(item: Any, kind: schema.Listing) -> str:
+def item_element(item: Any, kind: schema.SliceType) -> str:
     if kind.key and isinstance(item, dict):
         return "k:" + dumps({kind.key: item.get(kind.key, "")}).decode()
     return "v:" + dumps(item).decode()
 
 
-def kind_of(kind: schema.Kind, element: str) -> schema.Kind:
+def kind_of(kind: schema.GoType, element: str) -> schema.GoType:
     """The type of a part; texts in maps, and leaves for what is not known."""
     if isinstance(kind, schema.Structure):
         field = kind.fields.get(element[2:])
         return field.kind if field else schema.TEXT
-    if isinstance(kind, schema.Listing):
+    if isinstance(kind, schema.SliceType):
         return kind.item
     return schema.TEXT
 
 
-def applied_paths(value: Any, kind: schema.Kind) -> Paths:
+def applied_paths(value: Any, kind: schema.GoType) -> Paths:
     """What an apply of this value owns: leaves, list items, empty or null containers."""
     found: Paths = set()
     _collect(value, kind, (), found)
     return found - _STRIPPED
 
 
-def _collect(value: Any, kind: schema.Kind, path: Path, found: Paths) -> None:
+def _collect(value: Any, kind: schema.GoType, path: Path, found: Paths) -> None:
     if not is_granular(kind) or not isinstance(value, dict | list):
         found.add(path)
         return

@@ -15,7 +15,7 @@ import msgspec
 
 from leases.apiserver.codec.go_json import JsonError, dumps, loads
 from leases.apiserver.errors import (
-    Refused,
+    ResumableError,
     bad_request,
     expired,
     future_version,
@@ -23,7 +23,7 @@ from leases.apiserver.errors import (
 )
 from leases.apiserver.http.options import EXACT, ListOptions
 from leases.apiserver.storage.records import Version
-from leases.apiserver.storage.store import Store
+from leases.apiserver.storage.store import ObjectStore
 from leases.wire.selectors import exact_name
 
 FUTURE_WAIT = 3.0
@@ -42,7 +42,7 @@ _PAGE_TOO_OLD = (
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
 
-class Page(msgspec.Struct, frozen=True):
+class StoredPage(msgspec.Struct, frozen=True):
     """Some versions, and the ListMeta that belongs to them."""
 
     versions: list[Version]
@@ -62,7 +62,7 @@ def parse_version(text: str) -> int:
     return int(text)
 
 
-async def wait_for_version(store: Store, text: str) -> None:
+async def wait_for_version(store: ObjectStore, text: str) -> None:
     """A read at "at least this version".
 
     Raises 500 for no number and 504 for one that does not come.
@@ -74,7 +74,7 @@ async def wait_for_version(store: Store, text: str) -> None:
     await _reach(store, version)
 
 
-async def _reach(store: Store, version: int) -> None:
+async def _reach(store: ObjectStore, version: int) -> None:
     if version > store.revision and not await store.reached(version, within=FUTURE_WAIT):
         raise future_version(version, store.revision)
 
@@ -86,7 +86,9 @@ class Start(msgspec.Struct, frozen=True):
     revision: int
 
 
-async def list_page(store: Store, resource: str, namespace: str, options: ListOptions) -> Page:
+async def list_page(
+    store: ObjectStore, resource: str, namespace: str, options: ListOptions
+) -> StoredPage:
     """One page. Raises 400, 410 and 504."""
     prefix = f"{namespace}/" if namespace else ""
     start = _decode_token(options.token) if options.token else None
@@ -116,12 +118,14 @@ async def list_page(store: Store, resource: str, namespace: str, options: ListOp
     return _cut(found, prefix, options, limit, store.revision, "")
 
 
-def _continued(store: Store, resource: str, prefix: str, start: Start) -> tuple[int, list[Version]]:
+def _continued(
+    store: ObjectStore, resource: str, prefix: str, start: Start
+) -> tuple[int, list[Version]]:
     if start.revision < 0:
         return store.revision, store.versions(resource, prefix)
     if start.revision < store.floor:
         resume = encode_token(start.after, -1)
-        raise Refused(expired(_PAGE_TOO_OLD).status, resume=resume)
+        raise ResumableError(expired(_PAGE_TOO_OLD).status, resume=resume)
     return start.revision, store.versions_at(resource, prefix, start.revision)
 
 
@@ -132,13 +136,13 @@ def _cut(
     limit: int,
     revision: int,
     after: str,
-) -> Page:
+) -> StoredPage:
     selector = options.selector
     if after:
         found = [version for version in found if version.key[len(prefix) :] >= after]
     meta: dict[str, Any] = {"resourceVersion": str(revision)}
     if not limit and selector.empty:
-        return Page(found, meta)
+        return StoredPage(found, meta)
     chosen: list[Version] = []
     for index, version in enumerate(found):
         if selector.selects(version.namespace, version.name, version.labels):
@@ -150,7 +154,7 @@ def _cut(
                 if selector.empty:
                     meta["remainingItemCount"] = rest
             break
-    return Page(chosen, meta)
+    return StoredPage(chosen, meta)
 
 
 def encode_token(start: str, revision: int) -> str:

@@ -18,7 +18,7 @@ from leases.apiserver.http.options import DeleteOptions
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
-from leases.apiserver.storage.store import Plan, Store
+from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.status import NotFound, StatusCause
 
 # The namespace controller of a cluster, too, comes to a deleted namespace a little later.
@@ -44,7 +44,7 @@ class Namespaces:
     """The life of the namespaces in one store; `resources` are those that live in them."""
 
     def __init__(
-        self, store: Store, resources: tuple[Resource, ...], failed: Failed = log_failure
+        self, store: ObjectStore, resources: tuple[Resource, ...], failed: Failed = log_failure
     ) -> None:
         self._store = store
         self._failed = failed

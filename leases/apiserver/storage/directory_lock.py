@@ -13,7 +13,7 @@ class InUse(Exception):
     """Another process serves the directory; the text says what to do."""
 
 
-class Lock:
+class DirectoryLock:
     """Held from `take` to `release`, or until the process ends, however it ends."""
 
     def __init__(self, directory: Path) -> None:

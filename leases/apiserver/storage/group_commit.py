@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from leases.apiserver.failing import Failed
-from leases.apiserver.storage.journal import Journal, Row
+from leases.apiserver.storage.journal import Journal, JournalRow
 from leases.apiserver.storage.records import Event, Version
 from leases.wire.status import ApiError
 
@@ -32,9 +32,9 @@ class Write(msgspec.Struct, frozen=True):
     done: Done
 
     @property
-    def row(self) -> Row:
+    def row(self) -> JournalRow:
         version = self.event.current
-        return Row(*self.key, self.event.revision, None if version is None else version.body)
+        return JournalRow(*self.key, self.event.revision, None if version is None else version.body)
 
 
 # Called on the event loop with writes, in their order, and what kept them from disk, if anything.

@@ -36,7 +36,7 @@ _DELETE = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?
 _REVISION = "UPDATE meta SET value = ? WHERE key = 'revision'"
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class JournalRow(msgspec.Struct, frozen=True, gc=False):
     """One stored object, or with no body one that is gone."""
 
     resource: str
@@ -66,23 +66,23 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._waiting: queue.SimpleQueue[tuple[list[Row], Done] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[list[JournalRow], Done] | None] = queue.SimpleQueue()
         self._database: sqlite3.Connection | None = None
         self._thread: threading.Thread | None = None
 
-    def open(self) -> tuple[int, list[Row]]:
+    def open(self) -> tuple[int, list[JournalRow]]:
         """The last revision and every object. Blocks while it reads."""
         self._database = connect(self._path)
         (revision,) = self._database.execute(
             "SELECT value FROM meta WHERE key = 'revision'"
         ).fetchone()
-        rows = [Row(*found) for found in self._database.execute("SELECT * FROM objects")]
+        rows = [JournalRow(*found) for found in self._database.execute("SELECT * FROM objects")]
         revision = max([revision, *(row.revision for row in rows)])
         self._thread = threading.Thread(target=self._run, name="lease-api-journal", daemon=True)
         self._thread.start()
         return revision, rows
 
-    def submit(self, rows: list[Row], done: Done) -> None:
+    def submit(self, rows: list[JournalRow], done: Done) -> None:
         """Queue rows that are to be durable together: they are when `done` hears of no error."""
         self._waiting.put((rows, done))
 
@@ -108,7 +108,7 @@ class Journal:
         if self._database is not None:
             self._database.close()
 
-    def _write(self, rows: list[Row]) -> None:
+    def _write(self, rows: list[JournalRow]) -> None:
         """One transaction. Mostly one statement, for the thread waits for the interpreter's lock
         after each.
         """
@@ -135,7 +135,7 @@ class Journal:
             raise
 
 
-def _upsert(database: sqlite3.Connection, rows: list[Row]) -> None:
+def _upsert(database: sqlite3.Connection, rows: list[JournalRow]) -> None:
     values = [
         value
         for row in rows

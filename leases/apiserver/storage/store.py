@@ -20,7 +20,7 @@ from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.errors import internal
 from leases.apiserver.failing import Failed
 from leases.apiserver.storage.group_commit import Commits, Done, Key, Write
-from leases.apiserver.storage.journal import FILE_NAME, Journal, Row
+from leases.apiserver.storage.journal import FILE_NAME, Journal, JournalRow
 from leases.apiserver.storage.records import Event, Version, version_of, with_revision
 from leases.wire.status import ApiError
 
@@ -49,7 +49,7 @@ def _unheard(events: list[Event]) -> None:
     del events
 
 
-class Store:
+class ObjectStore:
     """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
 
     def __init__(self, directory: Path, failed: Failed) -> None:
@@ -262,7 +262,7 @@ def _key(resource: str, path: str) -> Key:
     return resource, namespace, name
 
 
-def _loaded(row: Row) -> Version:
+def _loaded(row: JournalRow) -> Version:
     version = Version(row.namespace, row.name, "", row.revision, None, row.body or b"")
     metadata = version.read()["metadata"]
     return Version(

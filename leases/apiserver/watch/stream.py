@@ -20,7 +20,7 @@ from leases.apiserver.registry.get_list import FUTURE_WAIT, parse_version
 from leases.apiserver.registry.tables import check_include, convert_object, table
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Version
-from leases.apiserver.storage.store import Store
+from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import BOOKMARK_EVERY, INITIAL_END, Hub, Lines, Render, Watcher
 
 MIN_TIMEOUT = 1800
@@ -30,7 +30,7 @@ _PIECE = 256 * 1024
 class Watches:
     """Serves the watches of one server."""
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: ObjectStore, hub: Hub) -> None:
         self._store = store
         self._hub = hub
         self._lines: dict[str, Lines] = {}

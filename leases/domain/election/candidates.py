@@ -45,7 +45,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.name
 
 
-class Standing(StrEnum):
+class CandidateState(StrEnum):
     """Whether a candidate counts in an election held now."""
 
     READY = "ready"
@@ -55,7 +55,7 @@ class Standing(StrEnum):
     INVALID = "invalid"  # its versions cannot be compared
 
 
-class Election(msgspec.Struct, frozen=True, kw_only=True):
+class ElectionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What an election held now would come to; `why` is one sentence."""
 
     winner: str | None
@@ -63,34 +63,36 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-def standing(candidate: Candidate, now: datetime) -> Standing:
+def standing(candidate: Candidate, now: datetime) -> CandidateState:
     """Whether it counts at `now`, by the server's clock as far as we know it."""
     spec = candidate.spec
     if _order(candidate) is None:
-        return Standing.INVALID
+        return CandidateState.INVALID
     if spec.renew_time is None or plus(spec.renew_time, VALID) < now:
-        return Standing.OUTDATED
+        return CandidateState.OUTDATED
     if spec.ping_time is not None and spec.renew_time < spec.ping_time:
-        return Standing.ASKED if plus(spec.ping_time, ANSWER) > now else Standing.SILENT
-    return Standing.READY
+        return CandidateState.ASKED if plus(spec.ping_time, ANSWER) > now else CandidateState.SILENT
+    return CandidateState.READY
 
 
-def elect(candidates: Iterable[Candidate], now: datetime) -> Election:
+def elect(candidates: Iterable[Candidate], now: datetime) -> ElectionOutcome:
     """Who should win among the candidates of one Lease, if an election were held at `now`."""
-    counting = [c for c in candidates if standing(c, now) in (Standing.READY, Standing.ASKED)]
+    counting = [
+        c for c in candidates if standing(c, now) in (CandidateState.READY, CandidateState.ASKED)
+    ]
     if not counting:
-        return Election(winner=None, strategy=None, why="No candidate counts.")
+        return ElectionOutcome(winner=None, strategy=None, why="No candidate counts.")
     strategies = _strategies(counting)
     if len(strategies) > 1:
         named = " and ".join(sorted(strategies))
         why = f"The candidates of the newest binary version disagree on the strategy: {named}."
-        return Election(winner=None, strategy=None, why=f"{why} Nobody is elected.")
+        return ElectionOutcome(winner=None, strategy=None, why=f"{why} Nobody is elected.")
     (strategy,) = strategies
     if strategy != OLDEST_EMULATION_VERSION:
         why = f"{strategy} is not a strategy that kube-apiserver knows; another controller elects."
-        return Election(winner=None, strategy=strategy, why=why)
+        return ElectionOutcome(winner=None, strategy=strategy, why=why)
     ranked = sorted(counting, key=_rank)
-    return Election(winner=ranked[0].name, strategy=strategy, why=_why(ranked))
+    return ElectionOutcome(winner=ranked[0].name, strategy=strategy, why=_why(ranked))
 
 
 def end_of_term(lease: Lease) -> str | None:

@@ -17,7 +17,7 @@ from leases.domain.past.terms import Gap, Generation, Life, Term
 S = TypeVar("S", Gap, Term, Generation)
 
 
-class Stood(StrEnum):
+class PastPhase(StrEnum):
     """Where a Lease stood, as far as changes tell: renewals are not among them."""
 
     HELD = "held"
@@ -27,38 +27,40 @@ class Stood(StrEnum):
     UNKNOWN = "unknown"  # before the first thing remembered of it
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class PastState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one Lease stood at an instant."""
 
     exists: bool
     holder: str | None = None  # also of an expired one, which still names its holder
-    phase: Stood
+    phase: PastPhase
     since: datetime | None = (
         None  # start of the term, gap or absence; None: before what we remember
     )
     term: Term | None = None  # the one that went on; of an expired one the one that had run out
 
 
-def as_of(life: Life, at: datetime) -> Standing:
+def as_of(life: Life, at: datetime) -> PastState:
     """How it stood at that instant; what happened at the very instant has happened."""
     generation = _last(life.generations, at)
     if generation is None:
         first = life.generations[0] if life.generations else None
         certain = first is not None and first.born
-        return Standing(exists=False, phase=Stood.DELETED if certain else Stood.UNKNOWN)
+        return PastState(exists=False, phase=PastPhase.DELETED if certain else PastPhase.UNKNOWN)
     if generation.until is not None and generation.until <= at:
-        return Standing(exists=False, phase=Stood.DELETED, since=generation.until)
+        return PastState(exists=False, phase=PastPhase.DELETED, since=generation.until)
     term, gap = _last(life.terms, at), _last(life.gaps, at)
     if term is not None and (term.until is None or at < term.until):
         inner = _last(term.gaps, at)
         if inner is not None and _goes_on(inner, at):
             return _in_gap(inner, term, at)
         since = None if term.began is None else term.since
-        return Standing(exists=True, holder=term.holder, phase=Stood.HELD, since=since, term=term)
+        return PastState(
+            exists=True, holder=term.holder, phase=PastPhase.HELD, since=since, term=term
+        )
     if gap is not None and _goes_on(gap, at):
         expired = term is not None and term.until == gap.since and term.ended is ChangeType.EXPIRED
         return _in_gap(gap, term if expired else None, at)
-    return Standing(exists=True, phase=Stood.UNKNOWN)
+    return PastState(exists=True, phase=PastPhase.UNKNOWN)
 
 
 def leaderless(life: Life, since: datetime, until: datetime) -> float:
@@ -67,11 +69,13 @@ def leaderless(life: Life, since: datetime, until: datetime) -> float:
     return sum(_overlap(gap, since, until) for gap in chain(life.gaps, inner))
 
 
-def _in_gap(gap: Gap, term: Term | None, at: datetime) -> Standing:
+def _in_gap(gap: Gap, term: Term | None, at: datetime) -> PastState:
     if gap.vacant_since is not None and gap.vacant_since <= at:
         since = None if gap.after is None else gap.vacant_since
-        return Standing(exists=True, phase=Stood.VACANT, since=since)
-    return Standing(exists=True, holder=gap.holder, phase=Stood.EXPIRED, since=gap.since, term=term)
+        return PastState(exists=True, phase=PastPhase.VACANT, since=since)
+    return PastState(
+        exists=True, holder=gap.holder, phase=PastPhase.EXPIRED, since=gap.since, term=term
+    )
 
 
 def _last(spans: Sequence[S], at: datetime) -> S | None:

@@ -11,7 +11,7 @@ import msgspec
 BRIEF = timedelta(seconds=2)  # a pause no longer than this leaves nothing in doubt
 
 
-class Ended(StrEnum):
+class WatchEnd(StrEnum):
     """How a time of watching ended."""
 
     CUT = ""  # it lasts, or its process was killed
@@ -19,32 +19,32 @@ class Ended(StrEnum):
     LOST = "lost"  # the connection was
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class WatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One unbroken time in which one process watched a cluster."""
 
     since: datetime
     until: datetime  # as far as is known; moves on while it lasts
-    ended: Ended = Ended.CUT
+    ended: WatchEnd = WatchEnd.CUT
     detail: str = ""  # why, in a sentence
 
 
-class Unwatched(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class UnwatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A time in which nobody watched; `ended` is how the watching before it did."""
 
     since: datetime
     until: datetime
-    ended: Ended | None  # None: it had not been watched before
+    ended: WatchEnd | None  # None: it had not been watched before
     detail: str = ""
 
 
 def unwatched(
-    spans: Iterable[Watched], *, since: datetime, until: datetime
-) -> tuple[Unwatched, ...]:
+    spans: Iterable[WatchedTime], *, since: datetime, until: datetime
+) -> tuple[UnwatchedTime, ...]:
     """What of a range no span covers, oldest first; pauses too brief to matter are left out.
 
     The spans are in the order of their beginning; those of several processes may overlap.
     """
-    found: list[Unwatched] = []
+    found: list[UnwatchedTime] = []
     reached, last = since, None
     for span in spans:
         if span.since > until:
@@ -59,6 +59,6 @@ def unwatched(
     return tuple(found)
 
 
-def _between(since: datetime, until: datetime, last: Watched | None) -> Unwatched:
+def _between(since: datetime, until: datetime, last: WatchedTime | None) -> UnwatchedTime:
     ended = None if last is None else last.ended
-    return Unwatched(since=since, until=until, ended=ended, detail=last.detail if last else "")
+    return UnwatchedTime(since=since, until=until, ended=ended, detail=last.detail if last else "")

@@ -153,7 +153,7 @@ class Activity:
 
     def read(self, cluster: str, now: datetime) -> None:
         """Begin with what history remembers."""
-        day = models.Change.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
+        day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds")
         for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MOST_READ]:

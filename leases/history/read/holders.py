@@ -26,7 +26,7 @@ _ENDS = (
 )
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False):
+class EndedTerms(msgspec.Struct, frozen=True, gc=False):
     """Terms of one holder of one Lease that ended in the range."""
 
     holder: str
@@ -40,7 +40,7 @@ class Past(msgspec.Struct, frozen=True):
     happened than is read.
     """
 
-    ended: tuple[Ended, ...]
+    ended: tuple[EndedTerms, ...]
     since: datetime
 
 
@@ -54,7 +54,7 @@ def ended_terms(cluster: str, kinds: Iterable[Kind], since: datetime) -> Past:
                 known = counts.get((holder, key, kind), 0)
                 counts[holder, key, kind] = known + number
                 begins = max(begins, reached)
-    ended = tuple(Ended(*which, number) for which, number in counts.items())
+    ended = tuple(EndedTerms(*which, number) for which, number in counts.items())
     return Past(ended, begins)
 
 

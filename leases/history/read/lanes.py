@@ -42,7 +42,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     bands: tuple[Band, ...] = ()  # where `life` leaves changes out, oldest first
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class LaneTotals(msgspec.Struct, frozen=True, kw_only=True):
     """How much happened to one Lease in a range."""
 
     handovers: int  # how often a holder came
@@ -86,7 +86,7 @@ def lanes(
 
 def tallies(
     cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
-) -> dict[ObjectName, Tally]:
+) -> dict[ObjectName, LaneTotals]:
     """The Leases of these kinds that came to a holder in the range, to order lanes by; of each
     kind the newest TALLIED changes are looked at."""
     newest = (
@@ -94,7 +94,7 @@ def tallies(
         f"WHERE cluster = %s AND kind = %s AND at >= %s AND at < %s AND change IN {END_A_GAP} "
         f"ORDER BY at DESC LIMIT {TALLIED}"
     )
-    found: dict[ObjectName, Tally] = {}
+    found: dict[ObjectName, LaneTotals] = {}
     for kind in kinds:
         rows = select(
             f"SELECT namespace, name, SUM(CASE WHEN change = %s THEN 0 ELSE 1 END), "  # noqa: S608
@@ -103,14 +103,14 @@ def tallies(
         )
         for namespace, name, handovers, seconds in rows:
             known = found.get(ObjectName(namespace, name), _NOTHING)
-            found[ObjectName(namespace, name)] = Tally(
+            found[ObjectName(namespace, name)] = LaneTotals(
                 handovers=known.handovers + handovers,
                 leaderless=known.leaderless + (seconds or 0.0),
             )
     return found
 
 
-_NOTHING = Tally(handovers=0, leaderless=0.0)
+_NOTHING = LaneTotals(handovers=0, leaderless=0.0)
 
 
 _INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"

@@ -35,7 +35,7 @@ class BadCursor(ValueError):
     """A page cursor that this server did not make."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class ChangePage(msgspec.Struct, frozen=True):
     """Changes, newest first; one search looks at a bounded number of rows, so that a page of a rare
     match may be short, or even empty, with an `older` one behind it.
     """
@@ -48,24 +48,26 @@ class Page(msgspec.Struct, frozen=True):
 
 def recent(cluster: str, limit: int) -> list[Change]:
     """The newest changes of one cluster."""
-    rows = models.Change.objects.filter(cluster=cluster).order_by("-at", "-id")
+    rows = models.ChangeRecord.objects.filter(cluster=cluster).order_by("-at", "-id")
     return [from_row(row) for row in rows[:limit]]
 
 
 def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change]:
     """The newest changes of one Lease, over all its generations."""
-    rows = models.Change.objects.filter(cluster=cluster, namespace=namespace, name=name)
+    rows = models.ChangeRecord.objects.filter(cluster=cluster, namespace=namespace, name=name)
     return [from_row(row) for row in rows.order_by("-at", "-id")[:limit]]
 
 
-def find(cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int) -> Page:
+def find(
+    cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int
+) -> ChangePage:
     """One page of changes. Raises BadCursor for a `before` that is no cursor of an earlier page."""
     sources = streams(cluster, wanted)
     after = _read_cursor(before) if before else None
     rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
     total, exact = _total(sources)
     older = write_cursor(more) if more else None
-    return Page([to_change(row) for row in rows], older, total, exact)
+    return ChangePage([to_change(row) for row in rows], older, total, exact)
 
 
 def known_clusters() -> list[str]:

@@ -13,7 +13,7 @@ from django.db import connection
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import Standing, Stood
+from leases.domain.past.as_of import PastPhase, PastState
 from leases.history.read.select import FIELDS, Row, by_index, moment, select, to_change
 from leases.history.text import from_stored
 from leases.models import BEGIN_A_SPAN
@@ -34,7 +34,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key: ObjectName
     uid: str
     kind: Kind
-    standing: Standing
+    standing: PastState
     transitions: int | None  # leaseTransitions as the last change told it
 
 
@@ -60,17 +60,20 @@ def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[St
     return found
 
 
-def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> Standing:
+def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> PastState:
     """As `domain.as_of` has it of the same two changes."""
     if change == ChangeType.EXPIRED:
-        return Standing(exists=True, holder=holder, phase=Stood.EXPIRED, since=since)
+        return PastState(exists=True, holder=holder, phase=PastPhase.EXPIRED, since=since)
     if holder is None:
-        return Standing(exists=True, phase=Stood.VACANT, since=since)
+        return PastState(exists=True, phase=PastPhase.VACANT, since=since)
     if change == ChangeType.RECOVERED:
-        return Standing(
-            exists=True, holder=holder, phase=Stood.HELD, since=moment(began[1]) if began else None
+        return PastState(
+            exists=True,
+            holder=holder,
+            phase=PastPhase.HELD,
+            since=moment(began[1]) if began else None,
         )
-    return Standing(exists=True, holder=holder, phase=Stood.HELD, since=since)
+    return PastState(exists=True, holder=holder, phase=PastPhase.HELD, since=since)
 
 
 def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[ObjectName]:

@@ -13,7 +13,7 @@ from django.db import Error, connection, transaction
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import Watched
+from leases.domain.past.watched_times import WatchedTime
 from leases.history.refusals import (
     Refusal,
     What,
@@ -42,7 +42,7 @@ class Batch(msgspec.Struct, frozen=True):
     complete: bool  # with this, all that waited is written
     watched_until: datetime
     process: str
-    spans: tuple[Watched, ...]
+    spans: tuple[WatchedTime, ...]
     went_back: bool  # the cluster was restored: its versions count on from an old one
     present: frozenset[ObjectName] | None = None  # set: the states of all other Leases may go
 

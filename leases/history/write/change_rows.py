@@ -78,7 +78,7 @@ def _group(change: Change) -> tuple[ChangeType, ...]:
 def _is_told(concluded: Change) -> bool:
     """Whether a row tells, from inside its window, what is concluded here."""
     after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
-    return models.Change.objects.filter(
+    return models.ChangeRecord.objects.filter(
         after,
         at__lte=concluded.observed_at,
         cluster=concluded.cluster,

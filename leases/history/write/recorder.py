@@ -24,8 +24,8 @@ from django.db import DatabaseError
 
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
-from leases.domain.past.watched_times import Watched
-from leases.history.refused import Refused
+from leases.domain.past.watched_times import WatchedTime
+from leases.history.refused import RefusedRows
 from leases.history.write.backlog import MOST_WAITING, Shortage
 from leases.history.write.batch import Batch, let_go, write_what_fits
 from leases.history.write.watched_spans import WatchLog
@@ -44,7 +44,7 @@ CLOSING = 3.0  # seconds in which `close` writes what is left; the cluster tells
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
 
-class Source(msgspec.Struct, frozen=True):
+class StateSource(msgspec.Struct, frozen=True):
     """How the recorder reads one cluster's present state, on the event loop."""
 
     cluster: str
@@ -62,7 +62,7 @@ class Recorder:
     last batch."""
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, StateSource] = {}
         self._waiting: dict[str, Waiting] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
@@ -74,11 +74,11 @@ class Recorder:
         self._shortage = Shortage(most_waiting)
         self._writing = 0  # changes in the transaction that is tried
         self._unwritten: Batch | None = None  # taken from the queue and not written yet
-        self.refused = Refused()
+        self.refused = RefusedRows()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
 
-    def add(self, source: Source) -> None:
+    def add(self, source: StateSource) -> None:
         """Watch over one more cluster's changes."""
         self._sources[source.cluster] = source
         self._waiting[source.cluster] = Waiting(self._shortage.most)
@@ -164,7 +164,7 @@ class Recorder:
         logger.warning("%d changes are left for the next start to infer", self.waiting)
         return True
 
-    def _take(self, source: Source) -> Batch | None:
+    def _take(self, source: StateSource) -> Batch | None:
         """The next of what is queued for a cluster, with the states of this very instant."""
         waiting = self._waiting[source.cluster]
         changes, keys, complete = waiting.take(self._renewed(source))
@@ -175,14 +175,14 @@ class Recorder:
             raise
 
     def _batch(
-        self, source: Source, changes: list[Change], keys: list[ObjectName], *, complete: bool
+        self, source: StateSource, changes: list[Change], keys: list[ObjectName], *, complete: bool
     ) -> Batch | None:
         version, until, cluster = source.resource_version(), source.now(), source.cluster
         if version is None and not changes and not keys:
             return None
         states = tuple((key, source.state(key)) for key in keys)
         went_back = number_of(version) < number_of(self._reached[cluster])
-        spans: tuple[Watched, ...] = ()
+        spans: tuple[WatchedTime, ...] = ()
         present: frozenset[ObjectName] | None = None
         if complete:
             if self._waiting[cluster].let_names_go:
@@ -206,13 +206,13 @@ class Recorder:
             present=present,
         )
 
-    def _let_names_go(self, waiting: Waiting, source: Source) -> None:
+    def _let_names_go(self, waiting: Waiting, source: StateSource) -> None:
         waiting.let_go(lambda key: source.state(key) is not None)
         if not self._shortage.let_names_go:
             self._shortage.let_names_go = True
             logger.warning("%s: the names of deleted Leases are let go", source.cluster)
 
-    def _renewed(self, source: Source) -> Sequence[ObjectName]:
+    def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
         """A list corrects what only was renewed: a restart needs it for what was learned alone."""
         now = time.monotonic()
         if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:

@@ -54,7 +54,7 @@ def forget(cluster: str, numbers: list[int]) -> int:
     """Forget these rows, in one transaction; how many there were."""
     with transaction.atomic():
         take_turn(cluster)
-        return models.Change.objects.filter(pk__in=sorted(numbers)).delete()[0]
+        return models.ChangeRecord.objects.filter(pk__in=sorted(numbers)).delete()[0]
 
 
 def forget_watches(cluster: str, before: datetime) -> int:

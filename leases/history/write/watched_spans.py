@@ -16,7 +16,7 @@ from django.db.models import Min
 from leases import models
 from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.past.watched_times import Ended, Unwatched, Watched, unwatched
+from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
 from leases.history.text import from_stored, to_stored
 
 MAX_CLOSED = 10_000  # spans of one cluster that wait; the oldest go, and count as unwatched
@@ -34,8 +34,8 @@ class WatchLog:
 
     def __init__(self) -> None:
         self.process = uuid4().hex
-        self._open: dict[str, Watched] = {}
-        self._closed: dict[str, deque[Watched]] = {}
+        self._open: dict[str, WatchedTime] = {}
+        self._closed: dict[str, deque[WatchedTime]] = {}
         self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
 
     def tell(self, cluster: str, now: Connection) -> None:
@@ -45,38 +45,38 @@ class WatchLog:
             self._paused[cluster] = live
         elif live:
             if cluster not in self._open:
-                self._open[cluster] = Watched(since=now.since, until=now.since)
+                self._open[cluster] = WatchedTime(since=now.since, until=now.since)
         else:
-            self._close(cluster, now.heard_at or now.since, Ended.LOST, now.detail)
+            self._close(cluster, now.heard_at or now.since, WatchEnd.LOST, now.detail)
 
     def pause(self, cluster: str, at: datetime, why: str) -> None:
         """What is seen from now on is not kept: as if nobody watched."""
         self._paused[cluster] = cluster in self._open
-        self._close(cluster, at, Ended.LOST, why)
+        self._close(cluster, at, WatchEnd.LOST, why)
 
     def resume(self, cluster: str, at: datetime) -> None:
         """What is seen is kept again."""
         if self._paused.pop(cluster, False):
-            self._open[cluster] = Watched(since=at, until=at)
+            self._open[cluster] = WatchedTime(since=at, until=at)
 
     def clock_jumped(self, jump: Jump, why: str) -> None:
         """The wall clock was set: nobody watched the time that it left out."""
         for cluster in tuple(self._open):
-            self._close(cluster, jump.before, Ended.LOST, why)
-            self._open[cluster] = Watched(since=jump.after, until=jump.after)
+            self._close(cluster, jump.before, WatchEnd.LOST, why)
+            self._open[cluster] = WatchedTime(since=jump.after, until=jump.after)
 
     def stop(self, cluster: str, at: datetime) -> None:
         """We stop watching."""
-        self._close(cluster, at, Ended.STOPPED, "")
+        self._close(cluster, at, WatchEnd.STOPPED, "")
 
-    def take(self, cluster: str, until: datetime) -> tuple[Watched, ...]:
+    def take(self, cluster: str, until: datetime) -> tuple[WatchedTime, ...]:
         """What is to be written: spans that ended since, and the open one as of `until`."""
         spans = list(self._closed.pop(cluster, ()))
         if cluster in self._open:
             spans.append(_until(self._open[cluster], until))
         return tuple(spans)
 
-    def _close(self, cluster: str, at: datetime, ended: Ended, detail: str) -> None:
+    def _close(self, cluster: str, at: datetime, ended: WatchEnd, detail: str) -> None:
         span = self._open.pop(cluster, None)
         if span is not None:
             closed = msgspec.structs.replace(_until(span, at), ended=ended, detail=detail)
@@ -84,7 +84,7 @@ class WatchLog:
             waiting.append(closed)
 
 
-def save(cluster: str, process: str, spans: Iterable[Watched]) -> None:
+def save(cluster: str, process: str, spans: Iterable[WatchedTime]) -> None:
     """Remember these spans. Runs inside the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
@@ -112,7 +112,7 @@ def watched_since(cluster: str) -> datetime | None:
 
 def unwatched_times(
     cluster: str, *, since: datetime, until: datetime, now: datetime
-) -> tuple[Unwatched, ...]:
+) -> tuple[UnwatchedTime, ...]:
     """When, in a range, nobody watched the cluster, oldest first."""
     rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
     before = rows.filter(until__lte=since).order_by("-until").first()
@@ -121,12 +121,12 @@ def unwatched_times(
     return unwatched(spans, since=since, until=min(until, now))
 
 
-def _watched(row: models.WatchSpan, now: datetime) -> Watched:
-    ended = Ended(row.ended)
-    lasts = ended is Ended.CUT and row.until > now - LASTS
+def _watched(row: models.WatchSpan, now: datetime) -> WatchedTime:
+    ended = WatchEnd(row.ended)
+    lasts = ended is WatchEnd.CUT and row.until > now - LASTS
     until = max(row.until, now) if lasts else row.until
-    return Watched(since=row.since, until=until, ended=ended, detail=from_stored(row.detail))
+    return WatchedTime(since=row.since, until=until, ended=ended, detail=from_stored(row.detail))
 
 
-def _until(span: Watched, at: datetime) -> Watched:
+def _until(span: WatchedTime, at: datetime) -> WatchedTime:
     return msgspec.structs.replace(span, until=max(span.since, at))

@@ -16,7 +16,7 @@ from leases.tracking.tracked import Tracked
 BRIEF = timedelta(seconds=2)  # a connection lost for no longer leaves no verdict in doubt
 
 
-class Window:
+class BlindTimes:
     """What one cluster's store knows of its own blindness."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ STEADY_SHARE = 0.75  # of the cadence; nearly all renewals are further apart
 STEPS = 64  # a second; many Leases share what is rounded to them
 
 
-class Outlook(msgspec.Struct, frozen=True, gc=False):
+class RenewalOutlook(msgspec.Struct, frozen=True, gc=False):
     """What is to come for a Lease while it is only renewed."""
 
     patience: timedelta | None  # the phase does not turn before so long after any renewal, while
@@ -27,7 +27,7 @@ class Outlook(msgspec.Struct, frozen=True, gc=False):
 
 
 EVER = timedelta.max
-UNKNOWN = Outlook(None, EVER, plain=False, lasts=EVER)
+UNKNOWN = RenewalOutlook(None, EVER, plain=False, lasts=EVER)
 
 
 def turn_of(known: Tracked) -> datetime | None:
@@ -41,7 +41,7 @@ def turn_of(known: Tracked) -> datetime | None:
     )
 
 
-def outlook(known: Tracked, turn: datetime | None) -> Outlook:
+def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
     """For which renewals nobody need ask again when the phase turns.
 
     While no interval is below a share of the present cadence, neither is the cadence.
@@ -65,8 +65,10 @@ def outlook(known: Tracked, turn: datetime | None) -> Outlook:
 
 
 @lru_cache(4096)
-def _shared(patience: int | None, steady: int | None, lasts: int | None, *, plain: bool) -> Outlook:
-    return Outlook(
+def _shared(
+    patience: int | None, steady: int | None, lasts: int | None, *, plain: bool
+) -> RenewalOutlook:
+    return RenewalOutlook(
         None if patience is None else span(patience / STEPS),
         EVER if steady is None else span(steady / STEPS),
         plain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.pages.edit.consequences import collisions, consequences
-from leases.domain.edit import Edit
+from leases.domain.edit import LeaseEdit
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 
@@ -20,7 +20,7 @@ def means(
     lasts: int | None = 15,
     kind: Kind = Kind.ELECTION,
 ) -> str:
-    wanted = Edit(holder=holder, duration_seconds=duration)
+    wanted = LeaseEdit(holder=holder, duration_seconds=duration)
     return " ".join(consequences(lease(now_held, lasts), wanted, kind=kind))
 
 

@@ -117,7 +117,7 @@ async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
     server.script("verb", silence())
     asked = await cluster_questions.ask(cluster, KEY)
     for part in (asked.managed, asked.events, asked.candidates):
-        assert isinstance(part, cluster_questions.Refusal)
+        assert isinstance(part, cluster_questions.NoAnswer)
         assert "did not answer within 0.2 s" in part.text
 
 
@@ -133,7 +133,7 @@ def test_managed_fields_are_told_by_their_names():
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     old = {"manager": "kubectl", "operation": "Apply", "time": "2026-11-20T11:00:00Z"}
     new = {"manager": "scheduler", "operation": "Update", "fieldsV1": fields, "time": "nonsense"}
-    asked = cluster_questions.Asked(managed=[old, new], events=(), candidates=None)
+    asked = cluster_questions.ClusterAnswers(managed=[old, new], events=(), candidates=None)
     first, second = asked_view(asked, None, now + timedelta(seconds=1)).managers
     assert (first.manager, first.fields) == ("scheduler", "holderIdentity, labels.app, renewTime")
     assert first.moment is None

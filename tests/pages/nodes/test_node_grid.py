@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.pages.nodes.node_grid import CHANGES, GONE, WHOLE, Field
+from dashboard.pages.nodes.node_grid import CHANGES, GONE, WHOLE, NodeGrid
 from dashboard.parts.kept.node_book import NodeBook
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.node import Node
@@ -32,7 +32,7 @@ def store():
     return one
 
 
-async def ordered(field: Field) -> Field:
+async def ordered(field: NodeGrid) -> NodeGrid:
     field.tick()
     if field.making is not None:
         await field.making
@@ -49,7 +49,7 @@ def read(picture: bytes) -> tuple[int, int, int, list[tuple[int, int]] | bytes]:
 
 
 async def test_every_heartbeat_has_a_slot_in_name_order(store):
-    field = await ordered(Field(store, NodeBook(), "none"))
+    field = await ordered(NodeGrid(store, NodeBook(), "none"))
     assert [key.name for key in field.layout.keys] == ["n-0", "n-1", "n-2", "n-3", "n-4"]
     assert field.layout.groups == [("", 5)]
     assert read(field.whole()) == (WHOLE, 1, 5, bytes([HELD] * 5))
@@ -58,13 +58,13 @@ async def test_every_heartbeat_has_a_slot_in_name_order(store):
 async def test_slots_lie_in_the_groups_that_the_nodes_tell(store):
     nodes = NodeBook()
     nodes.nodes = {f"n-{n}": Node(f"n-{n}", True, zone="ab"[n % 2]) for n in range(4)}
-    field = await ordered(Field(store, nodes, "zone"))
+    field = await ordered(NodeGrid(store, nodes, "zone"))
     assert [key.name for key in field.layout.keys] == ["n-4", "n-0", "n-2", "n-1", "n-3"]
     assert field.layout.groups == [("", 1), ("a", 2), ("b", 2)]
 
 
 async def test_a_difference_tells_the_slots_that_turned_and_nothing_else(store):
-    field = await ordered(Field(store, NodeBook(), "none"))
+    field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     assert field.since(start) is None
     field.notice(store.apply(Applied(beat("n-1", version=10, seconds=30)), at(30)))
@@ -77,7 +77,7 @@ async def test_a_difference_tells_the_slots_that_turned_and_nothing_else(store):
 
 
 async def test_who_comes_stands_at_the_end_and_who_goes_leaves_a_gap(store):
-    field = await ordered(Field(store, NodeBook(), "none"))
+    field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     field.notice(store.apply(Applied(beat("a-new", version=10)), at(1)))
     field.notice(store.apply(Deleted(beat("n-0", version=11)), at(1)))
@@ -86,7 +86,7 @@ async def test_who_comes_stands_at_the_end_and_who_goes_leaves_a_gap(store):
 
 
 async def test_a_list_orders_everything_anew_under_the_next_generation(store):
-    field = await ordered(Field(store, NodeBook(), "none"))
+    field = await ordered(NodeGrid(store, NodeBook(), "none"))
     field.notice(store.replace(Listed((beat("z"), beat("a", version=20)), "30"), at(1)))
     await ordered(field)
     assert field.layout.generation == 2
@@ -94,7 +94,7 @@ async def test_a_list_orders_everything_anew_under_the_next_generation(store):
 
 
 async def test_what_moves_while_the_order_is_made_is_not_lost(store):
-    field = Field(store, NodeBook(), "none")
+    field = NodeGrid(store, NodeBook(), "none")
     field.tick()
     field.notice(store.apply(Deleted(beat("n-2", version=11)), at(1)))
     await field.making
@@ -104,7 +104,7 @@ async def test_what_moves_while_the_order_is_made_is_not_lost(store):
 async def test_a_page_that_fell_far_behind_gets_the_whole(store):
     many = tuple(beat(f"m-{number}") for number in range(60))
     store.replace(Listed(many, "90"), NOW)
-    field = await ordered(Field(store, NodeBook(), "none"))
+    field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     for version in range(100, 170):
         lease = beat("m-0", version=version)

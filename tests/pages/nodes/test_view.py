@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.live.publisher import Channel
-from dashboard.pages.nodes.node_grid import Field
+from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.node_summary import group_lines, nodes_view
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.node import Node
@@ -104,7 +104,7 @@ def test_orphans_are_told_on_the_overview_in_one_line(channel, operator):
 def test_cells_tell_who_stands_in_them(board, operator):
     channel = board.publisher.channels["a"]
     listed(channel, datetime.now(UTC))  # the view reads the clock: NOW may be minutes ago
-    field = channel.fields["none"] = Field(channel.store, channel.nodes, "none")
+    field = channel.fields["none"] = NodeGrid(channel.store, channel.nodes, "none")
 
     async def order() -> None:
         field.tick()

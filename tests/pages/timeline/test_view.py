@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.pages.timeline.lane_order import CHANGED, QUIET, TROUBLED, choose
-from dashboard.parts.query.time_range import TimelineFilter, Window
+from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read.lanes import Tally
+from leases.history.read.lanes import LaneTotals
 from leases.models import Edit, WatchSpan
 from tests.support.board import KEY, a_lease, fill, member
 
@@ -255,13 +255,13 @@ def test_strangers_and_guests_see_no_timeline(client, guest, store):
 
 
 def order(store, wanted: TimelineFilter, now, active=(), gone=(), *, live=True) -> list:
-    shown = Window(now - timedelta(hours=1), now, now, live, live)
+    shown = TimeRange(now - timedelta(hours=1), now, now, live, live)
     chosen = choose(store, wanted, shown, active=dict(active), gone=gone)
     return [(str(place.key), place.group) for place in chosen.page]
 
 
 def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(store, now):
-    busy = {OTHER: Tally(handovers=1, leaderless=5.0)}
+    busy = {OTHER: LaneTotals(handovers=1, leaderless=5.0)}
     assert order(store, TimelineFilter(), now, busy) == [
         ("apps/free", TROUBLED),
         ("apps/other", CHANGED),
@@ -271,8 +271,8 @@ def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(sto
 
 def test_of_a_stretch_that_is_over_only_what_happened_in_it_counts(store, now):
     busy = {
-        OTHER: Tally(handovers=9, leaderless=0.0),
-        KEY: Tally(handovers=1, leaderless=2.0),
+        OTHER: LaneTotals(handovers=9, leaderless=0.0),
+        KEY: LaneTotals(handovers=1, leaderless=2.0),
     }
     found = order(store, TimelineFilter(), now, busy, live=False)
     assert [key for key, _ in found] == ["kube-system/scheduler", "apps/other", "apps/free"]
