@@ -1,10 +1,13 @@
-"""docs/ names every setting, command and change that there is, and none that there is not."""
+"""docs/ names every setting, command, metric and change, and only files and names that exist."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+
+import pytest
 
 from dashboard.config import PREFIX, Config
 from leases.domain.changes.change import ChangeType
@@ -13,22 +16,60 @@ from leases.history.read.export import FIELDS
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 WORDS = (ROOT / "docs" / "words.md").read_text()
+PAPERS = [ROOT / "README.md", ROOT / "leases/apiserver/README.md", *(ROOT / "docs").glob("*.md")]
+ROOMS = "leases|dashboard|tests|docs|deploy|templates|static"
+MADE_AT_RUN_TIME = {"static/"}
 
 
-def test_every_setting_is_told():
-    told = set(re.findall(rf"^\| `({PREFIX}\w+)`", OPERATIONS, re.MULTILINE))
-    assert told == {PREFIX + field.name.upper() for field in fields(Config)}
+def test_every_setting_is_documented():
+    named = set(re.findall(rf"^\| `({PREFIX}\w+)`", OPERATIONS, re.MULTILINE))
+    assert named == {PREFIX + field.name.upper() for field in fields(Config)}
 
 
-def test_every_command_is_told():
+def test_every_command_is_documented():
     there = {path.stem for path in (ROOT / "dashboard/management/commands").glob("[a-z]*.py")}
     section = OPERATIONS.partition("## Commands")[2].partition("## Settings")[0]
     assert {line.split()[0] for line in re.findall(r"^\| `(.+?)`", section, re.MULTILINE)} == there
 
 
-def test_every_change_and_its_fields_are_told():
+def test_every_change_and_its_fields_are_documented():
     section = WORDS.partition("## Changes")[2]
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == {c.value for c in ChangeType}
-    told = re.search(r"Every change carries `([^`]+)`", section)
-    assert told
-    assert tuple(re.split(r",\s+", told[1])) == FIELDS
+    named = re.search(r"Every change carries `([^`]+)`", section)
+    assert named
+    assert tuple(re.split(r",\s+", named[1])) == FIELDS
+
+
+def _named_paths(text: str) -> Iterator[str]:
+    """Paths in the text that begin with a room's name; a <placeholder> ends the path."""
+    yield from re.findall(rf"(?<![\w/.-])(?:{ROOMS})/[\w./-]*\w(?:/(?!<))?", text)
+    for module in re.findall(r"python3 -m ((?:tests|leases|dashboard)[\w.]+)", text):
+        yield f"{module.replace('.', '/')}.py"
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_path_that_a_paper_names_exists(paper):
+    text = paper.read_text()
+    links = re.findall(r'(?:\]\(|src(?:set)?=")(?!http)([^)"#]+)', text)
+    missing = [link for link in links if not (paper.parent / link).exists()]
+    missing += [path for path in _named_paths(text) if not (ROOT / path).exists()]
+    assert not set(missing) - MADE_AT_RUN_TIME
+
+
+def test_every_file_that_a_docstring_or_comment_names_exists():
+    missing = {}
+    for room in ("leases", "dashboard", "templates", "static"):
+        for path in (ROOT / room).rglob("*.*"):
+            if path.suffix not in {".py", ".html", ".js", ".css"}:
+                continue
+            named = re.findall(
+                rf"(?<![\w/.-])(?:{ROOMS})/[\w./-]+\.(?:py|md|html)\b", path.read_text()
+            )
+            gone = [
+                name
+                for name in named
+                if not ((ROOT / name).exists() or (ROOT / "templates" / name).exists())
+            ]
+            if gone:
+                missing[str(path.relative_to(ROOT))] = gone
+    assert missing == {}
