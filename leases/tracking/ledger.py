@@ -173,6 +173,8 @@ class Ledger:
             step.renewed.append(row.key)
         else:
             step.redraw[row.key] = None
+        if seen.live and tracked.observed_at < seen.now:  # its holder came without a renewal
+            self.turn(row, seen.now, by=seen.now, step=step)
 
     def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
         """A later write of a known uid, as a list shows it."""

@@ -110,7 +110,7 @@ def next_sight(
         kind_reason=reason,
         observed_at=observed_at,
         estimated=not seen.live if moved else known.estimated,
-        rewritten=_rewritten(known.lease, lease) if moved else known.rewritten,
+        rewritten=_rewritten(known.lease, lease) if moved or came else known.rewritten,
         named=named,
     )
     at, _ = written_at(known, lease, seen)
@@ -185,8 +185,10 @@ def turned(
     if runs_out is None or runs_out > by:
         since = turn_of(known) or by
         return known.but(phase=Phase.LATE, phase_since=since), None
-    change = ran_out(cluster, known, at=runs_out, now=now, unseen_since=unseen_since)
-    tracked = known.but(phase=Phase.EXPIRED, phase_since=runs_out, gap_since=runs_out)
+    # Who counts as the holder only since a change of kind ran out no earlier than that.
+    at = runs_out if known.held_since is None else max(runs_out, known.held_since)
+    change = ran_out(cluster, known, at=at, now=now, unseen_since=unseen_since)
+    tracked = known.but(phase=Phase.EXPIRED, phase_since=at, gap_since=at)
     return tracked, change
 
 
@@ -200,7 +202,7 @@ def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
 
 
 def _rewritten(before: Lease, after: Lease) -> str:
-    """A renewTime that goes on tells its renewal from all others; an edit may leave it."""
+    """Empty when renewTime goes on, which tells this renewal from all others; else the version."""
     earlier, claimed = before.spec.renew_time, after.spec.renew_time
     goes_on = claimed is not None and (earlier is None or claimed > earlier)
     return "" if goes_on else after.resource_version
@@ -251,7 +253,9 @@ def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Track
 def _in_phase(
     known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
 ) -> Tracked:
-    """The phase as of the sight; if that was not live, as of its writing: the clock turns it on."""
+    """The phase as of the sight; if that was not live or its holder came without a renewal, as of
+    the last renewal: the clock turns it on.
+    """
     if not (seen.live or judge):
         return tracked
     phase = phase_of(
@@ -260,7 +264,7 @@ def _in_phase(
         cadence_seconds=tracked.cadence_seconds,
         renewals_seen=tracked.renewals_seen,
         kind=tracked.kind,
-        now=seen.now if seen.live else tracked.observed_at,
+        now=tracked.observed_at if judge else seen.now,
         named=tracked.named,
     )
     if phase is known.phase:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -13,8 +14,8 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
-from leases.wire.events import Deleted
-from tests.domain.build import after
+from leases.wire.events import Applied, Deleted
+from tests.domain.build import after, lease
 from tests.tracking.test_store_properties import Event, histories, tell
 
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
@@ -103,9 +104,36 @@ def test_terms_and_gaps_tile_the_life(events: list[Event]) -> None:
             assert term.until is None or all(edge <= term.until for edge in edges)
 
 
+def test_a_change_of_kind_loses_no_expiry() -> None:
+    """Without its counter it is a heartbeat, which its own name holds; its time has run out."""
+    nameless = partial(lease, None, acquired=None, renewed=0.0, duration=15, name="a")
+    events: list[Event] = [
+        (Applied(nameless(transitions=0, version=1)), 0.0),
+        (Applied(nameless(transitions=None, version=2)), 30.0),
+        (Applied(nameless(transitions=0, version=3)), 40.0),
+        (Applied(nameless(transitions=None, version=4)), 50.0),
+        (Applied(nameless(transitions=None, version=5, preferred="y")), 60.0),
+    ]
+    told = [(change.change.value, change.at) for change in replay(events)[0]["a"]]
+    assert told == [
+        ("created", after(0)),
+        ("acquired", after(30)),
+        ("expired", after(30)),
+        ("released", after(40)),
+        ("acquired", after(50)),
+        ("expired", after(50)),
+        ("reconfigured", after(60)),
+    ]
+    agrees_with_a_naive_replay(events)
+
+
 @settings(max_examples=60)
 @given(histories())
 def test_as_of_agrees_with_a_naive_replay(events: list[Event]) -> None:
+    agrees_with_a_naive_replay(events)
+
+
+def agrees_with_a_naive_replay(events: list[Event]) -> None:
     told, there = replay(events)
     for name, states in there.items():
         life = fold(told.get(name, ()))
