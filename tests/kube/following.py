@@ -22,7 +22,7 @@ from leases.wire.events import (
     Replayed,
 )
 
-LIMIT = 10.0  # seconds until a test gives up
+LIMIT = 30.0  # seconds until a test gives up
 
 
 async def follow(

@@ -172,12 +172,22 @@ async def test_a_quiet_watch_of_a_living_cluster_stays_connected(
     assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, probe=0.2)])
 async def test_a_half_open_connection_is_noticed_by_asking(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
-    cluster.script("probe", silence(), listing(version="200"))
+    async def silent_until_noticed(connection: Connection) -> None:
+        noticed = client.limits.probe > 1
+        await (listing(version="200") if noticed else silence())(connection)
+
+    def until(seen: list[ReflectorEvent]) -> bool:
+        if details(seen):
+            client._session.limits = FAST
+        return applied("b")(seen)
+
+    cluster.script("probe", silent_until_noticed)
     cluster.script("watch", stream(A, end="hang"), stream(B, end="hang"))
-    seen = await follow(client, backoff, until=applied("b"))
+    seen = await follow(client, backoff, until=until)
     assert told(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]
     assert "did not answer within 0.2 s" in details(seen)[0]
 

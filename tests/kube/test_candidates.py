@@ -19,6 +19,7 @@ from leases.kube.connect import connect
 from leases.kube.source import parse_source
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
+from tests.kube.following import LIMIT
 from tests.kube.scripted import ScriptedServer, answer, silence, status
 from tests.support.api_client import LeaseApi
 
@@ -56,7 +57,7 @@ async def test_those_who_stand_for_the_lease_come_in_name_order(gated: LeaseApiS
     path = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
     for body in (candidate("b"), candidate("a"), candidate("c", lease="other")):
         await asyncio.to_thread(api.send, "POST", path, body)
-    found = await candidates_of(client, KEY, within=2)
+    found = await candidates_of(client, KEY, within=LIMIT)
     assert found is not None
     assert [one.name for one in found] == ["a", "b"]
     assert (found[0].spec.binary_version, found[0].spec.emulation_version) == ("1.37.0", "1.36.0")
@@ -68,14 +69,14 @@ async def test_a_server_without_them_is_no_error(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", NOT_FOUND)
-    assert await candidates_of(client, KEY, within=2) is None
+    assert await candidates_of(client, KEY, within=LIMIT) is None
 
 
 async def test_an_older_server_is_asked_for_the_older_version(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", NOT_FOUND, answer(200, {"items": [candidate("a")]}))
-    found = await candidates_of(client, KEY, within=2)
+    found = await candidates_of(client, KEY, within=LIMIT)
     assert found is not None
     assert [one.name for one in found] == ["a"]
     assert [request.path.split("/")[3] for request in cluster.requests] == ["v1beta1", "v1alpha2"]
@@ -84,7 +85,7 @@ async def test_an_older_server_is_asked_for_the_older_version(
 async def test_a_refusal_stays_a_refusal(cluster: ScriptedServer, client: LeaseClient) -> None:
     cluster.script("verb", answer(403, status(403, "Forbidden", "no")))
     with pytest.raises(Forbidden):
-        await candidates_of(client, KEY, within=2)
+        await candidates_of(client, KEY, within=LIMIT)
 
 
 async def test_who_does_not_answer_holds_nobody(
@@ -100,4 +101,4 @@ async def test_what_is_no_list_is_said_to_be_none(
 ) -> None:
     cluster.script("verb", answer(200, msgspec.json.encode({"items": 7})))
     with pytest.raises(Unreachable, match="no list of LeaseCandidates"):
-        await candidates_of(client, KEY, within=2)
+        await candidates_of(client, KEY, within=LIMIT)

@@ -11,6 +11,7 @@ from leases.domain.lease import ObjectName
 from leases.kube.client import LeaseClient
 from leases.kube.events import SHOWN, events_of
 from leases.wire.status import Forbidden, Unreachable
+from tests.kube.following import LIMIT
 from tests.kube.scripted import ScriptedServer, answer, status
 
 KEY = ObjectName("kube-system", "kube-scheduler")
@@ -29,7 +30,7 @@ async def test_they_come_newest_first_by_whichever_time_is_set(
     again = became("again", eventTime="2026-11-20T09:00:00.000000Z", series=series)
     never = became("never", lastTimestamp=None)
     cluster.script("verb", answer(200, {"items": [old, never, new, again]}))
-    found = await events_of(client, KEY, within=2)
+    found = await events_of(client, KEY, within=LIMIT)
     assert [event.message.split()[0] for event in found] == ["new", "again", "old", "never"]
     assert [event.times for event in found] == [1, 7, 1, 1]
     assert [event.component for event in found] == ["sched", "", "sched", ""]
@@ -40,7 +41,7 @@ async def test_only_events_about_this_lease_are_asked_for(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", answer(200, {"items": None}))
-    assert await events_of(client, KEY, within=2) == ()
+    assert await events_of(client, KEY, within=LIMIT) == ()
     (request,) = cluster.requests
     assert request.path == "/api/v1/namespaces/kube-system/events"
     assert request.query["fieldSelector"] == (
@@ -53,7 +54,7 @@ async def test_a_page_gets_the_newest_of_many(cluster: ScriptedServer, client: L
         became(str(number), lastTimestamp=f"2026-11-20T10:{number:02}:00Z") for number in range(60)
     ]
     cluster.script("verb", answer(200, {"items": many}))
-    found = await events_of(client, KEY, within=2)
+    found = await events_of(client, KEY, within=LIMIT)
     assert len(found) == SHOWN
     assert found[0].message.startswith("59 ")
 
@@ -61,7 +62,7 @@ async def test_a_page_gets_the_newest_of_many(cluster: ScriptedServer, client: L
 async def test_a_refusal_stays_a_refusal(cluster: ScriptedServer, client: LeaseClient) -> None:
     cluster.script("verb", answer(403, status(403, "Forbidden", "no")))
     with pytest.raises(Forbidden):
-        await events_of(client, KEY, within=2)
+        await events_of(client, KEY, within=LIMIT)
 
 
 async def test_what_is_no_list_is_said_to_be_none(
@@ -69,4 +70,4 @@ async def test_what_is_no_list_is_said_to_be_none(
 ) -> None:
     cluster.script("verb", answer(200, b"<html>"))
     with pytest.raises(Unreachable, match="no list of Events"):
-        await events_of(client, KEY, within=2)
+        await events_of(client, KEY, within=LIMIT)

@@ -1,7 +1,7 @@
 """Everything that happens to a watch, from the socket to the changes: each is told, and once.
 
 The Lease `x` is held by a, then b, then c. Whatever befalls the watch that tells of b, what comes
-after it ends with c.
+after it ends with c. Last comes a Lease `end`: all that was to be told was told before it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ import pytest
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.reflector import reflect
+from leases.kube.session import Timeouts
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from leases.tracking.tracker import Tracker
+from tests.kube.conftest import FAST
+from tests.kube.following import LIMIT
 from tests.kube.scripted import (
     GONE,
     Reply,
@@ -39,7 +42,8 @@ A_LISTED = listing(lease("x", version=100))
 BOTH_LISTED = listing(W, lease("x", version=100))
 B, C = (modified("x", version=v, holder=h) for v, h in ((101, "b"), (102, "c")))
 C_LISTED = listing(lease("x", version=102, holder="c"), version="102")
-C_WATCHED, QUIET = stream(C, end="hang"), stream(end="hang")
+END = modified("end", version=103)
+C_WATCHED, END_WATCHED = stream(C, END, end="hang"), stream(END, end="hang")
 ONCE = ("created a", "replaced b", "replaced c")
 CONCLUDED = ("created a", "replaced b", "replaced c inferred")
 
@@ -53,6 +57,7 @@ class Fault(msgspec.Struct, frozen=True):
     page: tuple[Reply, ...] = ()
     probe: tuple[Reply, ...] = (listing(version="200"),)
     told: tuple[str, ...] = ONCE
+    limits: Timeouts = FAST
 
 
 FAULTS = (
@@ -65,21 +70,22 @@ FAULTS = (
         "half-open",
         (stream(B, end="hang"), C_WATCHED),
         probe=(silence(), listing(version="200")),
+        limits=msgspec.structs.replace(FAST, probe=0.2),
     ),
-    Fault("gone, as the answer", (stream(B), answer(410, GONE), QUIET), (A_LISTED, C_LISTED),
+    Fault("gone, as the answer", (stream(B), answer(410, GONE), END_WATCHED), (A_LISTED, C_LISTED),
           told=CONCLUDED),
-    Fault("gone, as an event", (stream(B, event("ERROR", GONE)), QUIET), (A_LISTED, C_LISTED),
+    Fault("gone, as an event", (stream(B, event("ERROR", GONE)), END_WATCHED), (A_LISTED, C_LISTED),
           told=CONCLUDED),
     Fault(
         "a continue token that ran out in the middle of the list",
-        (stream(B, C, end="hang"),),
+        (stream(B, C, END, end="hang"),),
         (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(410, GONE),),
         told=("created a", *ONCE),
     ),
     Fault(
         "a list that failed in the middle",
-        (stream(B, C, end="hang"),),
+        (stream(B, C, END, end="hang"),),
         (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(500, status(500, "InternalError")),),
         told=("created a", *ONCE),
@@ -93,12 +99,17 @@ FAULTS = (
     Fault("garbage", (stream(B, b"<html>sign in</html>\n"), C_WATCHED)),
     Fault("bytes that are no text", (stream(B, b"\xff\xfe\x00{\n"), C_WATCHED)),
     Fault("an event of no Lease", (stream(B, event("MODIFIED", {"metadata": 7})), C_WATCHED)),
-    Fault("an event cut at every byte", (stream(*(bytes([b]) for b in B + C), end="hang"),)),
-    Fault("events told twice", (stream(B, end="cut"), stream(B, C, B, end="hang"))),
+    Fault("an event cut at every byte", (stream(*(bytes([b]) for b in B + C + END), end="hang"),)),
+    Fault("events told twice", (stream(B, end="cut"), stream(B, C, B, END, end="hang"))),
     Fault("a bookmark, then a cut", (stream(B, bookmark(101), end="cut"), C_WATCHED)),
     Fault(
         "restored from a backup",
-        (stream(B, end="cut"), stream(modified("x", version=8, holder="c"), end="hang")),
+        (
+            stream(B, end="cut"),
+            stream(
+                modified("x", version=8, holder="c"), modified("end", version=9), end="hang"
+            ),
+        ),
         (A_LISTED, listing(lease("x", version=7), version="7")),
         probe=(listing(version="7"),),
         told=("created a", "replaced b", "replaced a inferred", "replaced c"),
@@ -106,7 +117,10 @@ FAULTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    ("fault", "limits"),
+    [pytest.param(fault, fault.limits, id=fault.name) for fault in FAULTS],
+)
 async def test_every_change_is_told_once_whatever_happens_to_the_watch(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, fault: Fault
 ) -> None:
@@ -114,29 +128,28 @@ async def test_every_change_is_told_once_whatever_happens_to_the_watch(
     cluster.script("list", *fault.lists)
     cluster.script("page", *fault.page)
     cluster.script("probe", *fault.probe)
-    assert await changes_until_c(client, backoff) == [*fault.told]
+    assert await changes_until_the_end(client, backoff) == [*fault.told]
 
 
-async def changes_until_c(client: LeaseClient, backoff: Backoff) -> list[str]:
-    """All that a tracker tells until x is held by c, and a while after."""
+async def changes_until_the_end(client: LeaseClient, backoff: Backoff) -> list[str]:
+    """All that a tracker tells until the Lease `end` was created."""
     told: list[str] = []
     ended = asyncio.Event()
 
     def hear(update: Update) -> None:
         for change in update.changes:
-            told.append(f"{change.change} {change.holder}{' inferred' * change.inferred}")
-            if change.holder == "c":
+            if change.name == "end":
                 ended.set()
+            if not ended.is_set():
+                told.append(f"{change.change} {change.holder}{' inferred' * change.inferred}")
 
     tracker = Tracker(Store("c"), [hear], lambda: datetime.now(UTC))
-    async with (
-        asyncio.timeout(10),
-        contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events,
-    ):
+    async with contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events:
         following = asyncio.create_task(tracker.run(events))
-        await ended.wait()
-        await asyncio.sleep(0.05)
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        try:
+            await asyncio.wait_for(ended.wait(), LIMIT)
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
     # What there was when we first looked is inferred, but for when.
     return [word.replace("created a inferred", "created a") for word in told]

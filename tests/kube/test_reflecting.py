@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+import pytest
+
 from leases.kube.backoff import Backoff
 from leases.kube.client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
 from leases.wire.events import Listed
+from tests.kube.conftest import FAST
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (
     GONE,
@@ -154,6 +158,7 @@ async def test_a_replay_that_is_cut_again_and_again_is_given_up(
     assert told(seen) == ["Listed 1 start", "Connected"]
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
 async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_lists_version(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:

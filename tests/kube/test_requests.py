@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from leases.domain.lease import ObjectName
@@ -21,6 +22,7 @@ from leases.wire.status import (
     Unauthorized,
     Unreachable,
 )
+from tests.kube.conftest import FAST
 from tests.kube.following import list_whole
 from tests.kube.scripted import (
     GONE,
@@ -87,11 +89,12 @@ async def test_a_good_answer_that_is_no_lease_is_no_answer(
         await VERBS[verb](client)
 
 
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, answer=0.2)])
 async def test_an_answer_that_does_not_come_is_given_up(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", silence())
-    with pytest.raises(Unreachable, match="did not answer within 2 s"):
+    with pytest.raises(Unreachable, match="did not answer within 0.2 s"):
         await client.get(KEY)
 
 

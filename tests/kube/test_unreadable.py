@@ -13,7 +13,7 @@ from leases.tracking.store import Store
 from leases.tracking.tracker import Tracker
 from leases.wire.events import Disconnected, Listed, ListPage, Unreadable
 from tests.domain.build import NOON
-from tests.kube.following import applied, follow
+from tests.kube.following import LIMIT, applied, follow
 from tests.kube.scripted import ScriptedServer, event, lease, listing, modified, stream
 
 ODD = {"metadata": lease("odd", version=101)["metadata"], "spec": {"leaseDurationSeconds": "15"}}
@@ -72,7 +72,7 @@ async def test_a_watch_that_died_goes_on_where_it_stopped(
         since = tracker.resource_version
         resume = store.synced
         events = reflect(client, since=since, resume=resume, backoff=backoff)
-        async with asyncio.timeout(10), contextlib.aclosing(events):
+        async with asyncio.timeout(LIMIT), contextlib.aclosing(events):
             async for one in events:
                 tracker.handle(one)
                 if tracker.resource_version == version:

@@ -6,6 +6,7 @@ import asyncio
 
 from leases.kube.client import LeaseClient
 from leases.kube.session import READ_BUFFER
+from tests.kube.following import LIMIT
 from tests.kube.scripted import ScriptedServer, modified, stream
 
 OLD = 0.3  # seconds
@@ -39,7 +40,7 @@ async def test_nothing_is_untold_while_nothing_comes(
         await anext(aiter(readings))
         assert client.untold() > 0
         more = asyncio.ensure_future(anext(aiter(readings)))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LIMIT):
             while client.untold():
                 await asyncio.sleep(0)
         more.cancel()
