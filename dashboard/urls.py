@@ -16,11 +16,12 @@ from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
 from dashboard.pages.history import view as history
 from dashboard.pages.holders import view as holders
-from dashboard.pages.lease import cluster_view, kind_view
+from dashboard.pages.lease import events_and_candidates_view as lease_events
+from dashboard.pages.lease import kind_view
 from dashboard.pages.lease import view as lease
 from dashboard.pages.leases import view as leases
 from dashboard.pages.nodes import view as nodes
-from dashboard.pages.overview import front_door
+from dashboard.pages.overview import home_view
 from dashboard.pages.overview import view as overview
 from dashboard.pages.timeline import view as timeline
 from dashboard.pages.wall import view as wall
@@ -30,7 +31,11 @@ of_cluster = [
     path("", overview.overview, name="overview"),
     path("leases/", leases.leases, name="leases"),
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
-    path("leases/<str:namespace>/<str:name>/asked/", cluster_view.lease_asked, name="lease_asked"),
+    path(
+        "leases/<str:namespace>/<str:name>/asked/",
+        lease_events.lease_asked,
+        name="lease_asked",
+    ),
     path("leases/<str:namespace>/<str:name>/kind/", kind_view.lease_kind, name="lease_kind"),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
     path("timeline/", timeline.timeline, name="timeline"),
@@ -42,7 +47,7 @@ of_cluster = [
 ]
 
 urlpatterns = [
-    path("", front_door.home, name="home"),
+    path("", home_view.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("audit/", audit.audit, name="audit"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),

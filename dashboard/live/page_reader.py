@@ -16,7 +16,7 @@ from dashboard.live.messages import Counts, Show, connection_item, read_name
 from dashboard.live.shared_drawings import GROUPS, SharedRegions
 from dashboard.live.trouble_elsewhere import Elsewhere
 from dashboard.pages.nodes.node_grid import NodeGrid
-from dashboard.parts.frame import rendering
+from dashboard.parts.frame import live_html
 from dashboard.parts.kept.node_book import Grouping
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
@@ -65,7 +65,7 @@ class Drawings:
         kept = self._kept.get(place)
         if kept is not None and kept[0] is tracked and kept[1] == hour:
             return kept[2]
-        html = rendering.PARTS[part](cluster, tracked, now, activity)
+        html = live_html.PARTS[part](cluster, tracked, now, activity)
         if len(self._kept) >= self.LIMIT:
             self._kept.clear()
         self._kept[place] = (tracked, hour, html)
@@ -124,7 +124,7 @@ class PageReader:
         self._sent = {
             part: {read_name(name): None for name in names}
             for part, names in wanted.show.items()
-            if part in rendering.PARTS
+            if part in live_html.PARTS
         }
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
@@ -220,7 +220,7 @@ class PageReader:
                 if after is None:
                     gone.append(str(key))
                 elif before is not None and looks_alike(before, after):
-                    renewed[str(key)] = rendering.freshness(after)
+                    renewed[str(key)] = live_html.freshness(after)
                 elif drawn < MOST_DRAWN:
                     drawn += 1
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(
@@ -282,5 +282,5 @@ class PageReader:
         self._feed = self._channel.seq
         if self._feed_as == "number":
             return {"changes": len(fresh)}
-        form = rendering.CHANGES[self._feed_as]
-        return {"feed": [rendering.render_change(change, form, now.date()) for change in fresh]}
+        form = live_html.CHANGES[self._feed_as]
+        return {"feed": [live_html.render_change(change, form, now.date()) for change in fresh]}

@@ -10,9 +10,9 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
 from dashboard.parts.query.lease_filter import Matcher, read_filter, wants
-from dashboard.parts.query.parameters import BadFilter
-from dashboard.parts.tile import troubled
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.lease import ObjectName
+from leases.domain.severity import is_in_trouble
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
@@ -35,7 +35,11 @@ class Elsewhere:
             if key in shown or (len(self._found) >= MOST and key not in self._found):
                 continue
             known = store.get(key)
-            if known is not None and (troubled(known) or not shown) and self._wants(known):
+            if (
+                known is not None
+                and (is_in_trouble(known.phase, known.kind) or not shown)
+                and self._wants(known)
+            ):
                 self._found.add(key)
             else:
                 self._found.discard(key)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 
+from dashboard.parts.formatting import shortened
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.words import shortened
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked import Tracked

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
-from dashboard.parts.words import age, counted, percent, thousands
+from dashboard.parts.formatting import age, counted, percent, thousands
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.read.activity import HOLDER_CHANGES, Activity

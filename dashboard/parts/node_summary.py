@@ -5,20 +5,22 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
-from dashboard.parts.calm import Calm, calm
-from dashboard.parts.freshness import Freshness, freshness
+from dashboard.parts.all_clear import Calm, calm
+from dashboard.parts.formatting import counted, two_ends, when
 from dashboard.parts.kept.node_book import Grouping, NodeBook
-from dashboard.parts.row import SEVERITY, lease_url, short_name
-from dashboard.parts.words import counted, two_ends, when
+from dashboard.parts.lease.freshness import Freshness, freshness
+from dashboard.parts.lease.row import lease_url, short_name
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
 from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.node import NOT_READY_GRACE
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY
 from leases.history.read.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
@@ -27,8 +29,6 @@ WORST = 12
 NAMED = 20  # of those without a Node, and of those that disagree with theirs
 BAD = (Phase.EXPIRED, Phase.LATE)
 COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
-# A Node turns NotReady after node-monitor-grace-period, 50 s unless told otherwise.
-PATIENCE = timedelta(seconds=60)
 
 
 class NodeSummarySource(Protocol):
@@ -152,7 +152,7 @@ def _join(watched: NodeSummarySource, now: datetime) -> Join:
     if nodes.read_at is None:
         return Join(nodes.problem, known=False)
     orphans = orphans_of(watched)
-    settled = nodes.read_at - PATIENCE
+    settled = nodes.read_at - NOT_READY_GRACE
     disagreeing = [
         one
         for one in store.select((Kind.HEARTBEAT,), (Phase.EXPIRED,))

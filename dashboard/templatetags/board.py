@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard.parts import words
+from dashboard.parts import formatting
 
 register = template.Library()
 
@@ -31,13 +31,13 @@ def shape(phase: str) -> SafeString:
 
 @register.filter
 def thousands(number: int) -> str:
-    return words.thousands(number)
+    return formatting.thousands(number)
 
 
 @register.filter
 def shortened(text: object, limit: int) -> str:
     """Both ends of what is too long for its place."""
-    return words.shortened(str(text), limit)
+    return formatting.shortened(str(text), limit)
 
 
 @register.filter
@@ -49,22 +49,22 @@ def epoch(moment: datetime) -> float:
 @register.filter
 def clock(moment: datetime) -> str:
     """The time of day in UTC."""
-    return words.clock(moment)
+    return formatting.clock(moment)
 
 
 @register.filter
 def moment(moment: datetime, now: datetime) -> str:
     """The time of day in UTC, with the date in front unless it is today's."""
-    return words.when(moment, now)
+    return formatting.when(moment, now)
 
 
 @register.filter
 def utc(moment: datetime) -> str:
     """For a `datetime` attribute."""
-    return words.utc(moment)
+    return formatting.utc(moment)
 
 
 @register.filter
 def dated(moment: datetime) -> str:
     """Date and time of day in UTC."""
-    return f"{words.day(moment)} {words.clock(moment)}"
+    return f"{formatting.day(moment)} {formatting.clock(moment)}"

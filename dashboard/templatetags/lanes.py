@@ -10,7 +10,7 @@ from html import escape
 from django import template
 from django.utils.safestring import SafeString
 
-from dashboard.parts.lane_shape import ShapeView
+from dashboard.parts.lane_labels import ShapeView
 
 register = template.Library()
 

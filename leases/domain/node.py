@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 
+# A Node turns NotReady after node-monitor-grace-period, 50 s by default.
+NOT_READY_GRACE = timedelta(seconds=60)
 # The newer label first. Sources: kubernetes.io/docs/reference/labels-annotations-taints, and each
 # provider's documentation of its node pools.
 ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")

@@ -1,4 +1,4 @@
-// Lengths of time as a person reads them, rounded down; dashboard/parts/words.py says them the same.
+// Lengths of time as a person reads them, rounded down; dashboard/parts/formatting.py says them the same.
 export function age(seconds) {
   const s = Math.max(0, seconds);
   if (s < 10) return `${(Math.floor(10 * s + 1e-6) / 10).toFixed(1)} s`;

@@ -1,4 +1,4 @@
-// What the gutter and the head say of the playhead's instant; dashboard/parts/frame/instant.py says
+// What the gutter and the head say of the playhead's instant; dashboard/parts/frame/as_of_words.py says
 // the same of the page as it is drawn.
 const SIGNS = {
   held: ["held", "st-held", "held"],

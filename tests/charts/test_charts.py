@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts.label import fit
-from dashboard.charts.lane import MOST_SHAPES, NARROW, fog, marks, shapes
-from dashboard.charts.pieces import pieces
-from dashboard.charts.scale import Scale
-from dashboard.charts.strip import bars
-from dashboard.charts.ticks import ticks
+from dashboard.charts.bar_label import fit
+from dashboard.charts.count_bars import bars
+from dashboard.charts.lane_geometry import MOST_SHAPES, NARROW, fog, marks, shapes
+from dashboard.charts.lane_pieces import pieces
+from dashboard.charts.time_scale import Scale
+from dashboard.charts.time_ticks import ticks
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.past.terms import fold
 from tests.domain import story

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dashboard.charts.ages import ages_chart, spans
-from dashboard.charts.hours import hours_chart
+from dashboard.charts.changes_per_hour import hours_chart
+from dashboard.charts.heartbeat_ages import ages_chart, spans
 from leases.domain.phase import Phase
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)

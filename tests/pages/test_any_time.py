@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.pages.lease.facts import lease_detail
+from dashboard.pages.lease.fields import lease_detail
 from leases.domain.lease import Lease
 from leases.domain.moment import EARLIEST, LATEST
 from leases.tracking.store import Store

@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.board import running_board
-from dashboard.parts.frame import answers
-from dashboard.parts.frame.rendering import render_row
+from dashboard.parts.frame import responses
+from dashboard.parts.frame.live_html import render_row
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
@@ -271,7 +271,7 @@ def test_history_is_exported_with_the_same_filters(kind, store, operator):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["csv", "ndjson"])
 async def test_an_export_is_sent_while_it_is_read(kind, board, monkeypatch):
-    monkeypatch.setattr(answers, "LINES_AT_ONCE", 10)
+    monkeypatch.setattr(responses, "LINES_AT_ONCE", 10)
     user = await sync_to_async(member)("olga", "operator")
     await sync_to_async(remember_many)(95)
     browser = AsyncClient()

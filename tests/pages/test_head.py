@@ -8,7 +8,7 @@ from tests.support.board import a_lease, fill
 from tests.support.every_url import every_page
 
 NO_GET = 405
-PER_REQUEST = {"Content-Length", "Content-Security-Policy", "Set-Cookie"}
+PER_REQUEST = {"Content-Length", "Content-Security-Policy", "Expires", "Set-Cookie"}
 
 
 @pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dashboard.parts.words import when
+from dashboard.parts.formatting import when
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind

@@ -11,11 +11,11 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from dashboard.parts.frame.rendering import CHANGES, PARTS, render_change
-from dashboard.parts.holder import MAX_IDENTITY, MAX_SHOWN, holder_view
+from dashboard.parts.formatting import shortened
+from dashboard.parts.frame.live_html import CHANGES, PARTS, render_change
+from dashboard.parts.holder_name import MAX_IDENTITY, MAX_SHOWN, holder_view
 from dashboard.parts.query.holder_parameter import holder_parameter, is_held_by, part_of
-from dashboard.parts.query.parameters import MAX_TEXT
-from dashboard.parts.words import shortened
+from dashboard.parts.query.url_parameters import MAX_TEXT
 from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
@@ -149,7 +149,7 @@ def test_a_long_holder_is_shown_by_both_ends_and_its_length():
 
 
 def test_long_holders_are_not_kept_in_memory_for_being_shown():
-    from dashboard.parts.holder import _in_parts
+    from dashboard.parts.holder_name import _in_parts
     from dashboard.parts.kept.holdings import _host_of, host_of
 
     kept = _host_of.cache_info().currsize, _in_parts.cache_info().currsize

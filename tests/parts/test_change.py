@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.parts.change import WORDS, change_line, sentence
-from dashboard.parts.frame.rendering import CHANGES, render_change
+from dashboard.parts.change_sentence import WORDS, change_line, sentence
+from dashboard.parts.frame.live_html import CHANGES, render_change
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from dashboard.live.figures import figures_of
 from dashboard.live.publisher import Channel
 from dashboard.pages.overview.summary import overview
+from dashboard.parts.formatting import age, percent
 from dashboard.parts.key_figures import PHASES
 from dashboard.parts.node_summary import nodes_view
-from dashboard.parts.words import age, percent
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store

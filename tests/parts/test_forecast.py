@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dashboard.parts.forecast import forecast_view
-from dashboard.parts.lease_head import lease_view
+from dashboard.parts.lease.forecast import forecast_view
+from dashboard.parts.lease.head import lease_view
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from tests.support.lease_parts import NOW, tracked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.parts.holder import HolderView
-from dashboard.parts.lane_shape import ShapeView
+from dashboard.parts.holder_name import HolderView
+from dashboard.parts.lane_labels import ShapeView
 from dashboard.templatetags.lanes import lane_shapes
 
 HOSTILE = '"><script>1</script>&'

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from dashboard.parts.query import lease_search
 from dashboard.parts.query.lease_filter import read_filter, wants
 from dashboard.parts.query.lease_search import find
-from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase

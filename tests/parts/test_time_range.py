@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.http import QueryDict
 
-from dashboard.charts.scale import Scale
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import Chosen
-from dashboard.pages.timeline.links import timeline_links, timeline_query
-from dashboard.parts.query.overview_strip import overview_of
-from dashboard.parts.query.parameters import BadFilter
+from dashboard.pages.timeline.navigation_links import timeline_links, timeline_query
+from dashboard.parts.query.strip_steps import overview_of
 from dashboard.parts.query.time_range import range_for, read_timeline_filter, window
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)

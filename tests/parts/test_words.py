@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dashboard.parts import words
+from dashboard.parts import formatting
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, 123456, tzinfo=UTC)
 
@@ -25,32 +25,32 @@ NOW = datetime(2026, 11, 20, 12, 4, 23, 123456, tzinfo=UTC)
     ],
 )
 def test_an_age_has_its_two_largest_units(seconds, text):
-    assert words.age(seconds) == text
+    assert formatting.age(seconds) == text
 
 
 def test_a_rough_age_has_the_largest_unit_alone():
-    assert words.rough(90) == "1 m"
-    assert words.rough(4.2) == "4.2 s"
+    assert formatting.rough(90) == "1 m"
+    assert formatting.rough(4.2) == "4.2 s"
 
 
 def test_an_interval_without_a_fraction_is_said_without_one():
-    assert words.seconds(15.0) == "15 s"
-    assert words.seconds(2.04) == "2.0 s"
-    assert words.seconds(3600) == "1 h 0 m"
+    assert formatting.seconds(15.0) == "15 s"
+    assert formatting.seconds(2.04) == "2.0 s"
+    assert formatting.seconds(3600) == "1 h 0 m"
 
 
 def test_names_are_listed_up_to_a_limit():
-    assert words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"]) == "a, b and c"
-    assert words.listed(list("abcde")) == "a, b, c and 2 more"
+    assert formatting.listed(["a"]) == "a"
+    assert formatting.listed(["a", "b", "c"]) == "a, b and c"
+    assert formatting.listed(list("abcde")) == "a, b, c and 2 more"
 
 
 def test_a_number_of_things_has_its_plural():
-    assert words.counted(1, "change") == "1 change"
-    assert words.counted(1200, "identity", "identities") == "1,200 identities"
+    assert formatting.counted(1, "change") == "1 change"
+    assert formatting.counted(1200, "identity", "identities") == "1,200 identities"
 
 
 def test_a_moment_of_another_day_carries_its_date():
-    assert words.when(NOW, NOW) == "12:04:23"
-    assert words.when(NOW.replace(day=19), NOW) == "19 Nov 2026 12:04:23"
-    assert words.when(NOW, NOW, fine=True) == "12:04:23.123"
+    assert formatting.when(NOW, NOW) == "12:04:23"
+    assert formatting.when(NOW.replace(day=19), NOW) == "19 Nov 2026 12:04:23"
+    assert formatting.when(NOW, NOW, fine=True) == "12:04:23.123"

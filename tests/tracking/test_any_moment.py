@@ -9,8 +9,8 @@ from datetime import datetime
 import msgspec
 from hypothesis import given, settings
 
-from dashboard.parts.lease_head import lease_view
-from dashboard.parts.row import row_view
+from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease.row import row_view
 from leases.domain.changes.change_identity import identity
 from leases.domain.past.terms import fold
 from leases.tracking.renewal_log import RenewalLog

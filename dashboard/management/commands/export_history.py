@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
 from dashboard.management.refusing import RefusingCommand
-from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
 from leases.history.read import export, queries
 from leases.history.read.index_streams import HistoryFilter

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import check_view
-from dashboard.parts.query.parameters import BadFilter, page_number
+from dashboard.parts.query.url_parameters import BadFilter, page_number
 from leases.models import Edit
 
 PER_PAGE = 50

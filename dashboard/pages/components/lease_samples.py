@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from dashboard.charts.scale import Scale
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.components.samples import OTHER_POD, POD, PROCESS, sample_lease
-from dashboard.pages.edit.consequences import ConflictView, PreviewView, collisions, preview_view
+from dashboard.pages.edit.preview import ConflictView, PreviewView, collisions, preview_view
 from dashboard.pages.holders.holder_row import holder_rows
-from dashboard.pages.lease.cluster_answers import asked_view
-from dashboard.pages.lease.past import past_view
-from dashboard.pages.lease.past_query import LeasePast
+from dashboard.pages.lease.events_and_candidates import asked_view
+from dashboard.pages.lease.past_terms import past_view
+from dashboard.pages.lease.past_terms_query import LeasePast
 from dashboard.pages.lease.renewals import renewals_view
 from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.kept.holdings import HolderSummary

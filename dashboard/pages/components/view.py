@@ -12,14 +12,14 @@ from dashboard.board import running_board
 from dashboard.pages.components.board_samples import HOURS, board_samples
 from dashboard.pages.components.lease_samples import lease_samples
 from dashboard.pages.components.samples import sample_changes, sample_lease, sample_leases
-from dashboard.pages.lease.facts import lease_detail
+from dashboard.pages.lease.fields import lease_detail
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.pages.overview.attention import attention
-from dashboard.parts.change import change_line
-from dashboard.parts.holder import HUES, HolderView
-from dashboard.parts.lease_head import lease_view
-from dashboard.parts.row import row_view
-from dashboard.parts.tile import wall_tile
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.holder_name import HUES, HolderView
+from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease.row import row_view
+from dashboard.parts.lease.wall_tile import wall_tile
 from leases.domain.phase import Phase
 
 MEANINGS = {

@@ -14,16 +14,16 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
 from dashboard.access.guards import check_edit, check_view, find_cluster
-from dashboard.pages.edit.consequences import (
+from dashboard.pages.edit.form import FIELD_OF_CAUSE, EditLeaseForm, initial_of
+from dashboard.pages.edit.preview import (
     ConflictView,
     PreviewView,
     as_read,
     collisions,
     preview_view,
 )
-from dashboard.pages.edit.form import FIELD_OF_CAUSE, EditLeaseForm, initial_of
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.row import row_view
+from dashboard.parts.lease.row import row_view
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import (
     ACTION,

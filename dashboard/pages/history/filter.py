@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.query.parameters import one_of, text, words
 from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_parameters import one_of, text, words
 from dashboard.parts.query.url_time import read_moment
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind

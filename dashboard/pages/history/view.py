@@ -12,15 +12,15 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.history.filter import HistoryView, read_history_view
-from dashboard.pages.history.frame import history_board, view_query
-from dashboard.parts.change import change_line
-from dashboard.parts.frame import answers
+from dashboard.pages.history.list_controls import history_board, view_query
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.changes_strip import StripView, strip_view
+from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
-from dashboard.parts.query.overview_strip import strip_of
-from dashboard.parts.query.parameters import LARGEST_PAGE, BadFilter, number, typed
 from dashboard.parts.query.recent_changes import with_unwritten
+from dashboard.parts.query.strip_steps import strip_of
 from dashboard.parts.query.time_range import LONGEST
-from dashboard.parts.strip import StripView, strip_view
+from dashboard.parts.query.url_parameters import LARGEST_PAGE, BadFilter, number, typed
 from leases.history.read import export, queries
 from leases.history.read.density import density
 from leases.history.read.index_streams import HistoryFilter
@@ -42,7 +42,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     before = request.GET.get("before") or None
     now = clock.now()
     try:
-        answer_as = answers.read_format(request, FORMATS)
+        answer_as = responses.read_format(request, FORMATS)
         view = read_history_view(request.GET)
         limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
         if answer_as in CONTENT_TYPES:
@@ -54,7 +54,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         query = view_query(view, format="json", limit=str(limit), before=found.older or "")
         url = request.build_absolute_uri(f"{request.path}?{query}") if found.older else None
         items = [export.as_item(change) for change in found.changes]
-        return answers.items(items, total=found.total, next_url=url, now=now)
+        return responses.items(items, total=found.total, next_url=url, now=now)
     board = history_board(
         request.path, view, total=found.total, exact=found.exact, older=found.older, before=before
     )
@@ -77,7 +77,7 @@ def _page(
     request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
 ) -> HttpResponse:
     whole, part = "history/index.html", "history/_rows.html"
-    return answers.page(request, whole, part, context, query=query, status=status)
+    return responses.page(request, whole, part, context, query=query, status=status)
 
 
 def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
@@ -110,7 +110,7 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripVi
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
-        return answers.json({"error": error}, status=400)
+        return responses.json({"error": error}, status=400)
     everything = HistoryView(wanted=HistoryFilter())
     usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
     board = msgspec.structs.replace(usual, **{name: typed(request.GET, name) for name in TYPED})
@@ -125,7 +125,7 @@ def _stream(
     cluster = request.cluster.name
     changes = export.changes(cluster, wanted)
     lines = export.as_csv(changes) if answer_as == "csv" else export.ndjson(changes)
-    return answers.stream(
+    return responses.stream(
         request,
         lines,
         content_type=CONTENT_TYPES[answer_as],

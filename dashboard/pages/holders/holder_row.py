@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
-from dashboard.charts.possession import Spell, spells
-from dashboard.charts.scale import Scale
-from dashboard.parts.holder import HolderView, holder_view, shown_holder
+from dashboard.charts.holder_spells import Spell, spells
+from dashboard.charts.time_scale import Scale
+from dashboard.parts.formatting import age, counted, percent, span_of, when
+from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.kept.holdings import HELD, HolderSummary, host_of
+from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.holder_filter import IDENTITY
 from dashboard.parts.query.holder_parameter import holder_parameter
-from dashboard.parts.row import lease_url
-from dashboard.parts.words import age, counted, percent, span_of, when
 from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life
 from leases.domain.phase import Phase

@@ -10,14 +10,14 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.charts.scale import Scale
-from dashboard.pages.holders.frame import holder_board, holder_query
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.holders.holder_row import drawn_leases, holder_item, holder_rows
-from dashboard.parts.frame import answers
+from dashboard.pages.holders.list_controls import holder_board, holder_query
+from dashboard.parts.frame import responses
 from dashboard.parts.kept.holdings import FoundHolders
 from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
-from dashboard.parts.query.parameters import BadFilter, typed
 from dashboard.parts.query.recent_changes import feed_reached
+from dashboard.parts.query.url_parameters import BadFilter, typed
 from leases.history.read.lanes import lanes
 
 TEMPLATES = ("holders/index.html", "holders/_board.html")
@@ -29,7 +29,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
     now = request.cluster.as_of(clock.now())
     try:
-        answer_as = answers.read_format(request)
+        answer_as = responses.read_format(request)
         wanted = read_holder_filter(request.GET)
     except BadFilter as error:
         return _refuse(request, str(error))
@@ -53,7 +53,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
         "rows": rows,
         "feed_seq": feed_reached(cluster),
     }
-    return answers.page(request, *TEMPLATES, context, query=holder_query(wanted))
+    return responses.page(request, *TEMPLATES, context, query=holder_query(wanted))
 
 
 def _json(
@@ -64,7 +64,7 @@ def _json(
         query = request.GET.copy()
         query["page"] = str(found.number + 1)
         next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
-    return answers.items(
+    return responses.items(
         [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
         total=found.total,
         next_url=next_url,
@@ -74,11 +74,11 @@ def _json(
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
-        return answers.json({"error": error}, status=400)
+        return responses.json({"error": error}, status=400)
     now, everything = request.cluster.as_of(clock.now()), HolderFilter()
     found = request.cluster.holdings.find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)
     board = msgspec.structs.replace(usual, text=typed(request.GET, "q"))
     context = {"board": board, "error": error}
-    return answers.page(request, *TEMPLATES, context, status=400)
+    return responses.page(request, *TEMPLATES, context, status=400)

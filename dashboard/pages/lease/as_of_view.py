@@ -11,13 +11,13 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from dashboard.access.guards import ClusterRequest
-from dashboard.pages.lease.as_of import lease_then_view
-from dashboard.pages.lease.past import PastView, Range, past_view
-from dashboard.pages.lease.past_query import read_past
-from dashboard.parts.change import change_line
+from dashboard.pages.lease.as_of_head import lease_then_view
+from dashboard.pages.lease.past_terms import PastView, Range, past_view
+from dashboard.pages.lease.past_terms_query import read_past
+from dashboard.parts.change_sentence import change_line
 from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
-from dashboard.parts.query.parameters import one_of
 from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_parameters import one_of
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from dashboard.charts.renewals import MOST_BARS, RenewalChart, renewal_chart
-from dashboard.charts.scale import Scale
-from dashboard.parts.freshness import numbers
-from dashboard.parts.words import clock, rough, seconds
+from dashboard.charts.renewal_intervals import MOST_BARS, RenewalChart, renewal_chart
+from dashboard.charts.time_scale import Scale
+from dashboard.parts.formatting import clock, rough, seconds
+from dashboard.parts.lease.freshness import numbers
 from leases.tracking.renewal_log import SLOT, Interval
 from leases.tracking.tracked import Tracked
 

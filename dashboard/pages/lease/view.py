@@ -16,21 +16,21 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRULE
 from dashboard.board import running_board
 from dashboard.pages.lease.as_of_view import lease_then
-from dashboard.pages.lease.facts import lease_detail
+from dashboard.pages.lease.fields import lease_detail
 from dashboard.pages.lease.kind_form import BY_THE_RULES, LeaseKindForm
-from dashboard.pages.lease.past import PastView, Range, past_view, with_held_since
-from dashboard.pages.lease.past_query import read_past
+from dashboard.pages.lease.past_terms import PastView, Range, past_view, with_held_since
+from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
-from dashboard.parts.change import ChangeLine, change_line
-from dashboard.parts.holder import shown_holder
+from dashboard.parts.change_sentence import ChangeLine, change_line
+from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.holdings import host_of
-from dashboard.parts.lease_head import lease_view
-from dashboard.parts.query.history_query import history_query
+from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease.row import row_view
+from dashboard.parts.query.history_url import history_query
 from dashboard.parts.query.holder_parameter import part_of
-from dashboard.parts.query.parameters import BadFilter, one_of
 from dashboard.parts.query.recent_changes import changes_of
 from dashboard.parts.query.time_range import RANGES, range_for
-from dashboard.parts.row import row_view
+from dashboard.parts.query.url_parameters import BadFilter, one_of
 from leases.domain.lease import ObjectName
 from leases.history.read import queries
 from leases.history.read.index_streams import HistoryFilter

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from dashboard.pages.leases.as_of_search import FoundThen
-from dashboard.parts.frame.list_frame import KIND_LABELS, Chip, query_of
-from dashboard.parts.holder import HolderView, holder_view
+from dashboard.parts.formatting import age, thousands, when
+from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, query_of
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.url_time import write_moment
-from dashboard.parts.row import lease_url
-from dashboard.parts.words import age, thousands, when
 from leases.domain.kind import Kind
 from leases.domain.past.as_of import PastPhase
 from leases.domain.past.watched_times import UnwatchedTime

@@ -16,16 +16,16 @@ import msgspec
 
 from dashboard.parts.query.holder_parameter import is_held_by
 from dashboard.parts.query.lease_filter import LeaseFilter
-from dashboard.parts.query.parameters import BadFilter
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase
 from leases.domain.phase import Phase
+from leases.domain.severity import PAST_SEVERITY
 from leases.history.read.states import State, gone_since, states_at
 from leases.tracking.store import Store
 
 MOST = 5000
-_SEVERITY = {PastPhase.EXPIRED: 0, PastPhase.VACANT: 1, PastPhase.HELD: 2}
 
 
 class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ def _by_since(state: State) -> Any:
 
 
 _ORDERS: dict[str, Callable[[State], Any]] = {
-    "state": lambda state: (_SEVERITY.get(state.standing.phase, 9), state.key),
+    "state": lambda state: (PAST_SEVERITY.get(state.standing.phase, 9), state.key),
     "namespace": lambda state: state.key,
     "name": _by_name,
     "kind": lambda state: (state.kind, state.key),

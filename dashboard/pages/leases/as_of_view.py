@@ -12,10 +12,10 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest
 from dashboard.pages.leases.as_of_list import board_then, item_then, query_then, rows_then
 from dashboard.pages.leases.as_of_search import FoundThen, find_then
-from dashboard.parts.frame import answers
+from dashboard.parts.frame import responses
 from dashboard.parts.query.blind_times import blind_at
 from dashboard.parts.query.lease_filter import LeaseFilter
-from dashboard.parts.query.parameters import typed
+from dashboard.parts.query.url_parameters import typed
 from dashboard.parts.query.url_time import passed, read_moment
 
 TEMPLATES = ("leases/then.html", "leases/_rows_then.html")
@@ -39,7 +39,7 @@ def leases_then(
         "board": board_then(request.path, wanted, found, at=at, now=now, blind=blind),
         "rows": rows_then(cluster, found.page, at, now),
     }
-    return answers.page(request, *TEMPLATES, context, query=query_then(wanted, at))
+    return responses.page(request, *TEMPLATES, context, query=query_then(wanted, at))
 
 
 def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
@@ -55,7 +55,7 @@ def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
         holder=typed(query, "holder"),
     )
     context = {"board": kept, "error": error}
-    return answers.page(request, *TEMPLATES, context, status=400)
+    return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _json(
@@ -72,4 +72,4 @@ def _json(
         query = query_then(wanted, at, page=found.number + 1, format="json")
         next_url = request.build_absolute_uri(f"{request.path}?{query}")
     items = [item_then(request.cluster.name, state, at, watched=watched) for state in found.page]
-    return answers.items(items, total=found.total, next_url=next_url, now=now)
+    return responses.items(items, total=found.total, next_url=next_url, now=now)

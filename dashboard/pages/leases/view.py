@@ -12,13 +12,13 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.pages.leases.as_of_view import leases_then, refuse_then
-from dashboard.pages.leases.lease_item import lease_item
-from dashboard.parts.frame import answers
-from dashboard.parts.frame.list_frame import board, query_of
+from dashboard.pages.leases.lease_json import lease_item
+from dashboard.parts.frame import responses
+from dashboard.parts.frame.list_controls import board, query_of
+from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
 from dashboard.parts.query.lease_search import FoundLeases, find
-from dashboard.parts.query.parameters import BadFilter, typed
-from dashboard.parts.row import row_view
+from dashboard.parts.query.url_parameters import BadFilter, typed
 
 
 @require_safe
@@ -28,7 +28,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     as it was."""
     now = clock.now()
     try:
-        answer_as = answers.read_format(request)
+        answer_as = responses.read_format(request)
         wanted = read_filter(request.GET)
         if request.GET.get("at"):
             return leases_then(request, cluster, wanted, now=now, answer_as=answer_as)
@@ -48,13 +48,13 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         ],
     }
     query = query_of(wanted)
-    return answers.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
+    return responses.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     """A filter that cannot be used: say which, keep what was typed, and show the way back."""
     if request.GET.get("format") == "json":
-        return answers.json({"error": error}, status=400)
+        return responses.json({"error": error}, status=400)
     if request.GET.get("at"):
         return refuse_then(request, error)
     everything, store, query = LeaseFilter(), request.cluster.store, request.GET
@@ -67,7 +67,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
         labels=typed(query, "labels"),
     )
     context = {"board": kept, "error": error}
-    return answers.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
+    return responses.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
 
 
 def _json(
@@ -78,7 +78,7 @@ def _json(
         query = request.GET.copy()
         query["page"] = str(found.number + 1)
         next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
-    return answers.items(
+    return responses.items(
         [lease_item(cluster, lease) for lease in found.page],
         total=found.total,
         next_url=next_url,

@@ -13,11 +13,11 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.pages.nodes.node_grid import NodeGrid
-from dashboard.parts.frame import answers
+from dashboard.parts.formatting import age
+from dashboard.parts.frame import responses
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.node_summary import group_lines, nodes_view
-from dashboard.parts.query.parameters import BadFilter, number, one_of
-from dashboard.parts.words import age
+from dashboard.parts.query.url_parameters import BadFilter, number, one_of
 from leases.tracking.tracked import Tracked
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
         first = number(request.GET, "first", default=1, largest=10**9) - 1
         generation = number(request.GET, "generation", default=1, largest=10**9)
     except BadFilter as error:
-        return answers.json({"error": str(error)}, status=400)
+        return responses.json({"error": str(error)}, status=400)
     layout = field.layout if isinstance(field, NodeGrid) else None
     if layout is None or layout.generation != generation:
-        return answers.json({"error": "The picture is another by now."}, status=409)
+        return responses.json({"error": "The picture is another by now."}, status=409)
     now = request.cluster.as_of(clock.now())
     keys = layout.keys[first : first + MOST_CELLS]
     said = [[str(key), _renewed(request.cluster.store.get(key), now)] for key in keys]
-    return answers.json({"cells": said})
+    return responses.json({"cells": said})
 
 
 def _renewed(one: Tracked | None, now: datetime) -> str:

@@ -10,20 +10,19 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
-from dashboard.parts.change import Part
-from dashboard.parts.holder import holder_view
+from dashboard.parts.change_sentence import Part
+from dashboard.parts.formatting import MINUTE, age, counted, listed, seconds, when
+from dashboard.parts.holder_name import holder_view
 from dashboard.parts.key_figures import of_kind
-from dashboard.parts.row import SEVERITY, lease_url, short_name
-from dashboard.parts.tile import troubled
-from dashboard.parts.words import MINUTE, age, counted, listed, seconds, when
+from dashboard.parts.lease.row import lease_url, short_name
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
 from leases.domain.past.flapping import RULES, flaps
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY, needs_attention
 from leases.history.refusals import Refusal
 from leases.tracking.tracked import Tracked
 
-VACANT_TOO_LONG = timedelta(seconds=30)  # client-go's contenders look every 2 s, others every 15
 NAMELESS_SHOWN = timedelta(hours=1)
 MANY = 4  # elections in one state from which they become one line
 
@@ -63,7 +62,7 @@ def attention(
     """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     for lease in tracked:
-        if _needs_attention(lease, now):
+        if needs_attention(lease.phase, lease.kind, since=lease.phase_since, now=now):
             groups[lease.phase, lease.kind].append(lease)
     lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
     lines += _missed(cluster, missed, now)
@@ -78,13 +77,6 @@ def attention(
         else:
             lines += [_one(cluster, lease, now) for lease in found]
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
-
-
-def _needs_attention(lease: Tracked, now: datetime) -> bool:
-    """A hand-over leaves an election vacant for a moment; that is in order."""
-    if lease.phase is Phase.VACANT and now - lease.phase_since < VACANT_TOO_LONG:
-        return False
-    return troubled(lease)
 
 
 def _rank(phase: Phase, kind: Kind) -> float:

@@ -10,18 +10,18 @@ from typing import Protocol
 
 import msgspec
 
-from dashboard.charts.ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
-from dashboard.charts.hours import HoursChart, hours_chart
+from dashboard.charts.changes_per_hour import HoursChart, hours_chart
+from dashboard.charts.heartbeat_ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
 from dashboard.pages.overview.attention import Attention, attention
-from dashboard.parts.calm import Calm, calm
+from dashboard.parts.all_clear import Calm, calm
 from dashboard.parts.kept.node_book import NodeBook
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
+from dashboard.parts.lease.row import RowView, row_view
 from dashboard.parts.node_summary import orphans_of
-from dashboard.parts.row import SEVERITY, RowView, row_view
-from dashboard.parts.tile import TROUBLE
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY, TROUBLE
 from leases.history.read.activity import HOLDER_CHANGES, Activity
 from leases.history.refusals import Refusal
 from leases.tracking.store import Store

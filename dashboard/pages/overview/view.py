@@ -12,7 +12,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.pages.overview.summary import overview as overview_view
-from dashboard.parts.change import change_line
+from dashboard.parts.change_sentence import change_line
 from dashboard.parts.query.recent_changes import recent_changes
 
 FEED = 12

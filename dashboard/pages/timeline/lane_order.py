@@ -9,11 +9,10 @@ from itertools import chain, islice
 import msgspec
 
 from dashboard.parts.query.time_range import BY_NAME, TimelineFilter, TimeRange
-from dashboard.parts.row import SEVERITY
-from dashboard.parts.tile import TROUBLE, troubled
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
 from leases.history.read.lanes import LaneTotals
 from leases.tracking.store import Store
 
@@ -95,7 +94,9 @@ def _by_name(
 def _troubled_now(
     store: Store, kinds: Collection[Kind], wants: Callable[[ObjectName], bool]
 ) -> list[ObjectName]:
-    bad = [t for t in store.select(kinds, TROUBLE) if troubled(t) and wants(t.key)]
+    bad = [
+        t for t in store.select(kinds, TROUBLE) if is_in_trouble(t.phase, t.kind) and wants(t.key)
+    ]
     bad.sort(key=lambda tracked: (SEVERITY[tracked.phase], tracked.phase_since, tracked.key))
     return [tracked.key for tracked in bad]
 

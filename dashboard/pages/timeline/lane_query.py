@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.pieces import BusyTime
+from dashboard.charts.lane_pieces import BusyTime
 from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds_of
 from dashboard.parts.kept.kept_answers import KeptAnswers
 from dashboard.parts.query.blind_times import NOT_YET, created_after

@@ -6,14 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.lane import Shape, shapes
-from dashboard.charts.scale import Scale
-from dashboard.pages.timeline.lane import as_of_view, shapes_of_each
+from dashboard.charts.lane_geometry import Shape, shapes
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
-from dashboard.parts.holder import shown_holder
-from dashboard.parts.lane_shape import among, how_ended, until_when
-from dashboard.parts.row import lease_url
-from dashboard.parts.words import age, counted, when
+from dashboard.pages.timeline.lane_view import as_of_view, shapes_of_each
+from dashboard.parts.formatting import age, counted, when
+from dashboard.parts.holder_name import shown_holder
+from dashboard.parts.lane_labels import among, how_ended, until_when
+from dashboard.parts.lease.row import lease_url
 
 
 class TextRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,19 +11,19 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.charts.scale import Scale
-from dashboard.pages.timeline.frame import stretch_view, timeline_board
-from dashboard.pages.timeline.lane import holders_of, lane_views
-from dashboard.pages.timeline.lane_item import lane_item
+from dashboard.charts.time_scale import Scale
+from dashboard.pages.timeline.lane_json import lane_item
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.pages.timeline.lane_query import Lanes, read_lanes
-from dashboard.pages.timeline.links import timeline_links, timeline_query
+from dashboard.pages.timeline.lane_view import holders_of, lane_views
+from dashboard.pages.timeline.navigation_links import timeline_links, timeline_query
+from dashboard.pages.timeline.stretch import stretch_view, timeline_board
 from dashboard.pages.timeline.table import table_rows
-from dashboard.parts.frame import answers
-from dashboard.parts.frame.instant import instant_of
-from dashboard.parts.query.overview_strip import OverviewStrip, overview_of
-from dashboard.parts.query.parameters import BadFilter, typed
+from dashboard.parts.changes_strip import StripView, strip_view
+from dashboard.parts.frame import responses
+from dashboard.parts.frame.as_of_words import instant_of
 from dashboard.parts.query.recent_changes import settled_seq
+from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
 from dashboard.parts.query.time_range import (
     TABLE,
     USUAL_RANGE,
@@ -33,7 +33,7 @@ from dashboard.parts.query.time_range import (
     read_timeline_filter,
     window,
 )
-from dashboard.parts.strip import StripView, strip_view
+from dashboard.parts.query.url_parameters import BadFilter, typed
 from leases.history.read.density import density
 from leases.history.read.index_streams import HistoryFilter
 from leases.history.write.watched_spans import unwatched_times, watched_since
@@ -47,7 +47,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
     now = clock.now()
     try:
-        answer_as = answers.read_format(request)
+        answer_as = responses.read_format(request)
         usual = USUAL_RANGE if answer_as == "json" else range_for(watched_since(cluster), now)
         wanted = read_timeline_filter(request.GET, now, usual=usual)
         shown = window(wanted, now)
@@ -87,7 +87,7 @@ def _page(
     request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
 ) -> HttpResponse:
     whole, part = "timeline/index.html", "timeline/_board.html"
-    return answers.page(request, whole, part, context, query=query, status=status)
+    return responses.page(request, whole, part, context, query=query, status=status)
 
 
 def _around(
@@ -130,7 +130,7 @@ def _strip(
 
 def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
     if request.GET.get("format") == "json":
-        return answers.json({"error": error}, status=400)
+        return responses.json({"error": error}, status=400)
     usual = TimelineFilter()
     context = _around(request, usual, window(usual, now), NO_LANES, now)
     context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
@@ -146,7 +146,7 @@ def _json(
         query = timeline_query(wanted, page=lanes.chosen.number + 1)
         next_url = request.build_absolute_uri(f"{request.path}?{query}&format=json")
     cluster = request.cluster.name
-    return answers.items(
+    return responses.items(
         [lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],
         total=lanes.chosen.total,
         next_url=next_url,

@@ -12,20 +12,20 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
-from dashboard.parts.calm import calm
-from dashboard.parts.change import change_line
-from dashboard.parts.frame.list_frame import says
+from dashboard.parts.all_clear import calm
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.formatting import stopwatch
+from dashboard.parts.frame.list_controls import says
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.key_figures import Counts, by_phase, of_kind
+from dashboard.parts.lease.wall_tile import wall_tile
 from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
 from dashboard.parts.query.lease_search import find
-from dashboard.parts.query.parameters import BadFilter
 from dashboard.parts.query.recent_changes import recent_changes
-from dashboard.parts.row import SEVERITY
-from dashboard.parts.tile import TROUBLE, troubled, wall_tile
-from dashboard.parts.words import stopwatch
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
@@ -88,7 +88,9 @@ def _side(store: Store, counts: Counts, wanted: LeaseFilter, now: datetime) -> d
     """What is in trouble and has no lane."""
     kinds = wanted.kinds or (Kind.ELECTION,)
     others = [kind for kind in Kind if kind not in kinds]
-    bad = [lease for lease in store.select(others, TROUBLE) if troubled(lease)]
+    bad = [
+        lease for lease in store.select(others, TROUBLE) if is_in_trouble(lease.phase, lease.kind)
+    ]
     worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
     numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]

@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.query.parameters import (
+from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from dashboard.parts.query.parameters import MAX_TEXT
+from dashboard.parts.query.url_parameters import MAX_TEXT
 from leases.domain.holder import split_holder
 
 _DIGEST = "sha256:"

@@ -8,7 +8,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.holder_parameter import is_held_by
-from dashboard.parts.query.parameters import (
+from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     number,

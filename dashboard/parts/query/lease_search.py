@@ -15,10 +15,10 @@ import msgspec
 
 from dashboard.parts.key_figures import Counts
 from dashboard.parts.query.lease_filter import WORST_FIRST, LeaseFilter, searched
-from dashboard.parts.row import SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
+from leases.domain.severity import SEVERITY
 from leases.tracking.tracked import Tracked
 
 SORTED_WHOLE = 2000  # rows wanted, from which on sorting all is cheaper than a heap of them

@@ -9,7 +9,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.lease_filter import PAGE_SIZE
-from dashboard.parts.query.parameters import (
+from dashboard.parts.query.url_parameters import (
     BadFilter,
     number,
     one_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dashboard.parts.query.parameters import BadFilter, quoted
+from dashboard.parts.query.url_parameters import BadFilter, quoted
 
 CLOCKS_DIFFER = timedelta(seconds=5)
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)

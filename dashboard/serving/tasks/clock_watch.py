@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from dashboard.clock import passed
-from dashboard.parts.words import age, when
+from dashboard.parts.formatting import age, when
 from leases.domain.clock import Jump, SteadyClock, moved
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.edit.consequences import collisions, consequences
+from dashboard.pages.edit.preview import collisions, consequences
 from leases.domain.edit import LeaseEdit
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta

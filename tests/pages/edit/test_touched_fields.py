@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.pages.edit.consequences import as_read
 from dashboard.pages.edit.form import INT32_MAX, EditLeaseForm, initial_of
+from dashboard.pages.edit.preview import as_read
 from leases.domain.edit import merge_patch, term_of
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase

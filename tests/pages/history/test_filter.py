@@ -8,8 +8,8 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.pages.history.filter import read_history_filter
-from dashboard.pages.history.frame import history_query
-from dashboard.parts.query.parameters import BadFilter
+from dashboard.pages.history.list_controls import history_query
+from dashboard.parts.query.url_parameters import BadFilter
 from leases.history.read.index_streams import HistoryFilter
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.charts.possession import spells
-from dashboard.charts.scale import Scale
+from dashboard.charts.holder_spells import spells
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.holders.holder_row import CHIPS
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState

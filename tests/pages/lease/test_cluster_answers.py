@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.pages.lease.cluster_answers import asked_view
+from dashboard.pages.lease.events_and_candidates import asked_view
 from dashboard.parts.kept import cluster_questions
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from dashboard.charts.renewals import BOTTOM, TOP, renewal_chart
-from dashboard.charts.scale import Scale
+from dashboard.charts.renewal_intervals import BOTTOM, TOP, renewal_chart
+from dashboard.charts.time_scale import Scale
 from dashboard.pages.lease.renewals import renewals_view
 from leases.tracking.renewal_log import Interval
 from tests.support.lease_parts import NOW, tracked

@@ -1,0 +1,183 @@
+"""One Lease's lane: terms, gaps and marks as shapes along a scale.
+
+Where changes come too thick to be drawn one by one they are merged into bands that say how many,
+so a lane has a bounded number of shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from dashboard.charts.lane_pieces import BusyTime, Piece, pieces
+from dashboard.charts.time_scale import WHOLE, Scale, percent
+from leases.domain.past.terms import Gap, Life, Term
+
+NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours on a wide screen
+MOST_SHAPES = 48
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """A term, a gap, or a band of `changes` merged ones; x and width in percent.
+
+    `edge`: it begins here. `narrow`: drawn as a mark of a few pixels. Of a band `gaps` is the
+    number of gaps in it, and `gap_seconds` the time without a holder.
+    """
+
+    x: float
+    width: float
+    since: datetime
+    until: datetime
+    term: Term | None = None
+    gap: Gap | None = None
+    changes: int = 0
+    gaps: int = 0
+    gap_seconds: float = 0.0
+    holders: tuple[str, ...] = ()
+    edge: bool = False
+    narrow: bool = False
+    open: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+
+class Fog(msgspec.Struct, frozen=True):
+    """Time in which nobody was watching: what happened then is not known."""
+
+    x: float
+    width: float
+    since: datetime
+    until: datetime
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Something that happened at a moment, `number` times so close that one mark stands for all."""
+
+    x: float
+    at: datetime
+    what: str
+    number: int = 1
+
+
+def shapes(
+    life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MOST_SHAPES
+) -> tuple[Shape, ...]:
+    """What to draw of a life, oldest first; never more than `most`, however much happened."""
+    placed = [
+        _Placed(piece, scale.x(piece.since), scale.x(piece.until))
+        for piece in pieces(life, scale.since, scale.until, busy)
+    ]
+    narrow = NARROW
+    groups = _groups(placed, narrow)
+    while len(groups) > most:
+        narrow *= 2
+        groups = _groups(placed, narrow)
+    return tuple(_band(group, scale) if _merged(group) else _shape(group[0]) for group in groups)
+
+
+def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, ...]:
+    """The spans inside the scale; those too close to be told apart are drawn as one."""
+    found: list[Fog] = []
+    for since, until in sorted(spans):
+        if until <= scale.since or since >= scale.until:
+            continue
+        x, end = scale.x(since), scale.x(until)
+        last = found[-1] if found else None
+        if last is not None and x - (last.x + last.width) < NARROW:
+            end = max(end, last.x + last.width)
+            found[-1] = Fog(last.x, percent(end - last.x), last.since, max(until, last.until))
+        else:
+            found.append(Fog(percent(x), percent(end - x), since, until))
+    return tuple(found)
+
+
+def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, ...]:
+    """One mark where the same thing happened closer together than can be seen."""
+    found: list[Mark] = []
+    inside = (moment for moment in moments if scale.since <= moment[0] <= scale.until)
+    for at, what in sorted(inside):
+        x = percent(scale.x(at))
+        last = found[-1] if found else None
+        if last is not None and last.what == what and x - last.x < NARROW:
+            found[-1] = Mark(last.x, last.at, what, last.number + 1)
+        else:
+            found.append(Mark(x, at, what))
+    return tuple(found)
+
+
+class _Placed(NamedTuple):
+    """A piece, and from where to where it reaches in percent."""
+
+    piece: Piece
+    x: float
+    end: float
+
+
+def _groups(placed: Sequence[_Placed], narrow: float) -> list[list[_Placed]]:
+    """What is drawn as one shape each: a piece alone, or narrow ones side by side."""
+    groups: list[list[_Placed]] = []
+    run: list[_Placed] = []
+    for one in placed:
+        if run and one.x - run[-1].end >= narrow:
+            groups += _drawn(run)
+            run = []
+        if one.piece.changes or one.end - one.x < narrow:
+            run.append(one)
+        else:
+            groups += [*_drawn(run), [one]]
+            run = []
+    return [*groups, *_drawn(run)]
+
+
+def _drawn(run: list[_Placed]) -> list[list[_Placed]]:
+    """One or two narrow pieces are marks of their own, more are a band."""
+    return [run] if _merged(run) else [[one] for one in run]
+
+
+def _merged(group: Sequence[_Placed]) -> bool:
+    return len(group) > 2 or any(one.piece.changes for one in group)
+
+
+def _shape(placed: _Placed) -> Shape:
+    piece = placed.piece
+    width = placed.end - placed.x
+    return Shape(
+        x=percent(placed.x),
+        width=percent(width),
+        since=piece.since,
+        until=piece.until,
+        term=piece.term,
+        gap=piece.gap,
+        edge=piece.begins,
+        narrow=width < NARROW,
+        open=piece.open,
+    )
+
+
+def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
+    run = [one.piece for one in group]
+    x, end = group[0].x, group[-1].end
+    gaps = [piece for piece in run if piece.gap is not None]
+    holders = dict.fromkeys(piece.term.holder for piece in run if piece.term is not None)
+    return Shape(
+        x=percent(x),
+        width=percent(min(WHOLE - x, max(NARROW, end - x))),
+        since=run[0].since,
+        until=run[-1].until,
+        changes=_changes(run, scale.since),
+        gaps=len(gaps),
+        gap_seconds=sum(piece.seconds for piece in gaps),
+        holders=tuple(holders),
+    )
+
+
+def _changes(run: Sequence[Piece], since: datetime) -> int:
+    """Each piece begins with a change, but not one that was there before the stretch."""
+    counted = sum(piece.changes for piece in run)
+    told = [piece for piece in run if not piece.changes]
+    return counted + len(told) - any(piece.since == since for piece in told[:1])

@@ -1,0 +1,144 @@
+"""The intervals between a Lease's renewals against how long it lasts: bars over time.
+
+x and width are percent of the chart's width, y and height pixels of its height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from dashboard.charts.time_scale import Scale, percent
+from dashboard.charts.time_ticks import Tick, ticks
+
+TOP, BOTTOM = 10.0, 148.0  # where the highest and the lowest value are drawn
+LEFT = 5.0  # percent, for the numbers of the axis
+MOST_BARS = 120
+_SURE = 1e-6  # of a bar: what begins exactly at one is not to fall before it
+_ROOM = 1.12  # above the highest value
+_FAR = 8.0  # a duration of more than so many times the longest interval would flatten the bars
+_STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0)
+_MOST_LINES = 4
+
+
+class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest of the intervals that ended between `since` and `until`; `phase` is the one that
+    the Lease was in by then: held, late or expired.
+    """
+
+    x: float
+    width: float
+    y: float
+    height: float
+    seconds: float
+    since: datetime
+    until: datetime
+    phase: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A level across the chart, in seconds."""
+
+    y: float
+    seconds: float
+
+
+class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
+    """`limit` is the duration, None where it lies far above; `usual` the learned cadence.
+
+    `unknown` is the width in percent of the beginning, in which nobody looked.
+    """
+
+    bars: tuple[IntervalBar, ...]
+    lines: tuple[Line, ...]
+    ticks: tuple[Tick, ...]
+    limit: Line | None
+    usual: Line | None
+    longest: IntervalBar | None
+    unknown: float
+
+
+def renewal_chart(
+    intervals: Iterable[tuple[datetime, float]],
+    scale: Scale,
+    *,
+    known_since: datetime,
+    duration: float | None,
+    usual: float | None,
+    late_after: float | None,
+    bars: int = MOST_BARS,
+) -> RenewalChart:
+    """Bars for (when it ended, seconds) pairs inside the scale; the levels are in seconds."""
+    found = _merged(intervals, scale, bars)
+    longest = max((seconds for _, seconds in found), default=0.0)
+    highest = max(longest, usual or 0.0, 0.1)
+    near = duration is not None and duration <= _FAR * highest
+    if near and duration is not None:
+        highest = max(highest, duration)
+    unit = (BOTTOM - TOP) / (highest * _ROOM)
+    step = scale.length / bars
+    drawn = tuple(
+        _bar(slot, seconds, scale, unit, step, _phase(seconds, duration, late_after))
+        for slot, seconds in found
+    )
+    return RenewalChart(
+        bars=drawn,
+        lines=tuple(_line(level, unit) for level in _levels(highest)),
+        ticks=tuple(msgspec.structs.replace(t, x=_place(t.x)) for t in ticks(scale)),
+        limit=_line(duration, unit) if near and duration is not None else None,
+        usual=None if usual is None else _line(usual, unit),
+        longest=max(drawn, key=lambda bar: bar.seconds, default=None),
+        unknown=percent(scale.x(known_since) * (100 - LEFT) / 100),
+    )
+
+
+def _merged(
+    intervals: Iterable[tuple[datetime, float]], scale: Scale, bars: int
+) -> list[tuple[int, float]]:
+    """The longest of each bar's stretch, by the bar's number."""
+    longest: dict[int, float] = {}
+    for at, seconds in intervals:
+        if scale.since <= at < scale.until:
+            slot = int(scale.x(at) * bars / 100 + _SURE)
+            longest[slot] = max(seconds, longest.get(slot, 0.0))
+    return sorted(longest.items())
+
+
+def _bar(
+    slot: int, seconds: float, scale: Scale, unit: float, step: timedelta, phase: str
+) -> IntervalBar:
+    width = 100 * (step / scale.length)
+    height = max(1.0, seconds * unit)
+    return IntervalBar(
+        x=_place(slot * width),
+        width=percent(width * 0.78 * (100 - LEFT) / 100),
+        y=round(BOTTOM - height, 1),
+        height=round(height, 1),
+        seconds=seconds,
+        since=scale.since + slot * step,
+        until=scale.since + (slot + 1) * step,
+        phase=phase,
+    )
+
+
+def _place(x: float) -> float:
+    """A share of the scale as one of the chart, right of the axis."""
+    return percent(LEFT + x * (100 - LEFT) / 100)
+
+
+def _phase(seconds: float, duration: float | None, late_after: float | None) -> str:
+    if duration is not None and seconds >= duration:
+        return "expired"
+    return "late" if late_after is not None and seconds > late_after else "held"
+
+
+def _line(seconds: float, unit: float) -> Line:
+    return Line(round(BOTTOM - seconds * unit, 1), seconds)
+
+
+def _levels(highest: float) -> list[float]:
+    """Round levels from nought to the highest, few enough to be read."""
+    step = next((step for step in _STEPS if highest / step <= _MOST_LINES), highest / _MOST_LINES)
+    return [step * number for number in range(int(highest / step) + 1)]

@@ -1,0 +1,114 @@
+"""The History page around its rows: what is chosen, where older changes are, and what an empty list
+says.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dashboard.pages.history.filter import LINES, TABLE, HistoryView
+from dashboard.parts.change_sentence import WORDS
+from dashboard.parts.formatting import counted, span_of
+from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.query.history_url import filter_texts, history_query
+from dashboard.parts.query.time_range import RANGES
+from leases.domain.kind import Kind
+from leases.history.read.index_streams import HistoryFilter
+
+RANGE_LABELS = {"": "All times"} | {
+    name: f"Last {span_of(length)}" for name, length in RANGES.items()
+}
+VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
+
+
+class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """The choices of the form as text, and the links around the list. `newest` is whether the list
+    begins with the newest changes, `plain` whether it leaves none of them out.
+    """
+
+    range: str
+    change: tuple[str, ...]
+    kind: tuple[str, ...]
+    namespace: str
+    lease: str
+    holder: str
+    inferred: str
+    since: str
+    until: str
+    view: str
+    views: tuple[Chip, ...]
+    says: str
+    total: str
+    newest: bool
+    plain: bool
+    older_url: str
+    newest_url: str
+    clear_url: str
+    csv_url: str
+    ndjson_url: str
+
+    @property
+    def rare(self) -> bool:
+        """Whether something is chosen that is asked for rarely and folded away."""
+        return bool(self.kind or self.inferred or self.since or self.until)
+
+    @property
+    def ranges(self) -> list[tuple[str, str]]:
+        return list(RANGE_LABELS.items())
+
+    @property
+    def changes(self) -> list[tuple[str, str]]:
+        return [(change.value, word) for change, word in WORDS.items()]
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind.value for kind in Kind]
+
+
+def view_query(state: HistoryView, /, **more: str) -> str:
+    """The query string of a state of the page, without what is as it always is."""
+    shape = "" if state.view == TABLE else state.view
+    return history_query(state.wanted, **({"range": state.range, "view": shape} | more))
+
+
+def history_board(
+    path: str, view: HistoryView, *, total: int, exact: bool, older: str | None, before: str | None
+) -> HistoryBoard:
+    """Everything around the rows; `path` is the page's own, `older` and `before` are cursors."""
+
+    def url(**more: str) -> str:
+        query = view_query(view, **more)
+        return f"{path}?{query}" if query else path
+
+    wanted, texts = view.wanted, filter_texts(view.wanted)
+    return HistoryBoard(
+        range=view.range,
+        change=tuple(wanted.change),
+        kind=tuple(wanted.kind),
+        **texts,
+        view=view.view,
+        views=tuple(
+            Chip(name, label, 0, url(view="" if name == TABLE else name), name == view.view)
+            for name, label in VIEW_LABELS.items()
+        ),
+        says=_says(view, texts),
+        total=counted(total, "change") if exact else f"more than {counted(total, 'change')}",
+        newest=before is None and wanted.until is None,
+        plain=wanted == HistoryFilter() and not view.range,
+        older_url=url(before=older) if older else "",
+        newest_url=url() if before else "",
+        clear_url=path,
+        csv_url=url(format="csv", view=""),
+        ndjson_url=url(format="ndjson", view=""),
+    )
+
+
+def _says(view: HistoryView, texts: dict[str, str]) -> str:
+    said = [RANGE_LABELS[view.range]] if view.range else []
+    if view.wanted.change:
+        said.append(f"change is {' or '.join(view.wanted.change)}")
+    if view.wanted.kind:
+        said.append(f"kind is {' or '.join(view.wanted.kind)}")
+    said += [f"{name} is {value}" for name, value in texts.items() if value]
+    text = ", ".join(said).replace("_", " ")
+    return text[:1].upper() + text[1:]

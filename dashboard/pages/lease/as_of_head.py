@@ -1,0 +1,61 @@
+"""The head of a Lease's page as of an instant: who held it then, as far as history tells."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dashboard.parts.formatting import age, when
+from dashboard.parts.frame.as_of_words import ABSENT, SIGNS, UNWATCHED, stood, stood_when_watched
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.query.blind_times import why_blind
+from dashboard.parts.query.url_time import write_moment
+from leases.domain.past.as_of import PastState
+from leases.domain.past.watched_times import UnwatchedTime
+
+
+class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
+    """`css`, `icon` and `word` are the state; `last` is the one known last where nobody watched."""
+
+    at: str
+    moment: str
+    css: str
+    icon: str
+    word: str
+    holder: HolderView | None
+    says: str
+    last: str
+    blind: str
+    kind: str
+
+
+def lease_then_view(
+    standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
+) -> LeaseThen:
+    """How the Lease stood at `at`."""
+    word = stood_when_watched(standing, watched=blind is None)
+    css, icon, said = SIGNS[word]
+    return LeaseThen(
+        at=write_moment(at),
+        moment=when(at, now, fine=bool(at.microsecond)),
+        css=css,
+        icon=icon,
+        word=said[:1].upper() + said[1:],
+        holder=holder_view(standing.holder),
+        says=_says(standing, word, at, now),
+        last=SIGNS[stood(standing)][2] if word == UNWATCHED else "",
+        blind=why_blind(blind),
+        kind=kind,
+    )
+
+
+def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
+    if word == ABSENT:
+        return "It was created later."
+    if word == "unknown":
+        return "Nothing that is remembered says how it stood then."
+    if standing.since is None or not standing.exists:
+        return ""
+    since = when(standing.since, now)
+    return f"since {since}, for {age((at - standing.since).total_seconds())} by then"

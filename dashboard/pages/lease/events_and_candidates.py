@@ -1,0 +1,180 @@
+"""What the cluster says of a Lease beside the Lease: writers of its fields, Events, candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from dashboard.parts.formatting import age, utc, when
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
+from leases.domain.election.candidates import (
+    Candidate,
+    CandidateState,
+    ElectionOutcome,
+    elect,
+    standing,
+)
+from leases.domain.lease import AwareDatetime, Lease
+from leases.kube.events import KubeEvent
+
+
+class ClusterTime(msgspec.Struct, frozen=True):
+    """A time of the cluster's, and its age when the cluster was asked."""
+
+    text: str
+    at: str
+    ago: str
+
+
+class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote which fields of the spec and the metadata last, and how."""
+
+    manager: str
+    operation: str
+    fields: str
+    moment: ClusterTime | None
+
+
+class EventView(msgspec.Struct, frozen=True, kw_only=True):
+    """`times` is "" for a single one."""
+
+    moment: ClusterTime | None
+    reason: str
+    message: str
+    component: str
+    times: str
+    warning: bool
+
+
+class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
+    """`says` is what there is to say of its standing; `phase` is the state that colours it."""
+
+    holder: HolderView | None
+    binary: str
+    emulation: str
+    renewed: ClusterTime | None
+    pinged: ClusterTime | None
+    holds: bool
+    preferred: bool
+    wins: bool
+    says: str
+    phase: str
+
+
+class AskedView(msgspec.Struct, frozen=True, kw_only=True):
+    """Each part is there, or its refusal is a sentence; candidates are left out where there are
+    none.
+    """
+
+    at: str
+    managers: tuple[ManagerView, ...]
+    events: tuple[EventView, ...]
+    candidates: tuple[CandidateView, ...]
+    coordinated: bool
+    election: ElectionOutcome | None
+    managers_refused: NoAnswer | None
+    events_refused: NoAnswer | None
+    candidates_refused: NoAnswer | None
+
+
+_SAYS = {
+    CandidateState.READY: ("answers", "held"),
+    CandidateState.ASKED: ("asked, no answer yet", "late"),
+    CandidateState.SILENT: ("asked, did not answer", "expired"),
+    CandidateState.OUTDATED: ("out: not renewed for 30 m", "expired"),
+    CandidateState.INVALID: ("out: versions unreadable", "expired"),
+}
+
+
+def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> AskedView:
+    """The answers as of now; `lease` is None when it is deleted."""
+    managed, events, candidates = asked.managed, asked.events, asked.candidates
+    standing_for: Sequence[Candidate] = ()
+    if candidates is not None and not isinstance(candidates, NoAnswer):
+        standing_for = candidates
+    election = elect(standing_for, now) if standing_for else None
+    coordinated = lease is not None and bool(lease.spec.strategy)
+    return AskedView(
+        at=when(now, now),
+        managers=() if isinstance(managed, NoAnswer) else tuple(_managers(managed, now)),
+        events=() if isinstance(events, NoAnswer) else tuple(_event(e, now) for e in events),
+        candidates=tuple(_candidate(c, lease, election, now) for c in standing_for),
+        coordinated=coordinated,
+        election=election,
+        managers_refused=managed if isinstance(managed, NoAnswer) else None,
+        events_refused=events if isinstance(events, NoAnswer) else None,
+        candidates_refused=candidates if isinstance(candidates, NoAnswer) and coordinated else None,
+    )
+
+
+def _moment(moment: datetime | None, now: datetime) -> ClusterTime | None:
+    if moment is None:
+        return None
+    ago = age((now - moment).total_seconds())
+    return ClusterTime(when(moment, now), utc(moment), ago)
+
+
+def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[ManagerView]:
+    for entry in reversed(entries):
+        subresource = entry.get("subresource")
+        operation = str(entry.get("operation", ""))
+        yield ManagerView(
+            manager=str(entry.get("manager", "")),
+            operation=f"{operation} of {subresource}" if subresource else operation,
+            fields=", ".join(sorted(_leaves(entry.get("fieldsV1")))),
+            moment=_moment(_time(entry.get("time")), now),
+        )
+
+
+def _leaves(fields: object, above: str = "") -> Iterator[str]:
+    """The names in a FieldsV1 trie. Source: structured-merge-diff's serialisation, `f:` a field."""
+    if not isinstance(fields, dict):
+        return
+    below = {name: part for name, part in fields.items() if name.startswith("f:")}
+    if above and not below:
+        yield above
+    for name, part in below.items():
+        inner = name.removeprefix("f:")
+        whole = inner if above in ("", "spec", "metadata") else f"{above}.{inner}"
+        yield from _leaves(part, whole)
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return msgspec.convert(text, AwareDatetime | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def _event(event: KubeEvent, now: datetime) -> EventView:
+    return EventView(
+        moment=_moment(event.at, now),
+        reason=event.reason,
+        message=event.message,
+        component=event.component,
+        times=f"{event.times:,} times" if event.times > 1 else "",
+        warning=event.type == "Warning",
+    )
+
+
+def _candidate(
+    candidate: Candidate, lease: Lease | None, election: ElectionOutcome | None, now: datetime
+) -> CandidateView:
+    says, phase = _SAYS[standing(candidate, now)]
+    spec = candidate.spec
+    return CandidateView(
+        holder=holder_view(candidate.name),
+        binary=spec.binary_version,
+        emulation=spec.emulation_version,
+        renewed=_moment(spec.renew_time, now),
+        pinged=_moment(spec.ping_time, now),
+        holds=lease is not None and lease.holder == candidate.name,
+        preferred=lease is not None and lease.spec.preferred_holder == candidate.name,
+        wins=election is not None and election.winner == candidate.name,
+        says=says,
+        phase=phase,
+    )

@@ -1,0 +1,160 @@
+"""All that a Lease says, field by field, with what each field means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from dashboard.pages.lease.yaml_lines import YamlLine, yaml_lines
+from dashboard.parts.formatting import age, clock, day, seconds, when
+from dashboard.parts.lease.head import explained
+from leases.domain.moment import EARLIEST, LATEST
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+IN_STEP = 0.5  # seconds by which two clocks may differ before we say so
+AHEAD = 60.0  # seconds by which a time must lie in the future for its age to be left out
+# What each field of LeaseSpec is for. Source: k8s.io/api/coordination/v1/types.go.
+MEANS = {
+    "holderIdentity": "Who holds it. Empty: nobody.",
+    "acquireTime": "When this holder came, by its own clock.",
+    "renewTime": "When it was renewed last, by the holder's clock.",
+    "leaseDurationSeconds": "How long others wait after a renewal before they may take it.",
+    "leaseTransitions": "How often the holder changed, as the holders count.",
+    "preferredHolder": "Who is to hold it next: the present holder stops renewing.",
+    "strategy": "How the API server elects the holder. Not set: holders elect themselves.",
+}
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One field. `value` None is a field that is not set, which `absent` says; `since` (epoch s)
+    makes `note` an age that counts up. `means` says what the field is for.
+    """
+
+    label: str
+    value: str | None = None
+    note: str = ""
+    since: float | None = None
+    mono: bool = False
+    copy: bool = False
+    warns: bool = False
+    means: str = ""
+    absent: str = "not set"
+
+
+class FactGroup(msgspec.Struct, frozen=True):
+    title: str
+    facts: tuple[Fact, ...]
+
+
+class LeaseDetail(msgspec.Struct, frozen=True):
+    """What the page shows of the Lease itself, below the head."""
+
+    groups: tuple[FactGroup, ...]
+    yaml: tuple[YamlLine, ...]
+
+
+def lease_detail(tracked: Tracked, now: datetime) -> LeaseDetail:
+    """All fields as of now."""
+    return LeaseDetail(
+        groups=(
+            FactGroup("", tuple(_spec(tracked, now))),
+            FactGroup("What Leaseboard knows", tuple(_observed(tracked, now))),
+            FactGroup("Metadata", tuple(_metadata(tracked, now))),
+        ),
+        yaml=yaml_lines(tracked.lease),
+    )
+
+
+def _time(label: str, moment: datetime | None, now: datetime, note: str = "") -> Fact:
+    means = MEANS.get(label, "")
+    if moment is None:
+        return Fact(label=label, means=means)
+    value = when(moment, now, fine=True)
+    note = note or _beyond(moment, now)
+    if note:
+        return Fact(label=label, value=value, note=note, means=means)
+    ago = age((now - moment).total_seconds())
+    return Fact(label=label, value=value, note=ago, since=moment.timestamp(), means=means)
+
+
+def _beyond(moment: datetime, now: datetime) -> str:
+    """What is to be said of a time that no age counts up from."""
+    if moment == EARLIEST:
+        return "or earlier: the calendar begins there"
+    if moment == LATEST:
+        return "or later: the calendar ends there"
+    ahead = (moment - now).total_seconds()
+    return f"{age(ahead)} ahead of our clock" if ahead > AHEAD else ""
+
+
+def _text(
+    label: str, value: object, note: str = "", *, mono: bool = False, absent: str = "not set"
+) -> Fact:
+    shown = None if value in (None, "") else str(value)
+    means = MEANS.get(label, "")
+    return Fact(label=label, value=shown, note=note, mono=mono, means=means, absent=absent)
+
+
+def _spec(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    """All seven fields of LeaseSpec."""
+    spec = tracked.lease.spec
+    identity = spec.holder_identity
+    yield msgspec.structs.replace(_text("holderIdentity", identity, mono=True), copy=bool(identity))
+    yield _time("acquireTime", spec.acquire_time, now)
+    yield _time("renewTime", spec.renew_time, now)
+    yield _text("leaseDurationSeconds", spec.lease_duration_seconds)
+    yield _text("leaseTransitions", spec.lease_transitions)
+    yield _text("preferredHolder", spec.preferred_holder, mono=True)
+    yield _text("strategy", spec.strategy)
+
+
+def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    yield _text("Kind", tracked.kind.value, tracked.kind_reason)
+    guess = "estimated from renewTime until a renewal is seen" if tracked.estimated else ""
+    yield _time("Last renewal seen", tracked.observed_at, now, guess)
+    cadence = tracked.cadence_seconds
+    seen = f"learned from {tracked.renewals_seen:,} renewals"
+    yield _text(
+        "Renewed every", seconds(cadence) if cadence else None, seen, absent="not learned yet"
+    )
+    if skew := _skew(tracked, now):
+        yield skew
+
+
+def _skew(tracked: Tracked, now: datetime) -> Fact | None:
+    """The holder's clock against ours; warns where the two judge the Lease differently."""
+    skew = tracked.skew_seconds
+    if skew is None:
+        return None
+    said = explained(tracked, now)
+    note = ""
+    if said.wall_clock_expired is not None and said.wall_clock_expired != (
+        said.phase is Phase.EXPIRED
+    ):
+        word = "has expired" if said.wall_clock_expired else "has not expired"
+        note = f"who goes by renewTime thinks this Lease {word}"
+    direction = "behind" if skew >= 0 else "ahead of"
+    value = f"{abs(skew):.1f} s {direction} ours" if abs(skew) >= IN_STEP else "in step with ours"
+    return Fact(label="Holder's clock", value=value, note=note, warns=bool(note))
+
+
+def _metadata(tracked: Tracked, now: datetime) -> Iterator[Fact]:
+    meta = tracked.lease.metadata
+    created = meta.creation_timestamp
+    if created is not None:
+        ago = age((now - created).total_seconds())
+        value = f"{day(created)} {clock(created)}"
+        yield Fact(label="Created", value=value, note=ago, since=created.timestamp())
+    yield _text("resourceVersion", meta.resource_version, mono=True)
+    yield _text("uid", meta.uid, mono=True)
+    yield _text("Labels", _pairs(meta.labels), mono=True, absent="none")
+    yield _text("Annotations", _pairs(meta.annotations), mono=True, absent="none")
+    owners = "\n".join(f"{owner.kind} {owner.name}" for owner in meta.owner_references or ())
+    yield _text("ownerReferences", owners, mono=True, absent="none")
+
+
+def _pairs(pairs: dict[str, str] | None) -> str:
+    return "\n".join(f"{key}={value}" for key, value in sorted((pairs or {}).items()))

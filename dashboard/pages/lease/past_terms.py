@@ -1,0 +1,209 @@
+"""Who held a Lease over a range: its lane, its terms, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane_geometry import Fog, fog, marks, shapes
+from dashboard.charts.time_scale import Scale
+from dashboard.charts.time_ticks import Tick, ticks
+from dashboard.pages.lease.past_terms_query import LeasePast
+from dashboard.parts.formatting import age, counted, percent, span_of, thousands, when
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lane_labels import (
+    MarkView,
+    ShapeView,
+    how_ended,
+    mark_view,
+    shape_view,
+    until_when,
+)
+from leases.domain.past.statistics import Statistics
+from leases.domain.past.terms import Gap, Life, Term
+from leases.domain.severity import LONG_GAP_SECONDS
+
+TERMS = 8
+
+
+class Range(msgspec.Struct, frozen=True):
+    label: str
+    url: str
+    on: bool
+
+
+class TermRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A term as a row; `held_since` (epoch s) is set while it goes on now. `gap` is the time
+    without a holder before it.
+    """
+
+    holder: HolderView | None
+    since: str
+    until: str
+    held_for: str
+    held_since: float | None
+    gap: str
+    gap_is_long: bool
+    ended: str
+    note: str
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A number in its cell, and what it is made of."""
+
+    label: str
+    value: str
+    detail: str
+
+
+class PastView(msgspec.Struct, frozen=True, kw_only=True):
+    """`says` is the finding in one sentence; `fogs` are the times in which nobody watched."""
+
+    note: str
+    says: str
+    shapes: tuple[ShapeView, ...]
+    marks: tuple[MarkView, ...]
+    ticks: tuple[Tick, ...]
+    fogs: tuple[Fog, ...]
+    begins: str
+    ends: str
+    rows: tuple[TermRow, ...]
+    more: int
+    figures: tuple[Figure, ...]
+    too_many: str
+    blind_for: str
+    ranges: tuple[Range, ...]
+
+
+def past_view(
+    past: LeasePast, ranges: tuple[Range, ...], now: datetime, *, end: datetime | None = None
+) -> PastView:
+    """The past as of now; `end` is up to when anything is known, if that is not now."""
+    scale = Scale(past.since, past.until)
+    drawn = shapes(past.life, scale, busy=past.busy)
+    moments = [(at, "edit") for at in past.edits]
+    moments += [(change.at, "reconfigured") for change in past.life.marks]
+    rows = list(_rows(past.life, past.since, now, end))
+    blind = sum((span.until - span.since).total_seconds() for span in past.blind)
+    note = _note(past)
+    told = past.figures if rows or not _unwatched(past) else None
+    return PastView(
+        note=note,
+        says=f"Who held it: {note}",
+        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
+        marks=tuple(mark_view(mark, past.life.marks, now) for mark in marks(moments, scale)),
+        ticks=ticks(scale),
+        fogs=fog(((span.since, span.until) for span in past.blind), scale),
+        begins=when(past.since, now),
+        ends="now" if end is None or end < past.until else when(past.until, now),
+        rows=tuple(rows[:TERMS]),
+        more=max(0, len(rows) - TERMS),
+        figures=_figures(told, whole=not past.blind) if told else (),
+        too_many="" if past.figures else _too_many(past.changes),
+        blind_for=age(blind) if blind else "",
+        ranges=ranges,
+    )
+
+
+def with_held_since(view: PastView, held_since: datetime, now: datetime) -> PastView:
+    """The same where the clock was set since the present term began: history has the time by the
+    clock of then, `held_since` is by that of now.
+    """
+    held_for = age((now - held_since).total_seconds())
+    rows = (
+        row
+        if row.held_since is None
+        else msgspec.structs.replace(row, held_since=held_since.timestamp(), held_for=held_for)
+        for row in view.rows
+    )
+    return msgspec.structs.replace(view, rows=tuple(rows))
+
+
+def _note(past: LeasePast) -> str:
+    length = span_of(past.until - past.since)
+    if past.figures is None:
+        return f"{counted(past.changes, 'change')} in {length}"
+    told = f"{counted(past.figures.terms, 'term')} in {length}"
+    lost = past.figures.leaderless
+    if lost:
+        return f"{told}, {age(lost)} without a holder"
+    if _unwatched(past):
+        return f"{told}, not watched"
+    return f"{told}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
+
+
+def _unwatched(past: LeasePast) -> bool:
+    return any(one.since <= past.since and one.until >= past.until for one in past.blind)
+
+
+def _seen(past: LeasePast) -> str:
+    return " seen" if past.blind else ""
+
+
+def _too_many(changes: int) -> str:
+    return (
+        f"{counted(changes, 'change')} are too many to measure terms here: choose a shorter range."
+    )
+
+
+def _rows(life: Life, since: datetime, now: datetime, end: datetime | None) -> Iterator[TermRow]:
+    """The terms that went on in the range, newest first."""
+    before = {gap.until: gap for gap in life.gaps if gap.until is not None}
+    for term in reversed(life.terms):
+        if term.until is None or term.until > since:
+            yield _row(term, before.get(term.since), now, end)
+
+
+def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> TermRow:
+    lost = (term.since - gap.since).total_seconds() if gap else 0.0
+    begun = when(term.since, now)
+    return TermRow(
+        holder=holder_view(term.holder),
+        since=begun if term.began else f"before {begun}",
+        until=until_when(term.until, now, end),
+        held_for=age(((term.until or end or now) - term.since).total_seconds()),
+        held_since=None if term.until or end else term.since.timestamp(),
+        gap=age(lost) if lost else "none",
+        gap_is_long=lost >= LONG_GAP_SECONDS,
+        ended=how_ended(term),
+        note=", ".join(_notes(term, now, end)),
+    )
+
+
+def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
+    if term.gaps:
+        lost = sum(((gap.until or end or now) - gap.since).total_seconds() for gap in term.gaps)
+        yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
+    if term.missed:
+        yield f"{counted(term.missed, 'change')} of holder not seen"
+    if term.inferred and term.inferred_since:
+        yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
+
+
+def _figures(seen: Statistics, *, whole: bool) -> tuple[Figure, ...]:
+    share = percent(seen.leaderless, seen.held + seen.leaderless)
+    lost = age(seen.leaderless) if seen.leaderless else "never" if whole else "none seen"
+    in_range = "in the range" if whole else "in the time watched"
+    of_time = f"{share} of the time" if seen.leaderless else in_range
+    return (
+        Figure("Terms", thousands(seen.terms), "that went on in the range"),
+        Figure("Longest", _length(seen.longest), "so far, if it goes on"),
+        Figure("Median", _length(seen.median), "half of them were longer"),
+        Figure("Without a holder", lost, of_time),
+        Figure(
+            "Taken over in, p50",
+            _length(seen.takeover_p50),
+            "from the last renewal of one to the first write of the next",
+        ),
+        Figure(
+            "Taken over in, p95",
+            _length(seen.takeover_p95),
+            f"of {counted(seen.takeovers, 'take-over')}",
+        ),
+    )
+
+
+def _length(seconds: float | None) -> str:
+    return "none" if seconds is None else age(seconds)

@@ -1,0 +1,58 @@
+"""What history remembers of one Lease over a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane_pieces import BusyTime
+from leases.actions import audit
+from leases.domain.lease import ObjectName
+from leases.domain.past.statistics import Statistics, statistics
+from leases.domain.past.terms import Life
+from leases.domain.past.watched_times import UnwatchedTime
+from leases.history.read.lanes import lanes
+from leases.history.write.watched_spans import unwatched_times
+
+
+class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
+    """`figures` is None where so much happened that changes were only counted."""
+
+    since: datetime
+    until: datetime
+    life: Life
+    busy: tuple[BusyTime, ...]
+    changes: int
+    edits: Sequence[datetime]
+    blind: tuple[UnwatchedTime, ...]
+    figures: Statistics | None
+
+
+def read_past(
+    cluster: str,
+    key: ObjectName,
+    *,
+    since: datetime,
+    until: datetime,
+    now: datetime,
+    known: datetime | None = None,
+) -> LeasePast:
+    """Bounded, however busy the Lease was. What goes on is measured up to `known`, if that is less
+    than all of the range.
+    """
+    found = lanes(cluster, [key], since=since, until=until)
+    life = found[0].life if found else Life()
+    # A band of one change leaves none out: its last is told.
+    bands = [band for band in found[0].bands if band.changes > 1] if found else []
+    return LeasePast(
+        since=since,
+        until=until,
+        life=life,
+        busy=tuple(BusyTime(band.since, band.until, band.changes) for band in bands),
+        changes=found[0].changes if found else 0,
+        edits=audit.done_between(cluster, since, until).get(key, ()),
+        blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
+        figures=None if bands else statistics([life], since=since, until=known or until),
+    )

@@ -1,0 +1,90 @@
+"""A lane as other programs get it: the fields of docs/api.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from dashboard.pages.timeline.lane_query import TimelineLane
+from dashboard.parts.frame.as_of_words import stood
+from dashboard.parts.query.time_range import TimeRange
+from leases.domain.changes.change import Change
+from leases.domain.past.terms import Gap, Term
+from leases.domain.past.watched_times import UnwatchedTime
+from leases.wire.microtime import format_microtime
+
+
+def lane_item(
+    cluster: str, lane: TimelineLane, shown: TimeRange, blind: Sequence[UnwatchedTime]
+) -> dict[str, Any]:
+    """One Lease over the stretch, and how it stood at `at`. Terms and gaps are whole, also where
+    they reach out of the stretch.
+    """
+    standing = lane.standing
+    return {
+        "cluster": cluster,
+        "namespace": lane.key.namespace,
+        "name": lane.key.name,
+        "kind": lane.kind.value if lane.kind else None,
+        "at": format_microtime(shown.at),
+        "phase": stood(standing),
+        "holder": standing.holder,
+        "since": _moment(standing.since),
+        "watched": lane.watched,
+        "from": format_microtime(shown.since),
+        "to": format_microtime(shown.until),
+        "terms": [_term(term) for term in lane.life.terms if _inside(term, shown)],
+        "gaps": [_gap(gap) for gap in lane.life.gaps if _inside(gap, shown)],
+        "reconfigured": [_mark(change) for change in lane.life.marks],
+        "unwatched": [
+            {"since": format_microtime(one.since), "until": format_microtime(one.until)}
+            for one in blind
+        ],
+        "changes": lane.changes,
+        "busy": [
+            {
+                "since": format_microtime(one.since),
+                "until": format_microtime(one.until),
+                "changes": one.changes,
+            }
+            for one in lane.busy
+        ],
+    }
+
+
+def _inside(span: Term | Gap, shown: TimeRange) -> bool:
+    return span.since < shown.until and (span.until is None or span.until > shown.since)
+
+
+def _term(term: Term) -> dict[str, Any]:
+    return {
+        "holder": term.holder,
+        "uid": term.uid,
+        "began": term.began and term.began.value,
+        "since": format_microtime(term.since),
+        "until": _moment(term.until),
+        "ended": term.ended and term.ended.value,
+        "missed": term.missed,
+        "inferred": term.inferred,
+        "inferred_since": _moment(term.inferred_since),
+        "gaps": [_gap(gap) for gap in term.gaps],
+    }
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {
+        "since": format_microtime(gap.since),
+        "until": _moment(gap.until),
+        "after": gap.after and gap.after.value,
+        "holder": gap.holder,
+        "ended_by": gap.ended_by and gap.ended_by.value,
+    }
+
+
+def _mark(change: Change) -> dict[str, Any]:
+    return {"at": format_microtime(change.at), "fields": list(change.fields)}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else format_microtime(moment)

@@ -1,0 +1,180 @@
+"""A lane of the timeline as it is drawn, and who held its Lease at the playhead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from urllib.parse import urlencode
+
+import msgspec
+
+from dashboard.charts.lane_geometry import MOST_SHAPES, Shape, marks, shapes
+from dashboard.charts.time_scale import Scale
+from dashboard.pages.timeline.lane_order import TROUBLED
+from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
+from dashboard.parts.formatting import age, counted, listed, when
+from dashboard.parts.frame.as_of_words import ABSENT, Dot, dot_of, group_titles, stood
+from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
+from dashboard.parts.lane_labels import MarkView, ShapeView, mark_view, shape_view
+from dashboard.parts.lease.row import lease_url
+from dashboard.parts.query.time_range import TimeRange
+from dashboard.parts.query.url_time import write_moment
+from leases.domain.lease import ObjectName
+from leases.domain.past.as_of import PastPhase, PastState
+
+SHAPES_OF_PAGE = 700
+FEWEST_SHAPES = 12
+
+
+class AsOf(msgspec.Struct, frozen=True):
+    """Who held it at the playhead. `word` stands in for a holder where there is none."""
+
+    holder: HolderView | None
+    word: str
+    title: str
+    css: str
+
+
+class LaneView(msgspec.Struct, frozen=True, kw_only=True):
+    """`dot` is how it stood at the playhead; `before` is the word for what comes before the first
+    shape.
+    """
+
+    key: str
+    namespace: str
+    name: str
+    url: str
+    dot: Dot
+    kind: str
+    group: str  # set on the first of a group
+    group_size: int
+    of_now: bool  # the group is of the present, wherever the playhead is
+    shapes: tuple[ShapeView, ...]
+    marks: tuple[MarkView, ...]
+    as_of: AsOf
+    before: str
+    says: str
+
+
+def lane_views(
+    cluster: str,
+    lanes: Lanes,
+    shown: TimeRange,
+    *,
+    unseen: str,
+    now: datetime,
+    end: datetime | None = None,
+) -> list[LaneView]:
+    """The lanes of a page; the first of each group tells it. `unseen` is how much of the stretch
+    nobody watched, `end` up to when anything is known (None: now).
+    """
+    sizes = Counter(lane.place.group for lane in lanes.page)
+    titles = group_titles(
+        shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
+    )
+    views, before = [], None
+    most = shapes_of_each(len(lanes.page))
+    for lane in lanes.page:
+        group = lane.place.group
+        title = "" if group == before else titles[group]
+        view = _lane_view(cluster, lane, shown, now, (title, sizes[group]), most, unseen, end)
+        views.append(view)
+        before = group
+    return views
+
+
+def shapes_of_each(lanes: int) -> int:
+    """How many shapes a lane of a page with so many may have: the page has its bounds too."""
+    return max(FEWEST_SHAPES, min(MOST_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
+
+
+def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
+    """Everybody who holds something in these lanes, once."""
+    shapes = (shape for view in views for shape in view.shapes)
+    named = {shape.holder.identity: shape.holder for shape in shapes if shape.holder}
+    return list(named.values())
+
+
+def _lane_view(
+    cluster: str,
+    lane: TimelineLane,
+    shown: TimeRange,
+    now: datetime,
+    group: tuple[str, int],
+    most: int,
+    unseen: str,
+    end: datetime | None,
+) -> LaneView:
+    scale = Scale(shown.since, shown.until)
+    drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
+    moments = [(at, "edit") for at in lane.edits]
+    moments += [(change.at, "reconfigured") for change in lane.life.marks]
+    born = bool(lane.life.generations) and lane.life.generations[0].born
+    return LaneView(
+        key=str(lane.key),
+        namespace=lane.key.namespace,
+        name=lane.key.name,
+        url=_url_at(cluster, lane.key, shown),
+        dot=dot_of(lane, shown.at, now=now, follows=shown.follows),
+        kind=lane.kind.value if lane.kind else "",
+        group=group[0],
+        group_size=group[1],
+        of_now=lane.place.group == TROUBLED,
+        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
+        marks=tuple(mark_view(mark, lane.life.marks, now) for mark in marks(moments, scale)),
+        as_of=as_of_view(lane.standing, now, watched=lane.watched),
+        before="absent" if born or stood(lane.standing) == ABSENT else "unknown",
+        says=says(lane.key, drawn, unseen=unseen),
+    )
+
+
+def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
+    """The page of a Lease at the playhead."""
+    url = lease_url(cluster, key.namespace, key.name)
+    return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
+
+
+def as_of_view(standing: PastState, now: datetime, *, watched: bool) -> AsOf:
+    """Who held it at an instant; what nobody watched is only what was known last."""
+    view = holder_view(standing.holder)
+    since = f" since {when(standing.since, now)}" if standing.since else ""
+    if not watched and stood(standing) != ABSENT:
+        last = f"nobody watched then; last known: {_stood(standing)}{since}"
+        return AsOf(None, "not watched", last, "unsure")
+    if standing.phase is PastPhase.HELD:
+        return AsOf(view, "", f"{_stood(standing)}{since}", "")
+    if standing.phase in (PastPhase.EXPIRED, PastPhase.VACANT):
+        return AsOf(None, "no holder", f"{_stood(standing)}{since}", "none")
+    word = {"absent": "did not exist", "deleted": "no such Lease"}.get(stood(standing), "unknown")
+    return AsOf(None, word, f"{word}{since}", "absent")
+
+
+def _stood(standing: PastState) -> str:
+    if standing.phase is PastPhase.EXPIRED and standing.holder:
+        return f"expired, still naming {shown_holder(standing.holder)}"
+    if standing.phase is PastPhase.HELD and standing.holder:
+        return shown_holder(standing.holder)
+    return standing.phase.value
+
+
+def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "") -> str:
+    """The finding of a lane in one sentence, for who does not see it."""
+    if unseen == "whole":
+        return f"{key}: not watched in this stretch."
+    if not drawn:
+        return f"{key}: nothing is known of it in this stretch."
+    lost = sum(shape.seconds for shape in drawn if shape.gap)
+    lost += sum(shape.gap_seconds for shape in drawn)
+    changes = sum(shape.changes for shape in drawn) + sum(shape.edge for shape in drawn)
+    holders = dict.fromkeys(
+        view.short
+        for shape in drawn
+        for view in map(holder_view, (shape.term.holder,) if shape.term else shape.holders)
+        if view
+    )
+    held = f"held by {listed(list(holders))}" if holders else "held by nobody"
+    quiet = ", no change seen, for nobody watched all of it" if unseen else ", no change"
+    times = f", {counted(changes, 'change')}" if changes else quiet
+    gap = f", {age(lost)} without a holder" if lost else ""
+    return f"{key}: {held}{times}{gap}."

@@ -1,0 +1,163 @@
+"""The timeline around its lanes: the stretch, the playhead, the axis, and the words for none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.lane_geometry import fog
+from dashboard.charts.time_scale import Scale, percent
+from dashboard.charts.time_ticks import Tick, ticks
+from dashboard.pages.timeline.lane_order import Chosen, kinds_of
+from dashboard.parts.formatting import age, span_of, when
+from dashboard.parts.frame.list_controls import KIND_LABELS
+from dashboard.parts.lane_labels import blind_title
+from dashboard.parts.query.time_range import LANES, WORST_FIRST, TimelineFilter, TimeRange
+from dashboard.parts.query.url_time import write_moment
+from leases.domain.kind import Kind
+from leases.domain.past.watched_times import UnwatchedTime
+
+
+class Blind(msgspec.Struct, frozen=True):
+    """A stretch in which nobody was watching."""
+
+    x: float
+    width: float
+    title: str
+    since: float
+    until: float
+
+
+class StretchView(msgspec.Struct, frozen=True, kw_only=True):
+    """`since`, `until`, `at` are epoch seconds; `frame_*` is the stretch in the one around it."""
+
+    live: bool
+    follows: bool
+    since: float
+    until: float
+    at: float
+    at_x: float
+    at_clock: str
+    at_text: str
+    at_input: str
+    from_to: str
+    frame_x: float
+    frame_width: float
+    ticks: tuple[Tick, ...]
+    blind: tuple[Blind, ...]
+    blind_for: str
+    watched: bool
+    unseen: str  # how much of the stretch nobody watched: "", "part" or "whole"
+
+
+class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """`kept` are the parameters that a form must not lose; `noun` is what the lanes are."""
+
+    text: str
+    kept: tuple[tuple[str, str], ...]
+    first: int
+    last: int
+    total: int
+    changed: int
+    noun: str
+    says: str
+
+
+def stretch_view(
+    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
+) -> StretchView:
+    """The stretch and its playhead. `around` is what the brush moves in; `blind` is when nobody was
+    watching.
+    """
+    scale = Scale(shown.since, shown.until)
+    return StretchView(
+        live=shown.live,
+        follows=shown.follows,
+        since=shown.since.timestamp(),
+        until=shown.until.timestamp(),
+        at=shown.at.timestamp(),
+        at_x=percent(scale.x(shown.at)),
+        at_clock=when(shown.at, now),
+        at_text="" if shown.follows else write_moment(shown.at),
+        at_input=_input(shown, now),
+        from_to=_from_to(shown, now),
+        frame_x=percent(around.x(shown.since)),
+        frame_width=percent(around.x(shown.until) - around.x(shown.since)),
+        ticks=ticks(scale),
+        blind=tuple(
+            Blind(s.x, s.width, blind_title(s, now), s.since.timestamp(), s.until.timestamp())
+            for s in fog(((one.since, one.until) for one in blind), scale)
+        ),
+        blind_for=_blind_for(blind),
+        watched=watched,
+        unseen=_unseen(blind, shown),
+    )
+
+
+def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
+    """What is told of the lanes beside them."""
+    start = (chosen.number - 1) * wanted.limit
+    return TimelineBoard(
+        text=wanted.text,
+        kept=_kept(wanted),
+        first=start + 1 if chosen.page else 0,
+        last=start + len(chosen.page),
+        total=chosen.total,
+        changed=chosen.changed,
+        noun=_noun(wanted),
+        says=_says(wanted),
+    )
+
+
+def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
+    if not blind:
+        return ""
+    whole = any(one.since <= shown.since and one.until >= shown.until for one in blind)
+    return "whole" if whole else "part"
+
+
+def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
+    total = sum((one.until - one.since).total_seconds() for one in blind)
+    return age(total) if total else ""
+
+
+def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
+    """What the forms must not lose; each of them has a field of its own for the rest."""
+    pairs = [("range", wanted.range)]
+    if wanted.since is not None:
+        pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
+    pairs += [("kind", kind.value) for kind in wanted.kinds]
+    pairs += [("sort", wanted.sort)] if wanted.sort != WORST_FIRST else []
+    pairs += [("view", wanted.view)] if wanted.view != LANES else []
+    return tuple(pairs)
+
+
+def _input(shown: TimeRange, now: datetime) -> str:
+    """The playhead as a person would type it; empty while it follows the clock."""
+    if shown.follows:
+        return ""
+    at = shown.at
+    today = at.date() == now.date()
+    text = f"{at:%H:%M:%S}" if today else f"{at:%Y-%m-%d %H:%M:%S}"
+    return text if at.microsecond == 0 else f"{text}.{at:%f}".rstrip("0")
+
+
+def _from_to(shown: TimeRange, now: datetime) -> str:
+    length = span_of(shown.until - shown.since)
+    if shown.live:
+        return f"last {length}"
+    return f"{when(shown.since, now)} to {when(shown.until, now)} ({length})"
+
+
+def _noun(wanted: TimelineFilter) -> str:
+    labels = [KIND_LABELS[kind].lower() for kind in kinds_of(wanted)]
+    return "Leases" if len(labels) > 1 or wanted.kinds == (Kind.UNKNOWN,) else labels[0]
+
+
+def _says(wanted: TimelineFilter) -> str:
+    """The filters in words."""
+    said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
+    said += f", name contains “{wanted.text}”" if wanted.text else ""
+    return said[:1].upper() + said[1:]

@@ -1,0 +1,112 @@
+"""How Leases stood at the instant of the playhead, in signs and words that claim no more than was
+watched. `static/js/instant.js` says the same while the playhead moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dashboard.parts.formatting import when
+from leases.domain.past.as_of import PastPhase, PastState
+
+if TYPE_CHECKING:
+    from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
+
+ABSENT, UNWATCHED = "absent", "unwatched"
+# What stands for a state in the gutter: the colour, the symbol, the words.
+SIGNS = {
+    "held": ("held", "st-held", "held"),
+    "late": ("late", "st-late", "late"),
+    "expired": ("expired", "st-expired", "expired"),
+    "vacant": ("vacant", "st-vacant", "vacant"),
+    "untimed": ("untimed", "st-untimed", "untimed"),
+    "deleted": ("deleted", "st-deleted", "deleted"),
+    ABSENT: ("deleted", "i-minus", "did not exist"),
+    "unknown": ("deleted", "i-minus", "unknown"),
+    UNWATCHED: ("deleted", "i-blind", "not watched"),
+}
+_THERE = ("held", "expired", "vacant")
+
+
+class Dot(msgspec.Struct, frozen=True):
+    """The sign in front of a lane."""
+
+    css: str
+    icon: str
+    title: str
+
+
+class Instant(msgspec.Struct, frozen=True):
+    """How many of the Leases that were there had no holder; `says` where that is not known."""
+
+    css: str
+    icon: str
+    nobody: int
+    there: int
+    unknown: int
+    says: str
+
+
+def stood(standing: PastState) -> str:
+    """A standing as one word; a Lease that was not created yet is `absent`."""
+    if standing.phase is PastPhase.DELETED and standing.since is None:
+        return ABSENT
+    return standing.phase.value
+
+
+def stood_when_watched(standing: PastState, *, watched: bool) -> str:
+    """The same; nothing is claimed of a Lease that nobody watched then."""
+    word = stood(standing)
+    return word if watched or word == ABSENT else UNWATCHED
+
+
+def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> Dot:
+    """`follows`: the playhead is at the present, which knows more than history keeps."""
+    word = stood_when_watched(lane.standing, watched=lane.watched)
+    if follows and lane.watched:
+        word = lane.phase
+    css, icon, said = SIGNS[word]
+    return Dot(css, icon, f"{'Now' if follows else f'At {when(at, now)}'}: {said}")
+
+
+def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
+    """The finding over all lanes of the page; None without lanes."""
+    if not lanes.page:
+        return None
+    if not lanes.watched:
+        says = "Nobody watches now" if follows else "Nobody watched then"
+        return Instant("late", "i-blind", 0, 0, 0, says)
+    words = Counter(stood(lane.standing) for lane in lanes.page)
+    known = sum(words[word] for word in _THERE)
+    nobody = known - words["held"]
+    if not known:
+        return Instant("deleted", "i-minus", 0, 0, words["unknown"], _says_of_none(words))
+    css = "expired" if nobody else "held"
+    unknown = words["unknown"]
+    return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "")
+
+
+def _says_of_none(words: Counter[str]) -> str:
+    if words["unknown"]:
+        return "Nothing is known of these Leases then"
+    return "None of these Leases existed then"
+
+
+def group_titles(
+    at: datetime, *, now: datetime, watched: bool, unseen: str, groups: Sequence[str]
+) -> dict[str, str]:
+    """The titles of the groups; `unseen` is how much of the stretch nobody watched."""
+    quiet = {"": "No change", "part": "No change seen", "whole": "Not watched"}[unseen]
+    known = {
+        "trouble": f"Without a holder {'now' if watched else 'when last watched'}, or late",
+        "nobody": f"Without a holder at {when(at, now)}",
+        "changed": "Changed in this stretch",
+        "quiet": quiet,
+        "absent": "Did not exist yet",
+    }
+    return {group: known.get(group, group) for group in groups}

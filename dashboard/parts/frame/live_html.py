@@ -1,0 +1,74 @@
+"""One Lease or change as HTML: the very partials that the pages are first painted with.
+
+The same for everyone who looks; what a role may do shows through `<body data-may-edit>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+
+from django.template.loader import render_to_string
+
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.lease.freshness import numbers
+from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease.row import row_view
+from dashboard.parts.lease.wall_tile import wall_tile
+from leases.domain.changes.change import Change
+from leases.history.read.activity import Activity
+from leases.tracking.tracked import Tracked
+
+Draw = Callable[[str, Tracked, datetime, Activity], str]
+
+
+def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
+    """A row of the Leases table."""
+    row = row_view(cluster, tracked, now, hours=activity.of(tracked.key, now))
+    return _plain("leases/_row.html", {"row": row})
+
+
+def render_tile(_cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+    """A lane of the wall."""
+    return _plain("wall/_tile.html", {"tile": wall_tile(tracked, now)})
+
+
+def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+    """The head of a Lease's page."""
+    return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
+
+
+def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+    """What a Lease says now, beside a form."""
+    row = row_view(cluster, tracked, now)
+    duration = tracked.lasting.lease.spec.lease_duration_seconds
+    return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
+
+
+@lru_cache(maxsize=512)
+def render_change(change: Change, template: str, today: date) -> str:
+    """A change as one of CHANGES; drawn once for all pages."""
+    noon = datetime.combine(today, time(12), UTC)  # it says no ages: only today's date counts
+    return _plain(template, {"line": change_line(change, noon)})
+
+
+def freshness(tracked: Tracked) -> list[float | None]:
+    """What a page needs to go on from a renewal: observed_at (epoch s), duration (s), late after
+    (s).
+    """
+    return numbers(tracked)
+
+
+def _plain(template: str, context: dict[str, object]) -> str:
+    """Drawn HTML as an exact str: the encoder of frames takes no subclass."""
+    return str.__str__(render_to_string(template, context))
+
+
+PARTS: dict[str, Draw] = {
+    "row": render_row,
+    "tile": render_tile,
+    "lease": render_lease,
+    "now": render_now,
+}
+CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}

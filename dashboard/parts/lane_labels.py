@@ -1,0 +1,159 @@
+"""The shapes of a lane with their words: what a bar is labelled, and what it says when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from dashboard.charts.bar_label import fit
+from dashboard.charts.lane_geometry import Fog, Mark, Shape
+from dashboard.parts.formatting import age, counted, listed, when
+from dashboard.parts.holder_name import HolderView, holder_view
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.past.terms import Gap, Term
+from leases.domain.severity import LONG_GAP_SECONDS
+
+MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
+_ENDED = {
+    ChangeType.EXPIRED: "it expired",
+    ChangeType.RELEASED: "released",
+    ChangeType.REPLACED: "replaced while it still held",
+    ChangeType.RESTARTED: "acquired anew by itself",
+    ChangeType.DELETED: "the Lease was deleted",
+}
+_AFTER = {
+    ChangeType.EXPIRED: "it expired",
+    ChangeType.RELEASED: "it was released",
+    ChangeType.CREATED: "it was created without one",
+}
+
+
+class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
+    """`what` is "term", "gap" or "band"; times are epoch seconds of what is drawn."""
+
+    what: str
+    x: float
+    width: float
+    since: float
+    until: float
+    hue: int
+    holder: HolderView | None
+    label: str
+    title: str
+    edge: bool
+    narrow: bool
+    bad: bool
+    changes: int
+    vacant: float = 0.0  # of a gap: when no holder was named any more; 0: one still was
+
+
+class MarkView(msgspec.Struct, frozen=True):
+    """A diamond on a lane."""
+
+    x: float
+    what: str
+    title: str
+
+
+def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> ShapeView:
+    """One shape with its words. `end` is up to when anything is known; None: it is now."""
+    holder = holder_view(shape.term.holder) if shape.term else None
+    return ShapeView(
+        what="term" if shape.term else "gap" if shape.gap else "band",
+        x=shape.x,
+        width=shape.width,
+        since=shape.since.timestamp(),
+        until=shape.until.timestamp(),
+        hue=holder.hue if holder else 0,
+        holder=holder,
+        label=_label(shape, holder),
+        title=_title(shape, holder, now, end),
+        edge=shape.edge,
+        narrow=shape.narrow,
+        bad=bool(shape.gap) or shape.gap_seconds >= LONG_GAP_SECONDS,
+        changes=shape.changes,
+        vacant=shape.gap.vacant_since.timestamp() if shape.gap and shape.gap.vacant_since else 0.0,
+    )
+
+
+def mark_view(mark: Mark, told: Sequence[Change], now: datetime) -> MarkView:
+    """A mark, with the fields where one change made it."""
+    word = MARKS[mark.what]
+    fields = [", ".join(c.fields) for c in told if c.at == mark.at and mark.what != "edit"]
+    if mark.number > 1:
+        return MarkView(mark.x, mark.what, f"{word} {mark.number} times from {when(mark.at, now)}")
+    what = f"{word}: {fields[0]}" if fields and fields[0] else word
+    return MarkView(mark.x, mark.what, f"{what}, {when(mark.at, now)}")
+
+
+def _label(shape: Shape, holder: HolderView | None) -> str:
+    if holder is not None:
+        return fit(holder.host, holder.tail, shape.width)
+    if not shape.changes:
+        return ""
+    long = fit(counted(shape.changes, "change"), "", shape.width)
+    return long if long and "…" not in long else fit(str(shape.changes), "", shape.width)
+
+
+def _title(shape: Shape, holder: HolderView | None, now: datetime, end: datetime | None) -> str:
+    if shape.term is not None and holder is not None:
+        return term_title(shape.term, holder, now, end)
+    if shape.gap is not None:
+        return gap_title(shape.gap, now, end)
+    return band_title(shape, now)
+
+
+def until_when(until: datetime | None, now: datetime, end: datetime | None) -> str:
+    """When a span ended; of one that goes on, up to when that is known."""
+    if until is not None:
+        return when(until, now)
+    return "now" if end is None else f"{when(end, now)} and on"
+
+
+def term_title(term: Term, holder: HolderView, now: datetime, end: datetime | None = None) -> str:
+    """`cp-2, 18:05:43 to 03:12:22 (9 h 6 m), it expired`."""
+    since = when(term.since, now) if term.began else f"before {when(term.since, now)}"
+    length = age(((term.until or end or now) - term.since).total_seconds())
+    until = until_when(term.until, now, end)
+    bits = [f"{holder.host}{holder.tail}, {since} to {until} ({length})"]
+    bits += [how_ended(term)] if term.ended else []
+    bits += [f"{counted(term.missed, 'change')} of holder not seen"] if term.missed else []
+    bits += (
+        [f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"]
+        if term.inferred and term.inferred_since
+        else []
+    )
+    return ", ".join(bits)
+
+
+def how_ended(term: Term) -> str:
+    """Why a term is over, or "" while it lasts."""
+    return _ENDED[term.ended] if term.ended else ""
+
+
+def gap_title(gap: Gap, now: datetime, end: datetime | None = None) -> str:
+    """`No holder for 19 s, from 03:12:22: it expired`."""
+    length = age(((gap.until or end or now) - gap.since).total_seconds())
+    why = f": {_AFTER[gap.after]}" if gap.after in _AFTER else ""
+    still = "" if gap.until else ", still" if end is None else f", still at {when(end, now)}"
+    return f"No holder for {length}{still}, from {when(gap.since, now)}{why}"
+
+
+def band_title(shape: Shape, now: datetime) -> str:
+    """`27 changes among cp-1 and cp-2, 03:12:22 to 03:14:01, 12 s of it without a holder`."""
+    span = f"{when(shape.since, now)} to {when(shape.until, now)}"
+    lost = f", {age(shape.gap_seconds)} of it without a holder" if shape.gap_seconds else ""
+    names = f" {among(shape)}" if shape.holders else ""
+    return f"{counted(shape.changes, 'change')}{names}, {span}{lost}"
+
+
+def among(shape: Shape) -> str:
+    """Who held it in a band, as far as that is told."""
+    short = [view.short for view in map(holder_view, shape.holders) if view]
+    return f"among {listed(short)}" if short else ""
+
+
+def blind_title(span: Fog, now: datetime) -> str:
+    return f"Nobody watched from {when(span.since, now)} to {when(span.until, now)}"

@@ -1,0 +1,122 @@
+"""What becomes of a Lease whose holder dies, in words that claim no more than a Lease tells."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dashboard.parts.formatting import age, clock, seconds
+from leases.domain.election.forecast import STRETCH, Forecast, Outlook, forecast
+from leases.domain.kind import NODE_LEASES
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A number of seconds from now; `left` seconds after the renewal was seen it is over, so that
+    the browser's clock can go on from it.
+    """
+
+    text: str
+    left: float
+
+
+class ForecastView(msgspec.Struct, frozen=True):
+    """One sentence around its bounds, and what it rests on."""
+
+    before: str
+    bounds: tuple[Bound, ...]
+    after: str
+    basis: str
+
+
+_GRACE = "kube-controller-manager has a grace period of its own, 40 to 50 s by default"
+_NOBODY_ELSE = {
+    Outlook.HEARTBEAT: "Nobody else acquires a heartbeat: what follows is up to those who watch it",
+    Outlook.IDENTITY: "Nobody else acquires an identity: once expired it is left to be deleted",
+}
+_UNKNOWN = "A Lease does not tell whether anybody else stands ready."
+
+
+def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
+    """The forecast as of now."""
+    seen = forecast(
+        tracked.lease,
+        observed_at=tracked.observed_at,
+        cadence_seconds=tracked.cadence_seconds,
+        renewals_seen=tracked.renewals_seen,
+        kind=tracked.kind,
+        vacant_since=tracked.phase_since if tracked.phase is Phase.VACANT else None,
+        named=tracked.named,
+    )
+    if seen.outlook is Outlook.STUCK:
+        told = "If the holder died now, nobody could acquire it: it cannot run out"
+        return ForecastView(f"{told}, it must be given back or edited.", (), "", "")
+    if seen.outlook in _NOBODY_ELSE:
+        return _of_one_holder(tracked, seen, now)
+    if tracked.phase in (Phase.EXPIRED, Phase.VACANT):
+        return _open(seen, now)
+    return _held(tracked, seen, now)
+
+
+def _held(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
+    bounds = _bounds(tracked, seen, now)
+    if seen.outlook is Outlook.COORDINATED:
+        before = "If the holder died now, the API server may give it to another candidate in about "
+    else:
+        before = "If the holder died now, others may acquire it in about "
+    after = " at the earliest." if len(bounds) == 1 else "."
+    return ForecastView(before, bounds, after, _basis(seen))
+
+
+def _open(seen: Forecast, now: datetime) -> ForecastView:
+    since = f"since {clock(seen.earliest)}" if seen.earliest else "now"
+    if seen.latest is None:
+        return ForecastView(f"Others may acquire it {since}.", (), "", _basis(seen))
+    wait = (seen.latest - now).total_seconds()
+    by = f"should have by {clock(seen.latest)}" if wait > 0 else f"had until {clock(seen.latest)}"
+    if seen.outlook is Outlook.COORDINATED:
+        said = f"The API server may give it to a candidate {since}, and {by} if one answers."
+    else:
+        said = f"Others may acquire it {since}; a contender of client-go that runs {by}."
+    return ForecastView(said, (), "", _basis(seen))
+
+
+def _of_one_holder(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
+    basis = f"{_NOBODY_ELSE[seen.outlook]}."
+    if tracked.key.namespace == NODE_LEASES:
+        basis = f"{_NOBODY_ELSE[seen.outlook]}; {_GRACE}."
+    if tracked.phase is Phase.VACANT:
+        return ForecastView("Nobody holds it.", (), "", basis)
+    if seen.earliest is None:
+        return ForecastView("If the holder died now, this would never expire.", (), "", basis)
+    if tracked.phase is Phase.EXPIRED:
+        return ForecastView(f"It ran out at {clock(seen.earliest)}.", (), "", basis)
+    bounds = _bounds(tracked, seen, now)
+    return ForecastView("If the holder died now, it would expire in ", bounds, ".", basis)
+
+
+def _bounds(tracked: Tracked, seen: Forecast, now: datetime) -> tuple[Bound, ...]:
+    return tuple(
+        Bound(age((moment - now).total_seconds()), (moment - tracked.observed_at).total_seconds())
+        for moment in (seen.earliest, seen.latest)
+        if moment is not None
+    )
+
+
+def _basis(seen: Forecast) -> str:
+    if seen.outlook is Outlook.COORDINATED:
+        return (
+            "Its controller judges by renewTime, looks again within 5 s, "
+            "and gives the candidates up to 5 s to answer."
+        )
+    if seen.outlook is not Outlook.CONTENDED or seen.retry_seconds is None:
+        return f"How often others look is not known of a Lease of this kind. {_UNKNOWN}"
+    retry = seen.retry_seconds
+    learned = "learned from the renewals" if seen.learned else "assumed from the duration"
+    return (
+        f"Contenders of client-go look every {seconds(round(retry, 1))} to "
+        f"{seconds(round(STRETCH * retry, 1))} ({learned}) and wait out the duration from the "
+        f"renewal they saw last. {_UNKNOWN}"
+    )

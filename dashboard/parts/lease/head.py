@@ -1,0 +1,65 @@
+"""The head of a Lease's page: who holds it, why it is in its phase, what if the holder died."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.formatting import age, seconds
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.forecast import ForecastView, forecast_view
+from dashboard.parts.lease.not_understood import skipped_in_full
+from dashboard.parts.lease.phase_reason import WhyPart, why
+from dashboard.parts.lease.row import RowView, row_view
+from leases.domain.election.candidates import end_of_term
+from leases.domain.phase import Explanation, Phase, explain
+from leases.tracking.tracked import Tracked
+
+
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """`why` says in numbers why the Lease is in its phase; `observed` (epoch s) is the renewal that
+    they and the forecast count from. `successor` is named when the holder's term was ended.
+    """
+
+    row: RowView
+    edit_url: str
+    observed: float
+    why: tuple[WhyPart, ...]
+    forecast: ForecastView
+    successor: HolderView | None
+    every: str
+    expired_for: str
+    expired_since: float | None
+
+
+def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
+    """The head of the page as of now."""
+    meta = tracked.lease.metadata
+    expired = tracked.phase is Phase.EXPIRED
+    skipped = skipped_in_full(tracked, now)
+    return LeaseView(
+        row=row_view(cluster, tracked, now),
+        edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
+        observed=tracked.observed_at.timestamp(),
+        why=(WhyPart(skipped),) if skipped else why(explained(tracked, now)),
+        forecast=forecast_view(tracked, now),
+        successor=holder_view(end_of_term(tracked.lease)),
+        every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
+        expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
+        expired_since=tracked.phase_since.timestamp() if expired else None,
+    )
+
+
+def explained(tracked: Tracked, now: datetime) -> Explanation:
+    """The phase that the clock says, with its numbers."""
+    return explain(
+        tracked.lease,
+        observed_at=tracked.observed_at,
+        cadence_seconds=tracked.cadence_seconds,
+        renewals_seen=tracked.renewals_seen,
+        kind=tracked.kind,
+        now=now,
+        named=tracked.named,
+    )

@@ -1,0 +1,34 @@
+"""A Lease whose newest write Leaseboard did not understand, in words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from dashboard.parts.formatting import when
+from leases.tracking.tracked import Tracked
+
+UNKNOWN = "unknown"
+
+
+def state_of(tracked: Tracked) -> str:
+    """The phase for the eye: neutral where it is not known."""
+    return tracked.phase.value if tracked.lasting.not_understood is None else UNKNOWN
+
+
+def skipped_in_short(tracked: Tracked, now: datetime) -> str:
+    """For a row; empty where all was understood."""
+    told = tracked.lasting.not_understood
+    return "" if told is None else f"Its write at {when(told.since, now)} was not understood."
+
+
+def skipped_in_full(tracked: Tracked, now: datetime) -> str:
+    """For the Lease's own page and other programs; empty where all was understood."""
+    told = tracked.lasting.not_understood
+    if told is None:
+        return ""
+    first = f"Leaseboard did not understand the write that it saw at {when(told.at, now)}."
+    if told.before is None:
+        rest = "Nothing of this Lease has been understood yet."
+    else:
+        rest = "How it stands is not known: what is shown is from before."
+    return f"{first} {told.reason} {rest} The next write that can be understood mends this."

@@ -1,0 +1,90 @@
+"""One Lease as a row of a table; the head of its own page builds on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.charts.sparkline import Sparkline, sparkline
+from dashboard.parts.formatting import age, thousands, when
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.freshness import Freshness, freshness
+from dashboard.parts.lease.not_understood import skipped_in_short, state_of
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.tracking.tracked import Tracked
+
+
+class RowView(msgspec.Struct, frozen=True, kw_only=True):
+    """`held_since` (epoch seconds) is the start of the present term, None while nobody holds;
+    `spark` are its changes of the last day, None where nobody asked for them. `skipped` says that
+    its newest write was not understood; its phase is unknown then.
+    """
+
+    key: str
+    namespace: str
+    name: str
+    domain: str  # the end of `name` that all nodes share, drawn quietly
+    url: str
+    phase: str
+    kind: str
+    kind_reason: str
+    holder: HolderView | None
+    held_since: float | None
+    held_for: str
+    vacant_since: str
+    fresh: Freshness | None
+    transitions: str
+    spark: Sparkline | None = None
+    skipped: str = ""
+
+    @property
+    def host(self) -> str:
+        return self.name.removesuffix(self.domain) if self.domain else self.name
+
+
+def lease_url(cluster: str, namespace: str, name: str) -> str:
+    return reverse("lease", args=[cluster, namespace, name])
+
+
+def row_view(
+    cluster: str, tracked: Tracked, now: datetime, *, hours: Sequence[int] = ()
+) -> RowView:
+    """One Lease as of now; `hours` are its changes in each of the last 24."""
+    key, spec = tracked.key, tracked.lasting.lease.spec
+    skipped = skipped_in_short(tracked, now)
+    held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
+    return RowView(
+        key=str(key),
+        namespace=key.namespace,
+        name=key.name,
+        domain=domain_of(tracked),
+        url=lease_url(cluster, key.namespace, key.name),
+        phase=state_of(tracked),
+        kind=tracked.kind.value,
+        kind_reason=tracked.kind_reason,
+        holder=holder_view(tracked.holder),
+        held_since=held.timestamp() if held else None,
+        held_for=age((now - held).total_seconds()) if held else "",
+        vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
+        fresh=None if skipped else freshness(tracked, now),
+        transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
+        spark=sparkline(hours) if hours else None,
+        skipped=skipped,
+    )
+
+
+def domain_of(tracked: Tracked) -> str:
+    """A node's name beside its host, `.eu-central-1`; of other kinds nothing."""
+    if tracked.kind is not Kind.HEARTBEAT:
+        return ""
+    _, dot, domain = tracked.key.name.partition(".")
+    return dot + domain
+
+
+def short_name(tracked: Tracked) -> str:
+    """The name without what all nodes share."""
+    return tracked.key.name.removesuffix(domain_of(tracked) or "\0")

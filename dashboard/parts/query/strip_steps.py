@@ -1,0 +1,56 @@
+"""The stretch of time around the one that is shown, in which a brush moves it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from dashboard.charts.time_scale import Scale
+from dashboard.parts.query.time_range import TimeRange
+
+# How long it may be, and into how many steps it is cut: 15 minutes, 2 h, 8 h, 1 d, 3 d.
+_SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
+_MOST = 150
+_STEPS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (1, 10, 60, 600, 3600, 7200, 28800, 86400, 3 * 86400, 14 * 86400, 365 * 86400)
+)
+_ROOM = 3.5  # times as long as what is shown, at least, so that there is somewhere to move it
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class OverviewStrip(msgspec.Struct, frozen=True):
+    """So many `steps` from `since`."""
+
+    since: datetime
+    step: timedelta
+    steps: int
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(self.since, self.since + self.steps * self.step)
+
+
+def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
+    """The shortest of a day, a week, a month... that holds what is shown with room beside it.
+
+    It ends now, unless what is shown lies further back than that. It begins at a whole step, so
+    that the counts of past steps stay the same while the clock goes on.
+    """
+    length = shown.until - shown.since
+    longest = max(_SPANS)
+    span = next((span for span in _SPANS if span >= _ROOM * length), longest)
+    steps = _SPANS[span]
+    step = span / steps
+    until = now if shown.since >= now - span else min(now, shown.until + (span - length) / 2)
+    end = _EPOCH + -((_EPOCH - until) // step) * step  # the first whole step not before it
+    return OverviewStrip(end - steps * step, step, steps)
+
+
+def strip_of(since: datetime, until: datetime) -> OverviewStrip:
+    """Steps that cover a stretch itself, so many that each can be seen."""
+    step = next((step for step in _STEPS if (until - since) / step <= _MOST), _STEPS[-1])
+    first = (since - _EPOCH) // step
+    steps = min(_MOST, -((_EPOCH - until) // step) - first)
+    return OverviewStrip(_EPOCH + first * step, step, max(1, steps))

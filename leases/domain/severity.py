@@ -1,0 +1,30 @@
+"""Which Leases are in trouble, and which trouble comes first on every page."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from leases.domain.kind import Kind
+from leases.domain.past.as_of import PastPhase
+from leases.domain.phase import Phase
+
+# The smaller, the worse.
+SEVERITY = {Phase.EXPIRED: 0, Phase.VACANT: 1, Phase.LATE: 2, Phase.UNTIMED: 3, Phase.HELD: 4}
+PAST_SEVERITY = {PastPhase.EXPIRED: 0, PastPhase.VACANT: 1, PastPhase.HELD: 2}
+TROUBLE = (Phase.EXPIRED, Phase.VACANT, Phase.LATE)
+LONG_GAP_SECONDS = 30.0  # from here on, a gap without a holder is shown in red
+# A normal hand-over leaves an election vacant: client-go's contenders look every 2 s, others
+# every 15 s.
+VACANT_GRACE = timedelta(seconds=30)
+
+
+def is_in_trouble(phase: Phase, kind: Kind) -> bool:
+    """A vacant election is in trouble; a vacant lock is only free."""
+    return phase in TROUBLE and (phase is not Phase.VACANT or kind is Kind.ELECTION)
+
+
+def needs_attention(phase: Phase, kind: Kind, *, since: datetime, now: datetime) -> bool:
+    """Whether a Lease that is in this phase since `since` belongs on the Attention list."""
+    if phase is Phase.VACANT and now - since < VACANT_GRACE:
+        return False
+    return is_in_trouble(phase, kind)
