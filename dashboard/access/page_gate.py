@@ -33,7 +33,7 @@ class Followed(Protocol):
     """The part of a watched cluster that tells whether its watch is late."""
 
     @property
-    def untold(self) -> Callable[[], float]:
+    def unprocessed_seconds(self) -> Callable[[], float]:
         """For how many seconds something of the watch has waited to be read."""
 
 
@@ -138,7 +138,7 @@ class PageGate:
         now = self._clock()
         if now - self._punctual_at < LOOK:
             return False
-        late = any(one.untold() > LATE for one in clusters)
+        late = any(one.unprocessed_seconds() > LATE for one in clusters)
         with self._looking:
             forgotten = now - self._looked_at > FORGOTTEN
             self._looked_at = now

@@ -10,7 +10,7 @@ import msgspec
 from dashboard.charts.time_scale import WHOLE, percent
 
 HEIGHT = 30.0  # pixels of the highest bar
-_LEAST = 3.0  # a bar that is not empty can be seen
+_MIN_HEIGHT = 3.0  # a bar that is not empty can be seen
 _EMPTY = 1.5
 _SHARE = 0.72  # of its slot's width
 
@@ -52,7 +52,7 @@ def _bar(
     since: datetime,
     step: timedelta,
 ) -> CountBar:
-    tall = round(max(_LEAST, count * unit), 1) if count else _EMPTY
+    tall = round(max(_MIN_HEIGHT, count * unit), 1) if count else _EMPTY
     tall = height if count is None else tall
     x = slot * (number + (1 - _SHARE) / 2)
     return CountBar(

@@ -15,7 +15,7 @@ from leases.domain.phase import Phase
 SPANS = 60  # bars
 WHOLE = 1.5  # the axis ends at so many durations
 TOP, FLOOR = 18.0, 94.0
-LEAST = 5.0  # pixels of a single one
+MIN_HEIGHT = 5.0  # pixels of a single one
 SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
 USUAL_DURATION = 40.0  # seconds: the kubelet's, where no heartbeat says how long it lasts
 
@@ -75,7 +75,9 @@ def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
     bars = []
     for span, phases in by_span.items():
         number = sum(phases.values())
-        height = LEAST + (FLOOR - TOP - 4 - LEAST) * math.log(number) / math.log(max(most, 2))
+        height = MIN_HEIGHT + (FLOOR - TOP - 4 - MIN_HEIGHT) * math.log(number) / math.log(
+            max(most, 2)
+        )
         bars.append(
             AgeBar(
                 x=round(span * step + 0.15, 2),

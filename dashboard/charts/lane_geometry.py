@@ -17,7 +17,7 @@ from dashboard.charts.time_scale import WHOLE, Scale, percent
 from leases.domain.past.terms import Gap, Life, Term
 
 NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours on a wide screen
-MOST_SHAPES = 48
+MAX_SHAPES = 48
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def shapes(
-    life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MOST_SHAPES
+    life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MAX_SHAPES
 ) -> tuple[Shape, ...]:
     """What to draw of a life, oldest first; never more than `most`, however much happened."""
     placed = [
@@ -179,5 +179,5 @@ def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
 def _changes(run: Sequence[Piece], since: datetime) -> int:
     """Each piece begins with a change, but not one that was there before the stretch."""
     counted = sum(piece.changes for piece in run)
-    told = [piece for piece in run if not piece.changes]
-    return counted + len(told) - any(piece.since == since for piece in told[:1])
+    shown = [piece for piece in run if not piece.changes]
+    return counted + len(shown) - any(piece.since == since for piece in shown[:1])

@@ -15,12 +15,12 @@ from dashboard.charts.time_ticks import Tick, ticks
 
 TOP, BOTTOM = 10.0, 148.0  # where the highest and the lowest value are drawn
 LEFT = 5.0  # percent, for the numbers of the axis
-MOST_BARS = 120
+MAX_BARS = 120
 _SURE = 1e-6  # of a bar: what begins exactly at one is not to fall before it
 _ROOM = 1.12  # above the highest value
 _FAR = 8.0  # a duration of more than so many times the longest interval would flatten the bars
 _STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0)
-_MOST_LINES = 4
+_MAX_LINES = 4
 
 
 class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def renewal_chart(
     duration: float | None,
     usual: float | None,
     late_after: float | None,
-    bars: int = MOST_BARS,
+    bars: int = MAX_BARS,
 ) -> RenewalChart:
     """Bars for (when it ended, seconds) pairs inside the scale; the levels are in seconds."""
     found = _merged(intervals, scale, bars)
@@ -140,5 +140,5 @@ def _line(seconds: float, unit: float) -> Line:
 
 def _levels(highest: float) -> list[float]:
     """Round levels from nought to the highest, few enough to be read."""
-    step = next((step for step in _STEPS if highest / step <= _MOST_LINES), highest / _MOST_LINES)
+    step = next((step for step in _STEPS if highest / step <= _MAX_LINES), highest / _MAX_LINES)
     return [step * number for number in range(int(highest / step) + 1)]

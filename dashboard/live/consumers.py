@@ -13,7 +13,7 @@ from dashboard.access.rights.rights import AccessRefused, Right, WallRight, righ
 from dashboard.board import running_board
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
-from dashboard.live.publisher import Channel, FeedReader
+from dashboard.live.publisher import ClusterHub, FeedReader
 from dashboard.live.socket_share import TOO_MANY
 from dashboard.parts.kept.node_book import Grouping
 
@@ -41,8 +41,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             await self.close(code=REFUSED, reason=str(error))
             return
         running = running_board()
-        channel = running.publisher.channels.get(name)
-        if channel is None:
+        hub = running.publisher.hubs.get(name)
+        if hub is None:
             await self.close(code=UNKNOWN)
             return
         if not running.publisher.sockets.take(self.right):
@@ -50,8 +50,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             return
         if isinstance(self.right, WallRight):
             running.link_use.note(self.right.link_id)
-        self.join(channel)
-        self.sender = asyncio.create_task(self._relay_or_close(channel))
+        self.join(hub)
+        self.sender = asyncio.create_task(self._relay_or_close(hub))
         self.grant = running.rights.add(self.right, self._end)
 
     async def disconnect(self, code: int) -> None:
@@ -69,10 +69,10 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         self.leave()
         self.sender.cancel()
 
-    async def _relay_or_close(self, channel: Channel) -> None:
+    async def _relay_or_close(self, hub: ClusterHub) -> None:
         """A socket that cannot be served is closed, so that the page notices and comes back."""
         try:
-            await self.relay(channel)
+            await self.relay(hub)
         except asyncio.CancelledError:
             if not self.ended:
                 raise
@@ -80,16 +80,16 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         except OSError:  # the browser went away in the middle of a frame
             pass
         except Exception as error:
-            channel.failed("socket", error)
+            hub.failed("socket", error)
             await self.close(code=FAILED)
 
-    def join(self, channel: Channel) -> None:
+    def join(self, hub: ClusterHub) -> None:
         raise NotImplementedError
 
     def leave(self) -> None:
         raise NotImplementedError
 
-    async def relay(self, channel: Channel) -> None:
+    async def relay(self, hub: ClusterHub) -> None:
         raise NotImplementedError
 
 
@@ -98,13 +98,13 @@ class PageConsumer(ClusterConsumer):
 
     WALL_PARTS = frozenset({"tile"})
 
-    def join(self, channel: Channel) -> None:
-        self.channel = channel
-        self.reader = PageReader(channel, running_board().drawings)
-        channel.pages.add(self.reader)
+    def join(self, hub: ClusterHub) -> None:
+        self.hub = hub
+        self.reader = PageReader(hub, running_board().drawings)
+        hub.pages.add(self.reader)
 
     def leave(self) -> None:
-        self.channel.pages.discard(self.reader)
+        self.hub.pages.discard(self.reader)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if not hasattr(self, "reader") or self.ended:
@@ -121,11 +121,11 @@ class PageConsumer(ClusterConsumer):
             show = Show(show=tiles, feed=show.feed, field=field)
         self.reader.show(show)
 
-    async def relay(self, channel: Channel) -> None:
+    async def relay(self, hub: ClusterHub) -> None:
         while True:
             await self.reader.wake.wait()
             await asyncio.sleep(GATHER)
-            async with channel.turn:
+            async with hub.turn:
                 self.reader.wake.clear()
                 frame = self.reader.frame(clock.now())
             if frame is not None:
@@ -141,16 +141,16 @@ class PageConsumer(ClusterConsumer):
 class ChangesConsumer(ClusterConsumer):
     """The public feed: every change as JSON, numbered."""
 
-    def join(self, channel: Channel) -> None:
-        self.channel = channel
+    def join(self, hub: ClusterHub) -> None:
+        self.hub = hub
         self.reader = FeedReader()
-        self.reader.put(channel.hello(clock.now()))
-        channel.feeds.add(self.reader)
+        self.reader.put(hub.hello(clock.now()))
+        hub.feeds.add(self.reader)
 
     def leave(self) -> None:
-        self.channel.feeds.discard(self.reader)
+        self.hub.feeds.discard(self.reader)
 
-    async def relay(self, channel: Channel) -> None:
+    async def relay(self, hub: ClusterHub) -> None:
         while True:
             await self.reader.wake.wait()
             self.reader.wake.clear()

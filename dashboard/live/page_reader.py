@@ -24,18 +24,18 @@ from leases.history.read.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked, Update
 
-MOST_DRAWN = 3  # rows in one frame: others wait for the loop too
+MAX_DRAWN = 3  # rows in one frame: others wait for the loop too
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
 _numbers = count()
 
 
-class ChannelView(Protocol):
+class HubView(Protocol):
     """The part of a publisher's channel that a page reads."""
 
     store: Store
     activity: Activity
     shared: SharedRegions
-    fields: dict[Grouping, NodeGrid]
+    grids: dict[Grouping, NodeGrid]
     seq: int
     first_seq: int
     events_per_second: float
@@ -97,13 +97,13 @@ def looks_alike(one: Tracked, other: Tracked) -> bool:
 class PageReader:
     """One page's socket, without the socket."""
 
-    def __init__(self, channel: ChannelView, drawings: Drawings) -> None:
+    def __init__(self, hub: HubView, drawings: Drawings) -> None:
         self.number = next(_numbers)
-        self._channel = channel
+        self._hub = hub
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
         self._unsent: dict[tuple[str, ObjectName], None] = {}  # who waits longest comes first
-        self._clock_moved = channel.clock_moved
+        self._clock_moved = hub.clock_moved
         self._feed: int | None = None
         self._feed_as = "line"
         self._refetch = False
@@ -128,11 +128,9 @@ class PageReader:
         }
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
-        if wanted.feed is not None and not (
-            self._channel.first_seq <= wanted.feed <= self._channel.seq
-        ):
+        if wanted.feed is not None and not (self._hub.first_seq <= wanted.feed <= self._hub.seq):
             self._refetch = True  # the page is from before a restart of ours
-            wanted = msgspec.structs.replace(wanted, feed=self._channel.seq)
+            wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
         self._elsewhere = Elsewhere(wanted.query)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
@@ -151,7 +149,7 @@ class PageReader:
 
         The rest, counts among it, comes with the publisher's next tick.
         """
-        self._elsewhere.notice(update, self._channel.store, self._sent.get("row", {}))
+        self._elsewhere.notice(update, self._hub.store, self._sent.get("row", {}))
         if update.listed:
             self._refetch = True
         if self._shows(update):
@@ -171,21 +169,21 @@ class PageReader:
         quiet = silent is not None and 0 <= silent < HEARTBEAT
         if not frame and quiet and not self._urgent:
             return None
-        if self._clock_moved != self._channel.clock_moved:
-            frame["moved"] = self._channel.clock_moved - self._clock_moved
-            self._clock_moved = self._channel.clock_moved
+        if self._clock_moved != self._hub.clock_moved:
+            frame["moved"] = self._hub.clock_moved - self._clock_moved
+            self._clock_moved = self._hub.clock_moved
         self._urgent = bool(self._unsent)
         self._spoke_at = now
         if self._answers_show and not self._unsent:
             frame["shown"] = True
             self._answers_show = False
         frame["now"] = now.timestamp()
-        frame["seq"] = self._channel.seq
+        frame["seq"] = self._hub.seq
         frame["connection"] = connection_item(
-            self._channel.store.connection,
+            self._hub.store.connection,
             now=now,
-            events_per_second=self._channel.events_per_second,
-            problem=self._channel.problem(),
+            events_per_second=self._hub.events_per_second,
+            problem=self._hub.problem(),
         )
         return frame
 
@@ -193,7 +191,7 @@ class PageReader:
         """What the page's picture of all heartbeats lacks: the groups where they are others, and
         the phases. None when it lacks nothing.
         """
-        field = self._channel.fields.get(self.field) if self.field else None
+        field = self._hub.grids.get(self.field) if self.field else None
         if field is None or field.layout is None:
             return None
         layout = field.layout
@@ -210,7 +208,7 @@ class PageReader:
         gone: list[str] = []
         later: dict[tuple[str, ObjectName], None] = {}
         drawn = 0
-        store = self._channel.store
+        store = self._hub.store
         as_of = store.connection.as_of(now)
         for part, shown in self._sent.items():
             for key in self._in_turn(part, shown):
@@ -221,10 +219,10 @@ class PageReader:
                     gone.append(str(key))
                 elif before is not None and looks_alike(before, after):
                     renewed[str(key)] = live_html.freshness(after)
-                elif drawn < MOST_DRAWN:
+                elif drawn < MAX_DRAWN:
                     drawn += 1
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(
-                        store.cluster, part, after, as_of, self._channel.activity
+                        store.cluster, part, after, as_of, self._hub.activity
                     )
                 else:
                     later[part, key] = None
@@ -250,12 +248,12 @@ class PageReader:
         news = self._elsewhere.news()
         if news is not None:
             aside["elsewhere"] = news
-        counts = self._channel.counts()
+        counts = self._hub.counts()
         if counts is not self._counts:
             aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}
             self._counts = counts
         if "overview" in self.groups:
-            figures = self._channel.figures()
+            figures = self._hub.figures()
             aside["figures"] = {k: f for k, f in figures.items() if self._figures.get(k) != f}
             self._figures = figures
         if self._refetch:
@@ -266,7 +264,7 @@ class PageReader:
     def _new_regions(self) -> dict[str, str]:
         fresh: dict[str, str] = {}
         for group in self.groups:
-            for key, drawn in self._channel.shared.drawn.get(group, {}).items():
+            for key, drawn in self._hub.shared.drawn.get(group, {}).items():
                 if self._regions.get(key) != drawn.number:
                     self._regions[key] = drawn.number
                     fresh[key] = drawn.html
@@ -276,10 +274,10 @@ class PageReader:
         """The changes that the page lacks, in the form that it asked for."""
         if self._feed is None:
             return {}
-        fresh: list[Change] = [change for seq, change in self._channel.recent if seq > self._feed]
-        if len(fresh) == self._channel.recent.maxlen:
+        fresh: list[Change] = [change for seq, change in self._hub.recent if seq > self._feed]
+        if len(fresh) == self._hub.recent.maxlen:
             self._refetch = True  # there may have been more than we keep
-        self._feed = self._channel.seq
+        self._feed = self._hub.seq
         if self._feed_as == "number":
             return {"changes": len(fresh)}
         form = live_html.CHANGES[self._feed_as]

@@ -33,7 +33,7 @@ from leases.tracking.tracked import Update
 
 KEPT_CHANGES = 50
 FEED_QUEUE = 256
-MOST_TOLD = 500
+MAX_CHANGES_SENT = 500
 TICK = 0.25  # seconds: how often freshness alone is sent
 WOKEN = 50  # pages in one tick: where more are open, each is woken in every second, third, …
 RAREST = 6  # … and at the latest in this one, or it would take us for gone
@@ -58,7 +58,7 @@ class FeedReader:
         self.wake.set()
 
 
-class Channel:
+class ClusterHub:
     """What is said of one cluster, and who listens."""
 
     def __init__(self, store: Store) -> None:
@@ -67,8 +67,8 @@ class Channel:
         self.nodes = NodeBook()
         self.ages = HeartbeatAges()
         self.failed: Failed = log_failure
-        self.shared = SharedRegions(self._tell_failure)
-        self.fields: dict[Grouping, NodeGrid] = {}
+        self.shared = SharedRegions(self._report_failure)
+        self.grids: dict[Grouping, NodeGrid] = {}
         self._counted: tuple[int, Counts] = (-1, {})
         self._figured: tuple[int, Figures] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
@@ -85,30 +85,30 @@ class Channel:
         self.problem: Callable[[], str | None] = lambda: None  # what history has, in a sentence
         self.refused: Callable[[datetime], Sequence[Refusal]] = lambda _: ()  # what it lacks lately
 
-    def _tell_failure(self, part: str, error: Exception) -> None:
+    def _report_failure(self, part: str, error: Exception) -> None:
         self.failed(part, error)
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
         if update.changes:
             self.activity.note(update.changes)
-            self._tell(update)
+            self._publish(update)
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()
-            for field in self.fields.values():
-                field.notice(update)
+            for grid in self.grids.values():
+                grid.notice(update)
             for page in self.pages:
                 page.notice(update)
 
-    def _tell(self, update: Update) -> None:
+    def _publish(self, update: Update) -> None:
         """One frame; for more changes than a frame should hold, a gap that makes readers fetch."""
-        told = update.changes if len(update.changes) <= MOST_TOLD else ()
-        seq = self.seq + (1 if told else 2)
-        self.recent.extend((seq, change) for change in told if not _first_sight(change))
+        sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
+        seq = self.seq + (1 if sent else 2)
+        self.recent.extend((seq, change) for change in sent if not _first_sight(change))
         self.seq = seq  # last, so that `newest` gives no number without its changes
         if self.feeds:
             frame = changes_message(
-                seq=self.seq, now=update.now, changes=told, counts=flatten(self.store.counts())
+                seq=self.seq, now=update.now, changes=sent, counts=flatten(self.store.counts())
             )
             for feed in self.feeds:
                 feed.put(frame)
@@ -119,9 +119,9 @@ class Channel:
         """
         while True:
             seq, recent = self.seq, list(self.recent)
-            told = [one for one in recent if one[0] <= seq]
-            if told or not recent:  # else more came between the two looks than are kept
-                return seq, told
+            sent = [one for one in recent if one[0] <= seq]
+            if sent or not recent:  # else more came between the two looks than are kept
+                return seq, sent
 
     def clock_jumped(self, jump: Jump) -> None:
         """The wall clock was set: what pages show moves with it, at once."""
@@ -149,8 +149,8 @@ class Channel:
                     self.events = 0
         finally:
             await self.shared.stop()
-            for field in self.fields.values():
-                await field.stop()
+            for grid in self.grids.values():
+                await grid.stop()
 
     def figures(self) -> Figures:
         """The key figures with their captions, made once however many pages show them."""
@@ -172,11 +172,11 @@ class Channel:
     def _tick_fields(self) -> None:
         """A picture of all heartbeats is kept while somebody looks at it."""
         wanted = {page.field for page in self.pages if page.field is not None}
-        for by in set(self.fields) - wanted:
-            del self.fields[by]
+        for by in set(self.grids) - wanted:
+            del self.grids[by]
         for by in wanted:
-            self.fields.setdefault(
-                by, NodeGrid(self.store, self.nodes, by, self._tell_failure)
+            self.grids.setdefault(
+                by, NodeGrid(self.store, self.nodes, by, self._report_failure)
             ).tick()
 
     def hello(self, now: datetime) -> str:
@@ -191,18 +191,18 @@ class Publisher:
 
     def __init__(self, stores: dict[str, Store]) -> None:
         self.sockets = SocketShare()
-        self.channels = {name: Channel(store) for name, store in stores.items()}
+        self.hubs = {name: ClusterHub(store) for name, store in stores.items()}
 
     def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:
         """Begin with what history remembers, so that a fresh page is not empty after a restart."""
-        channel = self.channels[cluster]
-        channel.recent.extendleft((channel.seq, change) for change in newest_first)
+        hub = self.hubs[cluster]
+        hub.recent.extendleft((hub.seq, change) for change in newest_first)
 
     def publish(self, update: Update) -> None:
         """A sink of the trackers."""
-        self.channels[update.cluster].publish(update)
+        self.hubs[update.cluster].publish(update)
 
     def recent(self, cluster: str) -> tuple[int, list[Change]]:
         """The newest changes, newest first, and the number of the last: what a page begins with."""
-        seq, told = self.channels[cluster].newest()
-        return seq, [change for _, change in reversed(told)]
+        seq, sent = self.hubs[cluster].newest()
+        return seq, [change for _, change in reversed(sent)]

@@ -16,7 +16,8 @@ from leases.domain.severity import is_in_trouble
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 
-MOST = 1000  # looked at and told as "1,000": in a mass failure every page would look at every Lease
+# Shown as "1,000" from here on: in a mass failure every page would look at every Lease.
+MAX_COUNTED = 1000
 
 
 class Elsewhere:
@@ -25,14 +26,14 @@ class Elsewhere:
     def __init__(self, query: str | None) -> None:
         self._wants = _matcher(query)
         self._found: set[ObjectName] = set()
-        self._told = 0
+        self._reported = 0
 
     def notice(self, update: Update, store: Store, shown: Container[ObjectName]) -> None:
         """On a page without rows every Lease of its list is news."""
         if self._wants is None:
             return
         for key in update.redraw:
-            if key in shown or (len(self._found) >= MOST and key not in self._found):
+            if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
             known = store.get(key)
             if (
@@ -47,10 +48,10 @@ class Elsewhere:
 
     def news(self) -> int | None:
         """How many there are, where that is another number than was told."""
-        if len(self._found) == self._told:
+        if len(self._found) == self._reported:
             return None
-        self._told = len(self._found)
-        return self._told
+        self._reported = len(self._found)
+        return self._reported
 
 
 def _matcher(query: str | None) -> Matcher | None:

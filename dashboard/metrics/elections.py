@@ -68,7 +68,7 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
         yield 2, f"{PREFIX}duration_seconds{{{labels}}} {spec.lease_duration_seconds}"
     if runs_out_at is not None:
         yield 3, f"{PREFIX}expiry_timestamp_seconds{{{labels}}} {runs_out_at.timestamp():.3f}"
-    changes, unheld = cluster.tally.election(tracked, now)
+    changes, unheld = cluster.counters.election(tracked, now)
     yield 4, f"{PREFIX}holder_changes_total{{{labels}}} {changes}"
     yield 5, f"{PREFIX}unheld_seconds_total{{{labels}}} {unheld:.3f}"
 

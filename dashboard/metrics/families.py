@@ -67,9 +67,9 @@ class _Families(Collector):
             "leaseboard_live_clients", "Open pages and readers of the live feed.",
             labels=["cluster", "kind"],
         )  # fmt: skip
-        for name, channel in self._runtime.publisher.channels.items():
-            family.add_metric([name, "page"], len(channel.pages))
-            family.add_metric([name, "feed"], len(channel.feeds))
+        for name, hub in self._runtime.publisher.hubs.items():
+            family.add_metric([name, "page"], len(hub.pages))
+            family.add_metric([name, "feed"], len(hub.feeds))
         return family
 
     def _restarts(self) -> Metric:
@@ -123,21 +123,21 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         "leaseboard_relists", "Complete lists read, by why.", labels=["cluster", "reason"]
     )
     for cluster in clusters:
-        for (kind, change), number in sorted(dict(cluster.tally.changes).items()):
+        for (kind, change), number in sorted(dict(cluster.counters.changes).items()):
             changes.add_metric([cluster.name, kind.value, change.value], number)
-        for reason, number in sorted(dict(cluster.tally.lists).items()):
+        for reason, number in sorted(dict(cluster.counters.lists).items()):
             relists.add_metric([cluster.name, reason], number)
     yield changes
     yield relists
-    tallies = [(cluster.name, cluster.tally) for cluster in clusters]
+    totals = [(cluster.name, cluster.counters) for cluster in clusters]
     for word, text, values in (
-        ("watch_events", "Events of the watch.", [(n, t.events) for n, t in tallies]),
-        ("watch_bookmarks", "Bookmarks of the watch.", [(n, t.bookmarks) for n, t in tallies]),
-        ("watch_breaks", "Times the watch broke.", [(n, t.breaks) for n, t in tallies]),
+        ("watch_events", "Events of the watch.", [(n, t.events) for n, t in totals]),
+        ("watch_bookmarks", "Bookmarks of the watch.", [(n, t.bookmarks) for n, t in totals]),
+        ("watch_breaks", "Times the watch broke.", [(n, t.breaks) for n, t in totals]),
         (
             "events_not_understood",
             "Writes of Leases that could not be followed and were skipped.",
-            [(n, t.not_understood) for n, t in tallies],
+            [(n, t.not_understood) for n, t in totals],
         ),
     ):
         family = CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])

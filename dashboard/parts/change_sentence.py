@@ -172,19 +172,19 @@ def _released(change: Change) -> list[Part]:
 def _taken_over(change: Change) -> list[Part]:
     before, after = _holder(change.previous_holder), _holder(change.holder)
     if before == after:
-        told = [_name(change), Part(" was taken over by another identity of "), after]
+        parts = [_name(change), Part(" was taken over by another identity of "), after]
     else:
-        told = [_name(change), Part(" was taken over by "), after, Part(" from "), before]
-    return [*told, *_gap(change)]
+        parts = [_name(change), Part(" was taken over by "), after, Part(" from "), before]
+    return [*parts, *_gap(change)]
 
 
 def _replaced(change: Change) -> list[Part]:
     before, after = _holder(change.previous_holder), _holder(change.holder)
     if before == after:
-        told = [_name(change), Part(" passed to another identity of "), after]
-        return [*told, Part(": the one before was replaced while it still held")]
-    told = [_name(change), Part(" passed to "), after, Part(": "), before]
-    return [*told, Part(" was replaced while it still held")]
+        parts = [_name(change), Part(" passed to another identity of "), after]
+        return [*parts, Part(": the one before was replaced while it still held")]
+    parts = [_name(change), Part(" passed to "), after, Part(": "), before]
+    return [*parts, Part(" was replaced while it still held")]
 
 
 def _expired(change: Change) -> list[Part]:

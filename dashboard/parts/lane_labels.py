@@ -78,10 +78,10 @@ def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> S
     )
 
 
-def mark_view(mark: Mark, told: Sequence[Change], now: datetime) -> MarkView:
+def mark_view(mark: Mark, changes: Sequence[Change], now: datetime) -> MarkView:
     """A mark, with the fields where one change made it."""
     word = MARKS[mark.what]
-    fields = [", ".join(c.fields) for c in told if c.at == mark.at and mark.what != "edit"]
+    fields = [", ".join(c.fields) for c in changes if c.at == mark.at and mark.what != "edit"]
     if mark.number > 1:
         return MarkView(mark.x, mark.what, f"{word} {mark.number} times from {when(mark.at, now)}")
     what = f"{word}: {fields[0]}" if fields and fields[0] else word

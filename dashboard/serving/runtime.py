@@ -30,7 +30,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
-from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, tell_failures
+from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
 from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
@@ -73,10 +73,10 @@ class Runtime:
             lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
         )
         self.supervisor = Supervisor()
-        for name, channel in self.publisher.channels.items():
-            channel.problem = partial(self.problem, name)
-            tell_failures(self.supervisor, name, channel)
-            channel.refused = partial(self.recorder.refused.lately, name)
+        for name, hub in self.publisher.hubs.items():
+            hub.problem = partial(self.problem, name)
+            report_failures(self.supervisor, name, hub)
+            hub.refused = partial(self.recorder.refused.lately, name)
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
@@ -120,15 +120,15 @@ class Runtime:
             effect=f"The Leases of {cluster.name} are not watched.",
             on_death=watch.died,
         )
-        channel = self.publisher.channels[cluster.name]
+        hub = self.publisher.hubs[cluster.name]
         start(
             "nodes",
-            partial(channel.nodes.follow, cluster),
+            partial(hub.nodes.follow, cluster),
             effect=f"The Nodes of {cluster.name} are not read.",
         )
         start(
             "publisher",
-            channel.run,
+            hub.run,
             effect=f"Open pages of {cluster.name} do not follow what happens.",
         )
 
@@ -197,7 +197,7 @@ class Runtime:
 
     def activity(self, cluster: str) -> Activity:
         """How much happened in one cluster in the last day."""
-        return self.publisher.channels[cluster].activity
+        return self.publisher.hubs[cluster].activity
 
     async def _look(self) -> None:
         leftovers = Leftovers()
@@ -205,7 +205,7 @@ class Runtime:
             await asyncio.sleep(LOOK_SECONDS)
             for cluster in self.clusters.values():
                 await cluster.look_at_renewals(self.clock.now())
-            lists = sum(cluster.tally.lists.total() for cluster in self.clusters.values())
+            lists = sum(cluster.counters.lists.total() for cluster in self.clusters.values())
             if leftovers.are_free(lists, waiting=self.recorder.waiting):
                 await self.recorder.in_thread(give_back)
 
@@ -219,8 +219,8 @@ class Runtime:
             doubtful=lambda: self.clock.doubtful,
         )
         while True:
-            for channel in self.publisher.channels.values():
-                channel.activity.forget(self.clock.now())
+            for hub in self.publisher.hubs.values():
+                hub.activity.forget(self.clock.now())
             await forgetting.run(self.clock.now())
             await asyncio.sleep(FORGET_SECONDS)
 

@@ -20,7 +20,7 @@ from leases.models import Edit
 from leases.wire.status import ApiError
 
 DONE, REFUSED, FAILED = "done", "refused", "failed"
-_MOST = 1000
+_MAX_DETAIL = 1000
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,9 @@ def done_between(
     """When each Lease was written to through a form, the newest writes of the stretch."""
     rows = Edit.objects.filter(cluster=cluster, at__gte=since, at__lt=until, outcome=DONE)
     found: dict[ObjectName, list[datetime]] = {}
-    for namespace, name, at in rows.order_by("-at").values_list("namespace", "name", "at")[:_MOST]:
+    for namespace, name, at in rows.order_by("-at").values_list("namespace", "name", "at")[
+        :_MAX_DETAIL
+    ]:
         found.setdefault(ObjectName(namespace, name), []).append(at)
     return found
 

@@ -75,8 +75,8 @@ async def edit_lease(
         _check_term(latest, seen_term)
         return await client.patch(intent.key, merge_patch(latest, wanted, now=clock()))
 
-    told = msgspec.to_builtins(wanted)
-    async with audited(intent, before=current, wanted=told, clock=clock) as row:
+    fields = msgspec.to_builtins(wanted)
+    async with audited(intent, before=current, wanted=fields, clock=clock) as row:
         attempt, _ = await _retry(write)
         row.detail = f"written at attempt {attempt}"
 

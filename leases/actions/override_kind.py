@@ -16,7 +16,7 @@ from leases.models import Edit, KindOverride
 ACTION = "lease.overrule_kind"
 
 
-def overrule_kind(
+def override_kind(
     *, user: User, cluster: str, key: ObjectName, kind: Kind | None, before: Kind, at: datetime
 ) -> None:
     """Remember it with its audit row; no cluster is asked. None leaves it to the rules."""

@@ -58,7 +58,7 @@ def _by_strategy(lease: Lease) -> Verdict | None:
 
 def _by_known_writer(lease: Lease) -> Verdict | None:
     writer = known_writer(lease)
-    return (Kind(writer.kind), f"{writer.mark}: {writer.source}") if writer else None
+    return (Kind(writer.kind), f"{writer.sign}: {writer.source}") if writer else None
 
 
 def _by_node_owner(lease: Lease) -> Verdict | None:

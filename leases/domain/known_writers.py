@@ -28,15 +28,15 @@ class KnownWriter(msgspec.Struct, frozen=True, kw_only=True):
     holder_extends_name: bool = False  # the holder is the name, `_` and more
 
     @property
-    def mark(self) -> str:
+    def sign(self) -> str:
         """The condition in words."""
-        marks = {
+        signs = {
             "namespace": self.namespace,
             "name": self.name or self.pattern,
             "label": self.label,
             "annotation": self.annotation,
         }
-        return ", ".join(f"{word} {value}" for word, value in marks.items() if value)
+        return ", ".join(f"{word} {value}" for word, value in signs.items() if value)
 
 
 KNOWN_WRITERS: tuple[KnownWriter, ...] = (
@@ -200,13 +200,13 @@ def _matches(wanted: str, word: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
-def _bears(wanted: str, marks: dict[str, str] | None) -> bool:
-    if not marks:
+def _bears(wanted: str, signs: dict[str, str] | None) -> bool:
+    if not signs:
         return False
     key, equals, value = wanted.partition("=")
     if equals:
-        return marks.get(key) == value
-    return _any_matches(key, marks) if key.endswith("*") else key in marks
+        return signs.get(key) == value
+    return _any_matches(key, signs) if key.endswith("*") else key in signs
 
 
 def _any_matches(wanted: str, keys: Iterable[str]) -> bool:

@@ -200,18 +200,18 @@ def _clauses(
     spec = lease.spec
     age = (now - observed_at).total_seconds()
     never = Clause("never renewed")
-    told = [Clause("renewed ", age, " ago", "up") if spec.renew_time else never]
+    clauses = [Clause("renewed ", age, " ago", "up") if spec.renew_time else never]
     if phase is Phase.LATE:
-        told.append(_due(lease, cadence_seconds, renewals_seen))
+        clauses.append(_due(lease, cadence_seconds, renewals_seen))
     duration = spec.lease_duration_seconds
     if duration is None or runs_out_at(lease, observed_at) is None:
         missing = "leaseDurationSeconds" if duration is None else "renewTime"
-        return [*told, Clause(f"without {missing} it cannot run out")]
-    told.append(Clause(f"lasts {duration} s"))
+        return [*clauses, Clause(f"without {missing} it cannot run out")]
+    clauses.append(Clause(f"lasts {duration} s"))
     left = duration - age
     if phase is Phase.EXPIRED:
-        return [*told, Clause("others may take it since ", -left, "", "up", duration)]
-    return [*told, Clause("others may take it in ", left, "", "down", duration)]
+        return [*clauses, Clause("others may take it since ", -left, "", "up", duration)]
+    return [*clauses, Clause("others may take it in ", left, "", "down", duration)]
 
 
 def _due(lease: Lease, cadence_seconds: float | None, renewals_seen: int) -> Clause:

@@ -17,7 +17,7 @@ from leases.wire.status import NotFound, Status, Unreachable
 
 GROUP = "/apis/coordination.k8s.io"
 VERSIONS = ("v1beta1", "v1alpha2")  # the newest first
-MOST = 500  # of one namespace; a Lease has a handful
+MAX_CANDIDATES = 500  # of one namespace; a Lease has a handful
 
 
 class _Candidates(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float
     for version in VERSIONS:
         path = f"{GROUP}/{version}/namespaces/{segment(lease.namespace)}/leasecandidates"
         try:
-            body = await client.read(path, query=(("limit", str(MOST)),), within=within)
+            body = await client.read(path, query=(("limit", str(MAX_CANDIDATES)),), within=within)
         except NotFound:
             continue
         standing = [c for c in _read(body).items or () if c.spec.lease_name == lease.name]

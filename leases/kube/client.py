@@ -31,9 +31,9 @@ class LeaseClient:
         self._session = session
         self._watched: OpenWatch | None = None
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         """For how long, in seconds, something of the watch opened last may not have been told."""
-        return 0.0 if self._watched is None else self._watched.untold()
+        return 0.0 if self._watched is None else self._watched.unprocessed_seconds()
 
     @property
     def host(self) -> str:

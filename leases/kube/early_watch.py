@@ -37,7 +37,7 @@ class Ahead:
         self._following = self._followed = False
         self._reading = asyncio.create_task(self._read())
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         """For how many seconds what was read has not been followed; 0: all was."""
         return time.monotonic() - self._waiting[0][0] if self._waiting else 0.0
 

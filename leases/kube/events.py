@@ -14,7 +14,7 @@ from leases.kube.client import LeaseClient, segment
 from leases.wire.decoding import Undecodable, decoder
 from leases.wire.status import Status, Unreachable
 
-MOST = 500  # read at once: the API lists them by name, not by time
+MAX_EVENTS = 500  # read at once: the API lists them by name, not by time
 SHOWN = 20
 
 
@@ -74,7 +74,7 @@ async def events_of(
     about = f"involvedObject.kind=Lease,involvedObject.name={lease.name}"
     body = await client.read(
         f"/api/v1/namespaces/{segment(lease.namespace)}/events",
-        query=(("fieldSelector", about), ("limit", str(MOST))),
+        query=(("fieldSelector", about), ("limit", str(MAX_EVENTS))),
         within=within,
     )
     try:

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 WATCH_SECONDS = (300, 600)  # each watch lasts a random time between, as client-go's do
 REPLAY_SECONDS = 30
 REPLAY_TRIES = 3  # what a cut connection did not tell is asked for again
-LONGEST_RETRY_AFTER = 300.0
+MAX_RETRY_AFTER = 300.0
 
 
 async def reflect(
@@ -69,7 +69,7 @@ async def reflect(
                         yield event
                 readings = await stack.enter_async_context(reflection.watch())
                 if reflection.reconnect():
-                    yield Connected(reflection.untold)
+                    yield Connected(reflection.unprocessed_seconds)
                 async for events in readings:
                     reflection.version = events[-1].resource_version
                     backoff.reset()
@@ -80,7 +80,7 @@ async def reflect(
             logger.warning("watch broke at resourceVersion %s: %s", reflection.version, detail)
             reflection.break_off(error)
             yield Disconnected(detail, refused)
-            wanted = min(error.retry_after or 0.0, LONGEST_RETRY_AFTER)
+            wanted = min(error.retry_after or 0.0, MAX_RETRY_AFTER)
             await asyncio.sleep(backoff.delay(at_least=wanted, refused=refused))
 
 
@@ -90,7 +90,9 @@ class _Reflection:
     def __init__(self, client: LeaseClient, since: str | None, known: Container[int]) -> None:
         self._client = client
         self._known = known
-        self._told = since or ""  # up to here everything is known, by an earlier run or by us
+        self._known_version = (
+            since or ""
+        )  # up to here everything is known, by an earlier run or by us
         self._ours = False
         self._reason = "start"
         self._connected = False
@@ -128,7 +130,7 @@ class _Reflection:
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
                 age = 0.0
-                if not begun and self._told:
+                if not begun and self._known_version:
                     came = time.monotonic()
                     async with contextlib.aclosing(self._past(page.resource_version)) as news:
                         async for event in news:
@@ -153,7 +155,7 @@ class _Reflection:
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
         """What happened up to the state of a list, as far as the cluster still knows."""
-        since, self._told = self._told, until
+        since, self._known_version = self._known_version, until
         if number_of(since) > number_of(until):
             self._reason = "gone" if self._ours else "restored"
         elif number_of(since) < number_of(until):
@@ -183,10 +185,10 @@ class _Reflection:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
             raise Unreachable(Status(message=sentence))
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         """For how many seconds at most something of the watch has not been told."""
-        ahead = 0.0 if self._ahead is None else self._ahead.untold()
-        return max(ahead, self._client.untold())
+        ahead = 0.0 if self._ahead is None else self._ahead.unprocessed_seconds()
+        return max(ahead, self._client.unprocessed_seconds())
 
     def reconnect(self) -> bool:
         """The watch is open; whether it was not before."""
@@ -198,7 +200,7 @@ class _Reflection:
         self._connected = False
         if isinstance(error, Gone):
             if self.version:
-                self._told, self._ours = self.version, True
+                self._known_version, self._ours = self.version, True
             self.version, self._reason = "", "gone"
 
 

@@ -71,5 +71,5 @@ def _is_host(url: str) -> bool:
 
 def _shown(text: str) -> str:
     """What was written, unless a token may be in it."""
-    told = not any(sign in text for sign in "@/?") and len(text) <= MAX_SHOWN
-    return repr(text) if told else "This"
+    is_safe = not any(sign in text for sign in "@/?") and len(text) <= MAX_SHOWN
+    return repr(text) if is_safe else "This"

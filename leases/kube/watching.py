@@ -54,20 +54,20 @@ class OpenWatch:
         self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
-        self._heard = self._told_until = time.monotonic()
+        self._heard = self._delivered_until = time.monotonic()
         self._taken = 0  # bytes
-        self._telling = False
+        self._delivering = False
         self._arriving = select.poll()
         if (sock := _socket_of(response)) is not None:
             self._arriving.register(sock, select.POLLIN)
             _keep_alive(sock)
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         """For how many seconds at most something that arrived has not been told; 0: nothing is."""
         now = time.monotonic()
-        if not self._telling and self._content.total_bytes == self._taken:
-            self._told_until = now
-        return now - self._told_until
+        if not self._delivering and self._content.total_bytes == self._taken:
+            self._delivered_until = now
+        return now - self._delivered_until
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """The events of each reading until the server ends the watch. Raises ApiError."""
@@ -92,13 +92,13 @@ class OpenWatch:
             if lines:
                 yield lines
             if complete:
-                self._told_until = self._heard
+                self._delivered_until = self._heard
             if len(chunk) < READ_BUFFER:  # else much waits already
                 await asyncio.sleep(self._heard + PACE - time.monotonic())
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """What lines say, a few at a time. Raises ApiError, after what came before the error."""
-        self._telling, read = True, self._read
+        self._delivering, read = True, self._read
         for first in range(0, len(lines), AT_ONCE):
             events: list[WatchEvent] = []
             failure: ApiError | None = None
@@ -113,7 +113,7 @@ class OpenWatch:
                 yield events
             if failure is not None:
                 raise failure
-        self._telling = False
+        self._delivering = False
 
     def _complete(self, events: list[WatchEvent]) -> str:
         """Give what cannot be read the version of what came before it; the last one's."""

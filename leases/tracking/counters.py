@@ -37,25 +37,25 @@ class Counters:
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
         self.elections: dict[ObjectName, ElectionCounters] = {}
 
-    def tell(self, update: Update) -> None:
+    def count(self, update: Update) -> None:
         """Count what an update tells."""
         self.not_understood += len(update.skipped)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
             if change.kind is Kind.ELECTION:
-                self._tell_election(change)
+                self._count_election(change)
         for key in update.removed:
             self.elections.pop(key, None)
 
     def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
         """How often an election's holder changed, and the seconds in which nobody held it."""
-        told = self.elections.get(tracked.key) or ElectionCounters()
+        counters = self.elections.get(tracked.key) or ElectionCounters()
         open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
-        return told.holder_changes, told.unheld_seconds + max(0.0, open_gap)
+        return counters.holder_changes, counters.unheld_seconds + max(0.0, open_gap)
 
-    def _tell_election(self, change: Change) -> None:
+    def _count_election(self, change: Change) -> None:
         key = ObjectName(change.namespace, change.name)
-        told = self.elections.setdefault(key, ElectionCounters())
+        counters = self.elections.setdefault(key, ElectionCounters())
         if change.change in _NEW_HOLDER:
-            told.holder_changes += 1 + change.missed
-        told.unheld_seconds += change.gap_seconds or 0.0
+            counters.holder_changes += 1 + change.missed
+        counters.unheld_seconds += change.gap_seconds or 0.0

@@ -1,7 +1,6 @@
-"""What is known of one cluster's Leases, and how a write, a list or the clock changes it.
+"""The state of one cluster's Leases, and how a write, a list or the clock changes it.
 
-The store's inner half: it judges no resourceVersions and tells nobody; what changes gathers in a
-Step.
+The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from leases.domain.changes.change import vanished
-from leases.domain.changes.write_time import Sighting, believed, renewal_moved, written_at
+from leases.domain.changes.write_time import Observation, believed, renewal_moved, written_at
 from leases.domain.clock import Jump, moved
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
@@ -36,7 +35,7 @@ from leases.tracking.tracked import Tracked
 
 REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
 # In one look at the deadlines; more wait for the next, so that nothing else waits for them.
-MOST_LOOKED_AT = 400
+MAX_LOOKED_AT = 400
 A_TURN = 10  # times as much work as finding that a Lease was renewed meanwhile
 
 
@@ -47,15 +46,19 @@ class Ledger:
         self.cluster = cluster
         self.rows = Rows()
         self.deadlines: Deadlines[Row] = Deadlines()
-        self.window = BlindTimes()
+        self.blind_times = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
 
-    def row(self, tracked: Tracked, told_at: datetime, *, listing: int = 0) -> Row:
+    def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
         version = version_after(tracked.resource_version, 0)
         return Row(
-            key=tracked.key, tracked=tracked, version=version, told_at=told_at, listing=listing
+            key=tracked.key,
+            tracked=tracked,
+            version=version,
+            changed_at=changed_at,
+            listing=listing,
         )
 
     def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
@@ -72,35 +75,33 @@ class Ledger:
         found = self.skipping.understand(row, step)
         if found is not None:
             verdict, known = self.overrides.get(row.key), found.tracked
-            if verdict != ((known.kind, known.kind_reason) if known.overruled else None):
+            if verdict != ((known.kind, known.kind_reason) if known.overridden else None):
                 self.rows.put(found, judged_anew(known, verdict, now))
         return found
 
-    def renew_as(self, row: Row, lease: Lease, mark: int, now: datetime) -> bool:
-        """The plain renewal by a Lease as a watch tells it; False when it is more, or less."""
+    def renew_as(self, row: Row, lease: Lease, fingerprint: int, now: datetime) -> bool:
+        """Apply a whole Lease if it only renews, and remember its fingerprint."""
         version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
         if claimed is None or not version:
             return False
         if not (row.outlook.plain and only_renewed(row.tracked.lasting.lease, lease)):
             return False
-        self.rows.mark(row, mark)
+        self.rows.set_fingerprint(row, fingerprint)
         return self.renew(row, version, claimed, now)
 
     def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
-        """The same where nothing but renewTime differs: phase, kind and counts stay, and its alarm
-        mostly too.
-        """
+        """Apply a renewal that changes only renewTime. False: it may change more than that."""
         ahead, known = row.outlook, row.tracked
-        then, behind = known.renew_time, self.window.behind
-        if not ahead.plain or version <= row.version or then is None or claimed <= then:
+        previous, behind = known.renew_time, self.blind_times.behind
+        if not ahead.plain or version <= row.version or previous is None or claimed <= previous:
             return False
         at = now
         if behind is not None:
-            since = max(behind, row.told_at, known.observed_at)
+            since = max(behind, row.changed_at, known.observed_at)
             at = believed(claimed, known.skew_seconds, since, now)
         if at - known.observed_at >= ahead.lasts:
             return False
-        interval = claimed - then
+        interval = claimed - previous
         row.tracked = renewed(
             known, claimed, at, interval=interval, version=version, live=behind is None
         )
@@ -120,13 +121,13 @@ class Ledger:
         unseen_since: datetime | None = None,
     ) -> Row:
         """A Lease as a watch event tells it; not all was understood since `unseen_since`."""
-        sight = partial(self.window.event, at, inferred=inferred, unseen_since=unseen_since)
+        sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
             seen = sight(row.newest)
             self.advance(row, lease, seen, step)
             return row
         if row is not None:
-            unseen = Sighting(now=at, since=min(at, row.newest), inferred=True)
+            unseen = Observation(now=at, since=min(at, row.newest), inferred=True)
             self.vanish_unseen(row, lease, unseen, step)
         seen = sight(None)
         row = self.appear(lease, seen, step, gap_since=self._deaths.get(lease.key))
@@ -136,7 +137,7 @@ class Ledger:
     def appear(
         self,
         lease: Lease,
-        seen: Sighting,
+        seen: Observation,
         step: Step,
         *,
         gap_since: datetime | None = None,
@@ -154,7 +155,7 @@ class Ledger:
         step.removed.pop(row.key, None)
         return row
 
-    def advance(self, row: Row, lease: Lease, seen: Sighting, step: Step) -> None:
+    def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
         """A later write of a known uid."""
         if not seen.inferred:
             at, sure = written_at(row.tracked, lease, seen)
@@ -167,7 +168,7 @@ class Ledger:
         self._arm(row)
         if changes:
             step.changes.extend(changes)
-            row.told_at = max(change.at for change in changes)
+            row.changed_at = max(change.at for change in changes)
         fresher = renewal_moved(known.lease, lease) and not changes
         if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
             step.renewed.append(row.key)
@@ -178,7 +179,7 @@ class Ledger:
 
     def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
         """A later write of a known uid, as a list shows it."""
-        seen = self.window.listing(at, row.newest, remembered=row.remembered)
+        seen = self.blind_times.listing(at, row.newest, remembered=row.remembered)
         tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
         if tracked is None:
             self.advance(row, lease, seen, step)
@@ -186,7 +187,9 @@ class Ledger:
             row.tracked, row.remembered = tracked, False
             step.renewed.append(row.key)
 
-    def overrule(self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step) -> None:
+    def set_overrides(
+        self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step
+    ) -> None:
         """Let these verdicts of admins stand, and the rules where there is none."""
         for key in self.overrides.change_to(wanted):
             row = self.rows.get(key)
@@ -199,7 +202,7 @@ class Ledger:
             except Exception as error:
                 self.skipping.skip_row(row, error, now, step)
 
-    def vanish(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
+    def vanish(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
         """A Lease that is gone; `last` is how it was last."""
         self._forget(row, last, seen, at, step)
         self.rows.remove(row)
@@ -207,19 +210,20 @@ class Ledger:
     def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
         """Leases that a list does not have any more."""
         for row in rows:
-            told = len(step.changes)
+            count = len(step.changes)
             try:
-                self._forget(row, row.tracked.lease, self.window.listing(at, row.newest), at, step)
+                self._forget(
+                    row, row.tracked.lease, self.blind_times.listing(at, row.newest), at, step
+                )
             except Exception as error:
-                del step.changes[told:]
+                del step.changes[count:]
                 self.skipping.lose(row, error, step)
         self.rows.remove(*rows)
 
-    def vanish_unseen(self, row: Row, successor: Lease, seen: Sighting, step: Step) -> None:
+    def vanish_unseen(self, row: Row, successor: Lease, seen: Observation, step: Step) -> None:
         """Another uid stands where this one was: it was deleted before that was created."""
-        born = successor.metadata.creation_timestamp
-        known_birth = born is not None and seen.since is not None and seen.since <= born <= seen.now
-        at = born if known_birth and born is not None else seen.now
+        born, since = successor.metadata.creation_timestamp, seen.since
+        at = born if born and since and since <= born <= seen.now else seen.now
         self.vanish(row, row.tracked.lease, seen, at, step)
 
     def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
@@ -227,26 +231,26 @@ class Ledger:
         work = 0
         arm = self.deadlines.arm
         for row in self.deadlines.due(by):
-            patience = row.outlook.patience
-            known, told = row.tracked, len(step.changes)
+            turn_delay = row.outlook.turn_delay
+            known, count = row.tracked, len(step.changes)
             try:
-                if patience is not None and (soonest := plus(known.observed_at, patience)) > by:
+                if turn_delay is not None and (soonest := plus(known.observed_at, turn_delay)) > by:
                     arm(row, soonest)
                     work += 1
                 else:
                     work += A_TURN if self.turn(row, now, by=by, step=step) else 1
             except Exception as error:
-                del step.changes[told:]
+                del step.changes[count:]
                 self.skipping.roll_back(row.key, row, known)
                 self.skipping.skip_row(row, error, now, step)
                 work += A_TURN
-            if work >= MOST_LOOKED_AT:
+            if work >= MAX_LOOKED_AT:
                 return
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move every moment that is kept, so that each Lease has as much time left as before."""
         by = jump.by
-        self.window.clock_jumped(jump)
+        self.blind_times.clock_jumped(jump)
         self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
         self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
         self.deadlines.clear()
@@ -260,13 +264,13 @@ class Ledger:
         if turn is None or turn > by:
             self._arm(row, turn)
             return False
-        unseen_since = self.window.unseen_since(known, now)
+        unseen_since = self.blind_times.unseen_since(known, now)
         tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
         self.rows.put(row, tracked)
         step.redraw[row.key] = None
         if change is not None:
             step.changes.append(change)
-            row.told_at = change.at
+            row.changed_at = change.at
         self._arm(row)
         return True
 
@@ -276,11 +280,11 @@ class Ledger:
         turn = turn_of(known)
         row.outlook = outlook(known, turn)
         if at is None:
-            patience = row.outlook.patience
-            at = turn if patience is None else plus(known.observed_at, patience)
+            turn_delay = row.outlook.turn_delay
+            at = turn if turn_delay is None else plus(known.observed_at, turn_delay)
         self.deadlines.arm(row, at)
 
-    def _forget(self, row: Row, last: Lease, seen: Sighting, at: datetime, step: Step) -> None:
+    def _forget(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
         known = row.tracked
         step.changes.append(vanished(self.cluster, known, last, seen=seen, at=at))
         step.removed[row.key] = None

@@ -10,7 +10,7 @@ from leases.wire.events import Listed, ListPage
 
 logger = logging.getLogger(__name__)
 
-TELL_EVERY = timedelta(seconds=0.5)
+REPORT_EVERY = timedelta(seconds=0.5)
 LOG_EVERY = timedelta(seconds=2)
 
 
@@ -23,12 +23,12 @@ class Progress:
         self._read = 0
         self._began = began
         self._logged_at: datetime | None = None
-        self._told_at: datetime | None = None
+        self._reported_at: datetime | None = None
 
     def clock_jumped(self, jump: Jump) -> None:
         """The wall clock was set while the list was read."""
         self._began = moved(self._began, jump.by)
-        self._logged_at = self._told_at = None
+        self._logged_at = self._reported_at = None
 
     def step(self, page: ListPage | Listed, now: datetime) -> str | None:
         """Count a page; the sentence to tell, if there is news worth a reader's time."""
@@ -41,8 +41,8 @@ class Progress:
         if self._logged_at is None or now - self._logged_at >= LOG_EVERY:
             self._logged_at = now
             logger.info("%s: %s", self._cluster, sentence)
-        if self._told_at is None or now - self._told_at >= TELL_EVERY:
-            self._told_at = now
+        if self._reported_at is None or now - self._reported_at >= REPORT_EVERY:
+            self._reported_at = now
             return sentence
         return None
 

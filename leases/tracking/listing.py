@@ -40,11 +40,11 @@ class Listing:
         new: list[Row] = []
         for lease in page.leases:
             row = self._ledger.rows.get(lease.key)
-            known, told = None if row is None else row.tracked, len(step.changes)
+            known, count = None if row is None else row.tracked, len(step.changes)
             try:
                 self._take(row, lease, new, step)
             except Exception as error:
-                del step.changes[told:]
+                del step.changes[count:]
                 self._ledger.skipping.roll_back(lease.key, row, known)
                 seen = failed_on(Applied(lease), error, known)
                 self._note(self._ledger.skipping.skip(seen, at, step, error=error))
@@ -69,8 +69,8 @@ class Listing:
             row = ledger.understand(row, at, step)
         if row is None or row.tracked.lasting.lease.uid != lease.uid:
             if row is not None:
-                ledger.vanish_unseen(row, lease, ledger.window.listing(at, row.newest), step)
-            unseen = ledger.window.listing(at, None)
+                ledger.vanish_unseen(row, lease, ledger.blind_times.listing(at, row.newest), step)
+            unseen = ledger.blind_times.listing(at, None)
             new.append(ledger.appear(lease, unseen, step, listing=self._number))
             return
         self._note(row)

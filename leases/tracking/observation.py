@@ -12,7 +12,7 @@ import msgspec
 from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out
 from leases.domain.changes.write_time import (
-    Sighting,
+    Observation,
     appeared_at,
     renewal_moved,
     renewed_at,
@@ -40,7 +40,7 @@ ENOUGH_LAGS = (
 def first_sight(
     cluster: str,
     lease: Lease,
-    seen: Sighting,
+    seen: Observation,
     *,
     gap_since: datetime | None = None,
     verdict: Verdict | None = None,
@@ -71,20 +71,22 @@ def first_sight(
         gap_since=(gap_since or at) if holder is None and seen.live else None,
         settled=not seen.live and not lease.spec.strategy,
         named=named,
-        overruled=verdict is not None,
+        overridden=verdict is not None,
     )  # fmt: skip
     tracked = Tracked(lasting, lease.spec.renew_time, observed_at, estimated=not seen.live)
     return tracked, change
 
 
-def _came_at(lease: Lease, holder: str | None, observed_at: datetime, seen: Sighting) -> datetime:
+def _came_at(
+    lease: Lease, holder: str | None, observed_at: datetime, seen: Observation
+) -> datetime:
     """When one not known before came; that was before it ran out."""
     at = appeared_at(lease, holder, seen)
     runs_out = None if holder is None else runs_out_at(lease, observed_at)
     return at if runs_out is None or runs_out > seen.now else min(at, observed_at)
 
 
-def _not_before_birth(lease: Lease, seen: Sighting) -> Sighting:
+def _not_before_birth(lease: Lease, seen: Observation) -> Observation:
     """What was not seen happened after the Lease was created."""
     created = lease.metadata.creation_timestamp
     if seen.live or created is None or (seen.since is not None and seen.since >= created):
@@ -93,7 +95,7 @@ def _not_before_birth(lease: Lease, seen: Sighting) -> Sighting:
 
 
 def next_sight(
-    cluster: str, known: Tracked, lease: Lease, seen: Sighting
+    cluster: str, known: Tracked, lease: Lease, seen: Observation
 ) -> tuple[Tracked, tuple[Change, ...]]:
     """A later write of a Lease that is known; any run-out due before it has been told already."""
     lease = compact(lease)
@@ -104,7 +106,7 @@ def next_sight(
     moved = renewal_moved(known.lease, lease)
     observed_at = renewed_at(known, lease, seen) if moved else known.observed_at
     came = holder != known.holder
-    tracked = _learn(known, lease, seen, came=came).but(
+    tracked = _learn(known, lease, seen, came=came).replace(
         lease=lease,
         kind=kind,
         kind_reason=reason,
@@ -115,10 +117,10 @@ def next_sight(
     )
     at, _ = written_at(known, lease, seen)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
-        tracked = tracked.but(held_since=None if holder is None else at)
+        tracked = tracked.replace(held_since=None if holder is None else at)
     if moved or came:
         gap_since = None if holder is not None else known.gap_since or (at if came else None)
-        tracked = tracked.but(gap_since=gap_since)
+        tracked = tracked.replace(gap_since=gap_since)
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
 
 
@@ -144,7 +146,7 @@ def renewed(
     return Tracked(known.lasting, claimed, at, not live, seen, intervals, lags, version)
 
 
-def listed_renewed(known: Tracked, lease: Lease, seen: Sighting) -> Tracked | None:
+def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked | None:
     """The same as a list shows it, which tells nothing of the renewals before the last; or None."""
     claimed, version = lease.spec.renew_time, number_of(lease.metadata.resource_version)
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
@@ -184,19 +186,23 @@ def turned(
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
         since = turn_of(known) or by
-        return known.but(phase=Phase.LATE, phase_since=since), None
+        return known.replace(phase=Phase.LATE, phase_since=since), None
     # Who counts as the holder only since a change of kind ran out no earlier than that.
     at = runs_out if known.held_since is None else max(runs_out, known.held_since)
     change = ran_out(cluster, known, at=at, now=now, unseen_since=unseen_since)
-    tracked = known.but(phase=Phase.EXPIRED, phase_since=at, gap_since=at)
+    tracked = known.replace(phase=Phase.EXPIRED, phase_since=at, gap_since=at)
     return tracked, change
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
     """The kind, judged again where what tells it has moved and at the first renewal seen."""
-    if known.overruled or (lease.holder is None and known.named):
+    if known.overridden or (lease.holder is None and known.named):
         return known.kind, known.kind_reason
-    if known.renewals_seen and known.settled and _marks(known.lease) == _marks(lease):
+    if (
+        known.renewals_seen
+        and known.settled
+        and _kind_evidence(known.lease) == _kind_evidence(lease)
+    ):
         return known.kind, known.kind_reason
     return classify(lease, known.kind if known.named else None)
 
@@ -208,7 +214,7 @@ def _rewritten(before: Lease, after: Lease) -> str:
     return "" if goes_on else after.resource_version
 
 
-def _marks(lease: Lease) -> tuple[object, ...]:
+def _kind_evidence(lease: Lease) -> tuple[object, ...]:
     """All that tells the kind of a Lease: marks, names, and which fields of its spec are set."""
     meta, spec = lease.metadata, lease.spec
     shape = (
@@ -227,31 +233,31 @@ def _marks(lease: Lease) -> tuple[object, ...]:
     )
 
 
-def _learn(known: Tracked, lease: Lease, seen: Sighting, *, came: bool) -> Tracked:
+def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tracked:
     """What this sight teaches of the cadence and of the holder's clock."""
     if came:
-        return known.but(settled=False, lags=EMPTY)
+        return known.replace(settled=False, lags=EMPTY)
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
     if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
         return known
     acquired = known.lease.spec.acquire_time
     if acquired is not None and acquired != lease.spec.acquire_time:
-        return known.but(settled=False)
-    known = known.but(settled=True)
+        return known.replace(settled=False)
+    known = known.replace(settled=True)
     if seen.live:
         lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
-        known = known.but(lags=lags)
+        known = known.replace(lags=lags)
     if seen.listed or earlier is None:
         return known
     intervals, interval = known.intervals, claimed - earlier
     set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD
     if claimed > earlier and not set_meanwhile:
         intervals = with_sample(intervals, interval.total_seconds())
-    return known.but(renewals_seen=known.renewals_seen + 1, intervals=intervals)
+    return known.replace(renewals_seen=known.renewals_seen + 1, intervals=intervals)
 
 
 def _in_phase(
-    known: Tracked, tracked: Tracked, at: datetime, seen: Sighting, *, judge: bool
+    known: Tracked, tracked: Tracked, at: datetime, seen: Observation, *, judge: bool
 ) -> Tracked:
     """The phase as of the sight; if that was not live or its holder came without a renewal, as of
     the last renewal: the clock turns it on.
@@ -269,4 +275,4 @@ def _in_phase(
     )
     if phase is known.phase:
         return tracked
-    return tracked.but(phase=phase, phase_since=at)
+    return tracked.replace(phase=phase, phase_since=at)

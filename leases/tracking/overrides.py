@@ -20,7 +20,7 @@ class Overrides:
 
     def remember(self, tracked: Tracked) -> None:
         """A verdict that an earlier run knew."""
-        if tracked.overruled:
+        if tracked.overridden:
             self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
 
     def change_to(self, wanted: Mapping[ObjectName, Verdict]) -> list[ObjectName]:
@@ -54,7 +54,7 @@ def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Track
     )
     if (holder is None) != (known.holder is None):
         since = known.observed_at
-        known = known.but(
+        known = known.replace(
             held_since=None if holder is None else since, gap_since=None, phase_since=since
         )
-    return known.but(kind=kind, kind_reason=reason, phase=phase, overruled=verdict is not None)
+    return known.replace(kind=kind, kind_reason=reason, phase=phase, overridden=verdict is not None)

@@ -21,8 +21,8 @@ from leases.tracking.tracked import Tracked
 
 SLOT = 10.0  # seconds
 SLOTS = 360  # an hour
-MOST = 5000  # Leases followed: 1.5 kB each
-MOST_ASKED = 200
+MAX_LEASES = 5000  # Leases followed: 1.5 kB each
+MAX_ASKED = 200
 _NONE = math.nan
 
 
@@ -53,12 +53,12 @@ class RenewalLog:
         self._ahead += jump.by
 
     def look(self, leases: Iterable[Tracked]) -> None:
-        """Take in what was renewed since the last look; of more Leases than `MOST` the first."""
+        """Add the renewals since the last look, of at most MAX_LEASES Leases."""
         for tracked in leases:
             key = tracked.key
             ring = self._rings.get(key)
             if ring is None:
-                if len(self._rings) >= MOST or not tracked.renewals_seen:
+                if len(self._rings) >= MAX_LEASES or not tracked.renewals_seen:
                     continue
                 ring = self._rings[key] = _Ring()
             if ring.seen != tracked.renewals_seen:
@@ -79,7 +79,7 @@ class RenewalLog:
         with self._asking:
             self._asked.pop(key, None)
             self._asked[key] = None
-            if len(self._asked) > MOST_ASKED:
+            if len(self._asked) > MAX_ASKED:
                 del self._asked[next(iter(self._asked))]
         ring = self._rings.get(key)
         if ring is None:

@@ -23,7 +23,7 @@ from leases.tracking.tracked import Tracked
 T = TypeVar("T")
 
 BETWEEN_READS = 0.0001  # seconds
-LONGEST_READ = 1.0  # seconds, then one that may be off by the row that moves
+MAX_READ_SECONDS = 1.0  # seconds, then one that may be off by the row that moves
 SEVERAL = 100  # rows from which on they are put in order or left out of it together
 SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
 
@@ -33,16 +33,16 @@ class Row(Alarm, kw_only=True, gc=False):
 
     tracked: Tracked
     version: int  # of the newest write known
-    told_at: datetime  # when the newest change told happened
+    changed_at: datetime  # when the newest change told happened
     remembered: bool = False  # by an earlier run, and not seen since
     listing: int = 0  # the number of the last list that had it
-    mark: int = 0  # of its plain renewals, see leases.wire.fingerprints; 0 before the first
+    fingerprint: int = 0  # of its plain renewals, see leases.wire.fingerprints; 0 before the first
     outlook: RenewalOutlook = UNKNOWN
 
     @property
     def newest(self) -> datetime:
         """What a later write did happened after this."""
-        return max(self.told_at, self.tracked.observed_at)
+        return max(self.changed_at, self.tracked.observed_at)
 
 
 class Rows:
@@ -59,7 +59,7 @@ class Rows:
             for phase in Phase
             if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
         }
-        self.marked: dict[int, Row] = {}
+        self.by_fingerprint: dict[int, Row] = {}
         self._moves = 0  # counts up before and after each move of a row: odd meanwhile
         self.get = self._by_name.get
 
@@ -92,7 +92,7 @@ class Rows:
         with self._moving():
             for row in rows:
                 self._by_name.pop(row.key)
-                self.mark(row, 0)
+                self.set_fingerprint(row, 0)
                 self._count(row, row.tracked, -1)
         if len(rows) < SEVERAL:
             for row in rows:
@@ -105,7 +105,7 @@ class Rows:
         """What is known of a row from now on."""
         before = row.tracked
         if before.lasting.lease is not tracked.lasting.lease:
-            self.mark(row, 0)
+            self.set_fingerprint(row, 0)
         if before.phase is not tracked.phase or before.kind is not tracked.kind:
             with self._moving():
                 self._count(row, before, -1)
@@ -113,13 +113,13 @@ class Rows:
                 row.tracked = tracked
         row.tracked = tracked
 
-    def mark(self, row: Row, mark: int) -> None:
+    def set_fingerprint(self, row: Row, fingerprint: int) -> None:
         """Know its next renewals by this mark, while its Lease is otherwise as now; 0: by none."""
-        if row.mark != mark:
-            self.marked.pop(row.mark, None)
-            row.mark = mark
-            if mark:
-                self.marked[mark] = row
+        if row.fingerprint != fingerprint:
+            self.by_fingerprint.pop(row.fingerprint, None)
+            row.fingerprint = fingerprint
+            if fingerprint:
+                self.by_fingerprint[fingerprint] = row
 
     def after(self, key: ObjectName | None, most: int) -> list[Row]:
         """The next so many in name order."""
@@ -201,7 +201,7 @@ class Rows:
             if moves == self._moves and not moves % 2:
                 return found
             now = time.monotonic()
-            until = now + LONGEST_READ if until is None else until
+            until = now + MAX_READ_SECONDS if until is None else until
             if now > until:
                 return found
             time.sleep(BETWEEN_READS)  # the writer ends its move

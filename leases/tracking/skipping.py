@@ -23,7 +23,7 @@ from leases.wire.events import Applied, Deleted, Renewed, Unreadable, WatchEvent
 def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
     """A Lease of which nobody knows how it stands; else as it was understood last."""
     earlier = None if known is None else known.lasting.not_understood
-    told = NotUnderstood(
+    state = NotUnderstood(
         since=at if earlier is None else earlier.since,
         at=at,
         reason=seen.reason,
@@ -31,7 +31,7 @@ def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
     )
     base = known or _bare(seen, at)
     # Untimed: it cannot run out, for nobody knows whether it was renewed.
-    return base.but(phase=Phase.UNTIMED, phase_since=told.since, not_understood=told)
+    return base.replace(phase=Phase.UNTIMED, phase_since=state.since, not_understood=state)
 
 
 def _bare(seen: Unreadable, at: datetime) -> Tracked:
@@ -90,11 +90,11 @@ class Skipping:
             return None
         tracked, version = puzzling(known, seen, at), number_of(seen.resource_version)
         if row is None:
-            row = Row(key=key, tracked=tracked, version=version, told_at=at)
+            row = Row(key=key, tracked=tracked, version=version, changed_at=at)
             self._rows.add(row)
         else:
             self._rows.put(row, tracked)
-            self._rows.mark(row, 0)
+            self._rows.set_fingerprint(row, 0)
             row.version = max(row.version, version)
         row.outlook = UNKNOWN
         self._deadlines.disarm(row)
@@ -117,13 +117,13 @@ class Skipping:
 
     def understand(self, row: Row, step: Step) -> Row | None:
         """Go on from how a Lease was understood last; None where it never was."""
-        told = row.tracked.lasting.not_understood
+        state = row.tracked.lasting.not_understood
         self.puzzling.pop(row.key, None)
         step.redraw[row.key] = None
-        if told is None or told.before is None:
+        if state is None or state.before is None:
             self._rows.remove(row)
             return None
-        self._rows.put(row, told.before)
+        self._rows.put(row, state.before)
         self._arm(row)
         return row
 

@@ -41,9 +41,11 @@ class Store:
         self.connection = Connection(state=ConnectionState.CONNECTING, since=_EPOCH)
         self._ledger = Ledger(cluster)
         self._rows = self._ledger.rows
-        self._window = self._ledger.window
-        self.marks = self._rows.marked  # of Leases whose next renewal need not be decoded
-        self.rounds = CheckpointRotation(self._rows)
+        self._blind_times = self._ledger.blind_times
+        self.fingerprints = (
+            self._rows.by_fingerprint
+        )  # of Leases whose next renewal need not be decoded
+        self.checkpoint_rotation = CheckpointRotation(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
         self._listing = Listing(self._ledger)
         self.synced = False  # a complete list has been read since the start
@@ -94,12 +96,12 @@ class Store:
     @property
     def heard_at(self) -> datetime | None:
         """When we last saw what there is; after a restart, when the earlier run did."""
-        return self._window.heard
+        return self._blind_times.heard
 
     @property
     def behind(self) -> datetime | None:
         """Since when events may tell of the past; None while they tell of the present."""
-        return self._window.behind
+        return self._blind_times.behind
 
     def next_deadline(self) -> datetime | None:
         """When `turn` may have something to do; not later than that."""
@@ -113,25 +115,25 @@ class Store:
         for row in rows:
             row.remembered = True
             ledger.overrides.remember(row.tracked)
-        self._window.heard = watched_until
-        self._window.lost(watched_until)
+        self._blind_times.heard = watched_until
+        self._blind_times.lost(watched_until)
 
     def lost(self, since: datetime) -> None:
         """Nothing has been seen since then: events tell of the past, until `caught_up`."""
-        self._window.lost(since)
+        self._blind_times.lost(since)
 
     def resumed(self, at: datetime) -> None:
         """The watch goes on where it stopped; what ran out unseen is inferred."""
-        self._window.resumed(at)
+        self._blind_times.resumed(at)
 
     def caught_up(self) -> None:
         """Events tell of the present again."""
-        self._window.caught_up()
+        self._blind_times.caught_up()
 
     def clock_jumped(self, jump: Jump) -> Update:
         """The wall clock was set: nothing happened to any Lease."""
         self._listing.clock_jumped(jump)
-        self.rounds.clock_jumped(jump)
+        self.checkpoint_rotation.clock_jumped(jump)
         self._ledger.clock_jumped(jump)
         return self.connect(moved_connection(self.connection, jump.by), jump.after)
 
@@ -154,11 +156,11 @@ class Store:
         What cannot be followed is skipped: the rest counts, each event once.
         """
         step = Step()
-        marked, renew, fresh = self.marks.get, self._ledger.renew, step.renewed
+        by_fingerprint, renew, fresh = self.fingerprints.get, self._ledger.renew, step.renewed
         for event in events:
             try:
                 if type(event) is Renewed:
-                    row = marked(event.mark)
+                    row = by_fingerprint(event.fingerprint)
                     if row is not None and renew(row, event.version, event.renew_time, at):
                         fresh.append(row.key)
                         continue
@@ -166,7 +168,7 @@ class Store:
             except Exception as error:
                 self._fail(event, error, at, step)
         if fresh:
-            self._window.heard = at
+            self._blind_times.heard = at
         return self._update(step, at)
 
     def connect(self, connection: Connection, now: datetime) -> Update:
@@ -188,16 +190,16 @@ class Store:
         self._listing.take(listed, at, step)
         since = self._listing.complete(at, step)
         self._absent_at = version_after(listed.resource_version, 0)
-        self._window.listed(at, as_of=since)
+        self._blind_times.listed(at, as_of=since)
         self.synced = True
         self._ledger.turn_due(at, by=at - LISTING, step=step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, listed=True)
 
-    def overrule(self, wanted: Mapping[ObjectName, Verdict], now: datetime) -> Update | None:
+    def set_overrides(self, wanted: Mapping[ObjectName, Verdict], now: datetime) -> Update | None:
         """From now on these Leases are what admins say, and all others what the rules say."""
         step = Step()
-        self._ledger.overrule(wanted, now, step)
+        self._ledger.set_overrides(wanted, now, step)
         return self._update(step, now)
 
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
@@ -212,7 +214,7 @@ class Store:
             event = read_event(event.line)
         if type(event) is Applied:
             row = self._rows.get(event.lease.key)
-            if row is not None and self._ledger.renew_as(row, event.lease, event.mark, at):
+            if row is not None and self._ledger.renew_as(row, event.lease, event.fingerprint, at):
                 step.renewed.append(row.key)
                 return
         if isinstance(event, Applied | Deleted):
@@ -225,12 +227,12 @@ class Store:
         version = number_of(event.resource_version)
         if version and version <= (self._absent_at if row is None else row.version):
             return
-        self._window.heard = at
+        self._blind_times.heard = at
         self._ledger.skipping.skip(event, at, step)
 
     def _fail(self, event: WatchEvent, error: Exception, at: datetime, step: Step) -> None:
         """An event that raised has changed nothing but that its Lease is not understood."""
-        row = self.marks.get(event.mark) if isinstance(event, Renewed) else None
+        row = self.fingerprints.get(event.fingerprint) if isinstance(event, Renewed) else None
         seen = failed_on(event, error, None if row is None else row.tracked)
         self._ledger.skipping.skip(seen, at, step, error=error)
 
@@ -244,12 +246,12 @@ class Store:
         version = version_after(meta.resource_version, known_version)
         if version <= known_version:
             return
-        self._window.heard = at
-        known, told = None if row is None else row.tracked, len(step.changes)
+        self._blind_times.heard = at
+        known, count = None if row is None else row.tracked, len(step.changes)
         try:
             written = self._write(row, event, at, step, inferred=inferred)
         except Exception:
-            del step.changes[told:]
+            del step.changes[count:]
             self._ledger.skipping.roll_back(lease.key, row, known)
             raise
         if written is not None:
@@ -271,14 +273,14 @@ class Store:
             return write(row, lease, at)
         if row is None or row.tracked.lasting.lease.uid != lease.uid:
             row = write(row, lease, at)
-        seen = self._window.event(at, row.newest, inferred=inferred, unseen_since=unseen_since)
+        seen = self._blind_times.event(at, row.newest, inferred=inferred, unseen_since=unseen_since)
         if seen.live:
             ledger.turn(row, at, by=at, step=step)
         ledger.vanish(row, lease, seen, at, step)
         return None
 
     def _update(self, step: Step, at: datetime) -> Update | None:
-        if step.tells:
+        if step.is_news:
             self.seq += 1
         elif not step.renewed:
             return None

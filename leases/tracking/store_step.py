@@ -20,7 +20,7 @@ class Step:
         self.skipped: list[Skipped] = []
 
     @property
-    def tells(self) -> bool:
+    def is_news(self) -> bool:
         """Whether more than freshness changed."""
         return bool(self.changes or self.redraw or self.removed or self.skipped)
 

@@ -41,7 +41,8 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     settled: bool = False  # the present holder has renewed since it came
     rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
     named: bool = False  # it has named a holder at some time, so that no name means nobody
-    overruled: bool = False  # an admin says what it is for: the rules are not asked
+    # An admin set the kind. Stored under its first name, so that older checkpoints are read.
+    overridden: bool = msgspec.field(default=False, name="overruled")
     not_understood: NotUnderstood | None = None  # what else is here is as it was before
 
 
@@ -111,8 +112,8 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return self.lasting.named
 
     @property
-    def overruled(self) -> bool:
-        return self.lasting.overruled
+    def overridden(self) -> bool:
+        return self.lasting.overridden
 
     @property
     def holder(self) -> str | None:
@@ -135,7 +136,7 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         """The first moment at which others may take it; None when vacant or untimed."""
         return None if self.holder is None else runs_out_at(self.lasting.lease, self.observed_at)
 
-    def but(self, *, lease: Lease | None = None, **changes: Any) -> Tracked:
+    def replace(self, *, lease: Lease | None = None, **changes: Any) -> Tracked:
         """The same with other values, of what lasts too; `lease` is the one as it is now."""
         lasts = {name: changes.pop(name) for name in _LASTS & changes.keys()}
         if lease is not None:

@@ -19,7 +19,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
 from leases.tracking.counters import Counters
-from leases.tracking.expiry.deadline_gate import Patience
+from leases.tracking.expiry.deadline_gate import DeadlineGate
 from leases.tracking.expiry.lags import Lags
 from leases.tracking.expiry.next_look import NextLook
 from leases.tracking.expiry.timer_errors import TimerErrors
@@ -61,13 +61,13 @@ class Tracker:
     ) -> None:
         """`look` is called before anything is judged: it calls `clock_jumped` where it must."""
         self.resource_version: str | None = None
-        self.tally = Counters()
+        self.counters = Counters()
         self._store = store
         self._sinks = sinks
         self._clock = clock
         self._look = look
         self._heard_at = store.heard_at
-        self._patience = Patience()
+        self._gate = DeadlineGate()
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags = Lags()
@@ -106,11 +106,11 @@ class Tracker:
         now, connection = self._clock(), self._store.connection
         if connection.state is not ConnectionState.LIVE:
             return connection.heard_at or now
-        return min(self._store.behind or now, now - self._patience.untold)
+        return min(self._store.behind or now, now - self._gate.unprocessed)
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         """For how many seconds what has arrived may wait to be followed. From any thread."""
-        return self._patience.untold.total_seconds()
+        return self._gate.unprocessed.total_seconds()
 
     def handle(self, event: ReflectorEvent) -> None:
         """One event of the reflector, now."""
@@ -129,30 +129,30 @@ class Tracker:
             case Connected():
                 self._connected(event, now)
             case Disconnected():
-                self.tally.breaks += 1
+                self.counters.breaks += 1
                 self._disconnected(event, now)
         self._wait_for_deadline(now)
 
-    def overrule(self, wanted: Mapping[ObjectName, Verdict]) -> None:
+    def set_overrides(self, wanted: Mapping[ObjectName, Verdict]) -> None:
         """Let these verdicts of admins stand, and the rules where there is none."""
-        self._deliver(self._store.overrule(wanted, now := self._clock()))
+        self._deliver(self._store.set_overrides(wanted, now := self._clock()))
         self._wait_for_deadline(now)
 
     def clock_jumped(self, jump: Jump) -> None:
         """The wall clock was set: go on by the new reckoning, as if nothing had happened."""
         stands = self._store.clock_jumped(jump)
-        self._patience.clock_jumped(jump)
+        self._gate.clock_jumped(jump)
         self._heard_at = moved(self._heard_at, jump.by)
         if self._listing is not None:
             self._listing.clock_jumped(jump)
         self._lags.forget()
-        self._tell(stands)
+        self._emit(stands)
         self._next.forget()
         self._wait_for_deadline(jump.after)
 
     def stood_still(self, since: datetime) -> None:
         """The machine slept from then until now: what comes tells of the past."""
-        if self._patience.since is not None:
+        if self._gate.since is not None:
             self._next.forget()
             self._catch_up(since, self._clock())
 
@@ -161,10 +161,10 @@ class Tracker:
         self._look()
         now = self._clock()
         self._notice_delay(now)
-        until, wait = self._patience.until(now), BETWEEN_TURNS
+        until, wait = self._gate.until(now), BETWEEN_TURNS
         if until is not None:
-            if self._patience.catching_up:
-                self._patience.catching_up = False
+            if self._gate.catching_up:
+                self._gate.catching_up = False
                 self._store.caught_up()
             self._deliver(self._store.turn(now, by=until))
             due = self._store.next_deadline()
@@ -181,18 +181,18 @@ class Tracker:
         if keys:
             now = self._clock()
             store = self._store
-            self._tell(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
+            self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
 
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
         """What one reading of the watch brought."""
         self._heard_at = now
         bookmarks = [type(event) for event in events].count(Bookmark)
-        self.tally.bookmarks += bookmarks
-        self.tally.events += len(events) - bookmarks
+        self.counters.bookmarks += bookmarks
+        self.counters.events += len(events) - bookmarks
         self._deliver(self._store.follow(events, now))
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
-            self._patience.arrived(events, now)
+            self._gate.arrived(events, now)
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
         """A part of a list; how far it came is told as the state of the connection."""
@@ -208,18 +208,18 @@ class Tracker:
                 self._connect(old.state, old.since, sentence)
             return
         self._heard_at, self._listing = now, None
-        self.tally.lists[page.reason] += 1
+        self.counters.lists[page.reason] += 1
         self._deliver(self._store.replace(page, now))
         self.resource_version = page.resource_version
 
     def _connected(self, event: Connected, now: datetime) -> None:
         self._heard_at = now
         self._store.resumed(now)
-        self._patience.connected(now, event.untold)
+        self._gate.connected(now, event.unprocessed_seconds)
         self._connect(ConnectionState.LIVE, now)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
-        self._patience.lost()
+        self._gate.lost()
         self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
@@ -237,7 +237,7 @@ class Tracker:
             since = old.since
         new = Connection(state=state, since=since, detail=detail, heard_at=self._heard_at)
         if (new.state, new.since, new.detail) != (old.state, old.since, old.detail):
-            self._tell(self._store.connect(new, self._clock()))
+            self._emit(self._store.connect(new, self._clock()))
 
     def _note_lag(self, keys: Sequence[ObjectName]) -> None:
         """Keep how far the newest renewals lagged."""
@@ -251,7 +251,7 @@ class Tracker:
         if update is None:
             return
         if update.changes or update.redraw or update.removed or update.listed or update.skipped:
-            self._tell(update)
+            self._emit(update)
             return
         self._renewed += update.renewed
         if self._flushing is None:
@@ -259,8 +259,8 @@ class Tracker:
                 COALESCE, self._timer_errors.run, self.flush
             )
 
-    def _tell(self, update: Update) -> None:
-        self.tally.tell(update)
+    def _emit(self, update: Update) -> None:
+        self.counters.count(update)
         if update.skipped:
             self._skipped.note(update)
         for sink in self._sinks:
@@ -279,21 +279,21 @@ class Tracker:
 
     def _next_look(self) -> datetime | None:
         """When there may be something to judge; None while nothing may be."""
-        since = self._patience.since
+        since = self._gate.since
         if since is None:
             return None
         due = self._store.next_deadline()
-        if self._patience.catching_up or (due is not None and due < since):
+        if self._gate.catching_up or (due is not None and due < since):
             return since
         return due
 
     def _notice_delay(self, now: datetime) -> None:
         """We stood still, or cannot keep up: what comes tells of the past."""
-        since = self._patience.behind(now, self._next.take_planned())
+        since = self._gate.behind(now, self._next.take_planned())
         if since is not None:
             self._catch_up(since, now)
 
     def _catch_up(self, since: datetime, now: datetime) -> None:
         self._store.lost(since)
         self._store.resumed(now)
-        self._patience.resumed(now)
+        self._gate.resumed(now)

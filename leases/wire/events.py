@@ -13,12 +13,12 @@ from leases.domain.lease import Lease, ObjectName
 class Applied(msgspec.Struct, frozen=True, gc=False):
     """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart.
 
-    `mark` is one number for all renewals that change nothing else, or 0: see
+    `fingerprint` is one number for all renewals that change nothing else, or 0: see
     leases.wire.fingerprints.
     """
 
     lease: Lease
-    mark: int = 0
+    fingerprint: int = 0
 
     @property
     def resource_version(self) -> str:
@@ -26,12 +26,12 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
 
 
 class Renewed(msgspec.Struct, frozen=True, gc=False):
-    """MODIFIED, where all but version and renewTime is as in an Applied of the same `mark`.
+    """MODIFIED, where all but version and renewTime is as in an Applied of the same `fingerprint`.
 
     `line` is what was not decoded.
     """
 
-    mark: int
+    fingerprint: int
     version: int
     renew_time: datetime
     line: bytes
@@ -103,11 +103,12 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """The watch is open and answered; `untold` tells for how many seconds at most something of it
-    has arrived and was not told as an event.
+    """The watch is open and answered.
+
+    `unprocessed_seconds` returns how long, at most, received data has waited to become an event.
     """
 
-    untold: Callable[[], float] = float
+    unprocessed_seconds: Callable[[], float] = float
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):

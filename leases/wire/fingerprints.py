@@ -19,7 +19,7 @@ from leases.wire.watch import read_event
 # Where in a line a resourceVersion starts and ends, and the two times start.
 Layout = tuple[int, int, int, int]
 
-MOST_LAYOUTS = 4096
+MAX_LAYOUTS = 4096
 _VERSION = b'"resourceVersion":"'
 # Text in JSON escapes its quotes, and labels hold no lists or objects: these can be but keys.
 _FIELDS = b'"managedFields":['
@@ -45,18 +45,18 @@ class Reader:
     def read(self, line: bytes) -> WatchEvent:
         """What one line of a watch says. Raises what read_event raises."""
         layout = self._layouts.get(len(line))
-        if layout is not None and (mark := _mark(line, layout)) in self._known:
-            return _renewed(line, layout, mark)
+        if layout is not None and (fingerprint := _fingerprint(line, layout)) in self._known:
+            return _renewed(line, layout, fingerprint)
         layout = _layout(line)
         if layout is None:
             return read_event(line)
-        if len(self._layouts) >= MOST_LAYOUTS:
+        if len(self._layouts) >= MAX_LAYOUTS:
             self._layouts.clear()
         self._layouts[len(line)] = layout
-        mark = _mark(line, layout)
-        if mark in self._known:
-            return _renewed(line, layout, mark)
-        return _with_mark(read_event(line), line, layout, mark)
+        fingerprint = _fingerprint(line, layout)
+        if fingerprint in self._known:
+            return _renewed(line, layout, fingerprint)
+        return _with_fingerprint(read_event(line), line, layout, fingerprint)
 
 
 def _layout(line: bytes) -> Layout | None:
@@ -77,7 +77,7 @@ def _layout(line: bytes) -> Layout | None:
     return None
 
 
-def _mark(line: bytes, layout: Layout) -> int:
+def _fingerprint(line: bytes, layout: Layout) -> int:
     starts, ends, written, renewed = layout
     return hash(
         (
@@ -89,25 +89,27 @@ def _mark(line: bytes, layout: Layout) -> int:
     )
 
 
-def _renewed(line: bytes, layout: Layout, mark: int) -> WatchEvent:
+def _renewed(line: bytes, layout: Layout, fingerprint: int) -> WatchEvent:
     starts, ends, _, renewed = layout
     try:
         claimed = _read_time(line[renewed - 1 : renewed + _RENEWED_SIZE + 2])
-        return Renewed(mark, int(line[starts:ends]), claimed, line)
+        return Renewed(fingerprint, int(line[starts:ends]), claimed, line)
     except (ValueError, msgspec.DecodeError):
         return read_event(line)
 
 
-def _with_mark(event: WatchEvent, line: bytes, layout: Layout, mark: int) -> WatchEvent:
+def _with_fingerprint(
+    event: WatchEvent, line: bytes, layout: Layout, fingerprint: int
+) -> WatchEvent:
     """The same with its mark, if what that leaves out is what the decoder read."""
     if type(event) is not Applied:
         return event
-    told = _renewed(line, layout, mark)
+    renewed = _renewed(line, layout, fingerprint)
     lease = event.lease
     if (
-        type(told) is Renewed
-        and told.renew_time == lease.spec.renew_time
-        and told.resource_version == lease.resource_version
+        type(renewed) is Renewed
+        and renewed.renew_time == lease.spec.renew_time
+        and renewed.resource_version == lease.resource_version
     ):
-        return Applied(lease, mark)
+        return Applied(lease, fingerprint)
     return event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Twice what etcd can store of one object by default, and then some for JSON's escapes.
-LONGEST_LINE = 8 * 1024 * 1024
+MAX_LINE = 8 * 1024 * 1024
 
 
 class LineLengthError(ValueError):
@@ -17,7 +17,7 @@ class LineCutter:
     was cut off, and is dropped with the cutter.
     """
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
+    def __init__(self, longest: int = MAX_LINE) -> None:
         self._longest = longest
         self._pending: list[bytes] = []
         self._pending_size = 0

@@ -68,17 +68,17 @@ def unreadable_lease(text: bytes, error: BaseException) -> Unreadable:
         meta.get(part, "") for part in ("name", "namespace", "uid", "version")
     )
     fits = len(namespace) <= MAX_NAMESPACE and len(name) <= MAX_NAME
-    if not (fits and can_be_told(namespace, name, "")):
+    if not (fits and is_plain(namespace, name, "")):
         return Unreadable(None, reason, resource_version=version if is_number(version) else "")
     return Unreadable(
         key=ObjectName(namespace, name),
         reason=reason,
-        uid=uid if can_be_told(namespace, name, uid) and len(uid) <= MAX_UID else "",
+        uid=uid if is_plain(namespace, name, uid) and len(uid) <= MAX_UID else "",
         resource_version=version if is_number(version) else "",
     )
 
 
-def can_be_told(namespace: str, name: str, others: str) -> bool:
+def is_plain(namespace: str, name: str, others: str) -> bool:
     """Whether a Lease of this name can have a URL, a line in the log and a row in a database."""
     text = namespace + name + others
     return bool(namespace and name and text.isascii() and text.isprintable() and "/" not in text)

@@ -109,11 +109,11 @@ async def _follow(url: str, meter: Meter, data: Path) -> None:
     while not cluster.synced or runtime.recorder.waiting:
         await asyncio.sleep(0.01)
     await asyncio.sleep(2)  # the list is written down
-    last = cluster.tally.events
+    last = cluster.counters.events
     try:
         while True:
             await asyncio.sleep(0.05)
-            now = cluster.tally.events
+            now = cluster.counters.events
             meter.count(now - last)
             last = now
     finally:

@@ -99,11 +99,11 @@ def storm(asked: Namespace, port: int, truth: Path, expire: float = 10) -> Itera
         process.wait(timeout=20)
 
 
-def all_written(server: Server, but: int = 0) -> bool:
+def all_written(server: Server, replace: int = 0) -> bool:
     """Whether no change waits for the database, or only the last so many of those that come."""
     text = get(f"{server.url}/metrics")[1]
     waiting = re.search(r"^leaseboard_history_queue_changes (\S+)", text, re.MULTILINE)
-    return waiting is not None and float(waiting[1]) <= but
+    return waiting is not None and float(waiting[1]) <= replace
 
 
 def ask(port: int, path: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashboard.charts.bar_label import fit
 from dashboard.charts.count_bars import bars
-from dashboard.charts.lane_geometry import MOST_SHAPES, NARROW, fog, marks, shapes
+from dashboard.charts.lane_geometry import MAX_SHAPES, NARROW, fog, marks, shapes
 from dashboard.charts.lane_pieces import pieces
 from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import ticks
@@ -117,7 +117,7 @@ def test_any_life_is_drawn_in_order_inside_its_lane_with_a_bounded_number_of_sha
         changes += told((at, change, None if nobody else holder))
     life = fold(changes)
     drawn = shapes(life, HOUR)
-    assert len(drawn) <= MOST_SHAPES
+    assert len(drawn) <= MAX_SHAPES
     for one, next_ in pairwise(drawn):
         assert one.until <= next_.since
     for shape in drawn:
@@ -137,7 +137,7 @@ def test_thousands_of_changes_stay_a_few_dozen_shapes():
     steps = [(0.0, ChangeType.CREATED, "cp-0")]
     steps += [(0.7 * n, ChangeType.REPLACED, f"cp-{n % 5}") for n in range(1, 5000)]
     drawn = shapes(fold(told(*steps)), HOUR)
-    assert len(drawn) <= MOST_SHAPES
+    assert len(drawn) <= MAX_SHAPES
     assert sum(shape.changes for shape in drawn) > 4900
 
 
@@ -146,7 +146,7 @@ def test_a_lease_that_is_made_anew_all_the_time_stays_bounded():
     for number in range(1500):
         changes.append(story.told(2 * number, "created", "cp-1", uid=f"u{number}"))
         changes.append(story.told(2 * number + 1, "deleted", "cp-1", uid=f"u{number}"))
-    assert len(shapes(fold(changes), HOUR)) <= MOST_SHAPES
+    assert len(shapes(fold(changes), HOUR)) <= MAX_SHAPES
 
 
 def test_marks_that_fall_together_are_one_with_their_number():

@@ -10,7 +10,7 @@ import pytest
 
 from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out, vanished
 from leases.domain.changes.change_identity import identity
-from leases.domain.changes.write_time import Sighting
+from leases.domain.changes.write_time import Observation
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
@@ -35,9 +35,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes(
-    before: Known, then: Lease, seconds: float = 2, *, seen: Sighting | None = None
+    before: Known, then: Lease, seconds: float = 2, *, seen: Observation | None = None
 ) -> tuple[Change, ...]:
-    seen = seen or Sighting(now=after(seconds))
+    seen = seen or Observation(now=after(seconds))
     return compare("c", before, then, holder=then.holder, kind=Kind.ELECTION, seen=seen)
 
 
@@ -167,8 +167,8 @@ def test_the_counter_tells_how_many_changes_of_holder_were_missed(
     assert change.missed == missed
 
 
-def relisted(now: float, since: float) -> Sighting:
-    return Sighting(now=after(now), since=after(since), inferred=True, listed=True)
+def relisted(now: float, since: float) -> Observation:
+    return Observation(now=after(now), since=after(since), inferred=True, listed=True)
 
 
 def test_an_inferred_change_of_holder_happened_when_the_new_one_says_it_acquired() -> None:
@@ -200,7 +200,7 @@ def test_an_inferred_change_ends_a_gap_only_if_both_ends_are_known() -> None:
 
 
 def test_a_single_write_that_arrives_late_happened_when_its_renew_time_says() -> None:
-    seen = Sighting(now=after(60), since=after(5))
+    seen = Observation(now=after(60), since=after(5))
     (change,) = changes(Known(lease=lease()), lease("b", acquired=None, renewed=16), seen=seen)
     assert (change.change, change.at, change.inferred) == ("taken_over", after(16), False)
 
@@ -209,13 +209,13 @@ def test_a_late_renewal_is_corrected_by_the_clock_skew_of_its_holder() -> None:
     skewed = Known(
         lease=lease(renewed=-300), phase=Phase.EXPIRED, gap_since=after(15), skew_seconds=300
     )
-    seen = Sighting(now=after(60), since=after(20))
+    seen = Observation(now=after(60), since=after(20))
     (change,) = changes(skewed, lease(renewed=-270), seen=seen)
     assert (change.change, change.at) == ("recovered", after(30))
 
 
 def test_created_and_deleted_name_who_holds_and_who_held() -> None:
-    seen = Sighting(now=after(1))
+    seen = Observation(now=after(1))
     created = appeared(
         "c", lease(), holder="a", kind=Kind.LOCK, seen=seen, at=after(1), gap_since=NOON
     )
@@ -227,7 +227,7 @@ def test_created_and_deleted_name_who_holds_and_who_held() -> None:
 
 
 def test_a_lease_is_created_and_deleted_once() -> None:
-    live, listed = Sighting(now=after(1)), relisted(60, 5)
+    live, listed = Observation(now=after(1)), relisted(60, 5)
     one, two = (
         appeared(
             "c",

@@ -107,4 +107,4 @@ def test_a_new_holder_who_has_not_renewed_makes_an_election_no_lock() -> None:
 
 
 def test_every_known_writer_names_its_source() -> None:
-    assert all(": " in writer.source and writer.mark for writer in KNOWN_WRITERS)
+    assert all(": " in writer.source and writer.sign for writer in KNOWN_WRITERS)

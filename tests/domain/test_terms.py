@@ -138,7 +138,7 @@ def test_missed_counters_are_the_terms_they_fell_into():
         ]
     )
     assert [term.missed for term in life.terms] == [0, 7]
-    assert [mark.fields for mark in life.marks] == [("labels",)]
+    assert [mark.fields for mark in life.reconfigurations] == [("labels",)]
 
 
 def test_inferred_starts_and_ends_carry_their_windows():
@@ -198,7 +198,7 @@ def test_a_story_may_go_on_from_the_change_before_it():
 
 def test_the_change_before_is_no_mark():
     before = told(-50, "reconfigured", "a", fields=("labels",))
-    assert fold([], before=before).marks == ()
+    assert fold([], before=before).reconfigurations == ()
     assert fold([], before=before).terms == (term("a", -50, None, None, None),)
 
 

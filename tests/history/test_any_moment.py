@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leases.domain.changes.change import ChangeType, compare
-from leases.domain.changes.write_time import Sighting
+from leases.domain.changes.write_time import Observation
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32
 from leases.domain.moment import EARLIEST, LATEST
@@ -50,7 +50,7 @@ def test_a_counter_that_leapt_over_all_numbers_is_told_as_far_as_a_column_counts
     before = Known(lease=lease("a", transitions=-(2**31)))
     after = lease("b", transitions=MAX_INT32, version=2)
     (change, *_) = compare(
-        "a", before, after, holder="b", kind=Kind.ELECTION, seen=Sighting(now=NOON)
+        "a", before, after, holder="b", kind=Kind.ELECTION, seen=Observation(now=NOON)
     )
     assert change.missed == MAX_INT32
     write_changes([change])

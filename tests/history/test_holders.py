@@ -60,7 +60,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
 
 
 def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
-    monkeypatch.setattr(holders, "MOST", 2)
+    monkeypatch.setattr(holders, "MAX_CHANGES", 2)
     for minutes in range(5):
         keep(ChangeType.RELEASED, minutes, previous_holder=f"h{minutes}")
     past = ended_terms("a", (Kind.ELECTION,), T0)
@@ -70,8 +70,8 @@ def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
 
 def test_a_busy_lane_that_is_not_counted_still_tells_who_held_it(monkeypatch):
     monkeypatch.setattr(lanes, "CHANGES", 4)
-    monkeypatch.setattr(lanes, "FEWEST", 4)
-    monkeypatch.setattr(lanes, "FEWEST_PIECES", 4)
+    monkeypatch.setattr(lanes, "MIN_CHANGES", 4)
+    monkeypatch.setattr(lanes, "MIN_PIECES", 4)
     monkeypatch.setattr(lanes, "PIECES", 4)
     for number in range(20):
         keep(ChangeType.REPLACED, 1 + number, holder=f"h{number}", previous_holder="x")

@@ -40,7 +40,7 @@ async def running(monkeypatch, clock):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.05,))
     one = Recorder(most_waiting=10)
     one.add(StateSource("a", nothing, lambda: "7", lambda: at(clock[0])))
-    one.watches.tell("a", Connection(state=ConnectionState.LIVE, since=T0))
+    one.watches.record("a", Connection(state=ConnectionState.LIVE, since=T0))
     task = asyncio.create_task(one.run())
     yield one
     await one.close(task)

@@ -14,7 +14,7 @@ from leases.domain.past.as_of import PastPhase, as_of
 from leases.domain.past.terms import fold
 from leases.history.change_row import to_row
 from leases.history.read import lanes as lanes_module
-from leases.history.read.lanes import LaneTotals, lanes, tallies
+from leases.history.read.lanes import LaneTotals, lanes, totals
 from leases.history.read.states import gone_since, states_at
 from tests.history.factory import T0, a_change
 
@@ -115,7 +115,7 @@ def test_a_lane_begins_with_the_term_that_went_on_at_the_start():
         ("a", at(0), at(20)),
         ("b", at(25), None),
     ]
-    assert [mark.change for mark in first.life.marks] == [ChangeType.RECONFIGURED]
+    assert [mark.change for mark in first.life.reconfigurations] == [ChangeType.RECONFIGURED]
     assert [(t.holder, t.since, t.until) for t in second.life.terms] == [("w", at(8), at(30))]
 
 
@@ -125,14 +125,14 @@ def test_a_lane_of_what_was_not_there_yet_is_left_out():
 
 
 def test_a_busy_lane_is_told_in_bands_that_say_how_many(monkeypatch):
-    monkeypatch.setattr(lanes_module, "FEWEST", 10)
+    monkeypatch.setattr(lanes_module, "MIN_CHANGES", 10)
     monkeypatch.setattr(lanes_module, "CHANGES", 10)
     holders = [f"h-{n}" for n in range(300)]
     keep(*(told(SCHEDULER, n, "replaced", holder) for n, holder in enumerate(holders)))
     (lane,) = lanes("a", [SCHEDULER], since=at(-1), until=at(299))
     assert lane.changes == 300
     assert sum(band.changes for band in lane.bands) == 300
-    assert len(lane.life.terms) <= 2 * lanes_module.MOST_PIECES
+    assert len(lane.life.terms) <= 2 * lanes_module.MAX_PIECES
     for band in lane.bands:
         last = int((band.until - T0).total_seconds())
         assert as_of(lane.life, band.until).holder == holders[last]
@@ -140,7 +140,7 @@ def test_a_busy_lane_is_told_in_bands_that_say_how_many(monkeypatch):
 
 def test_tallies_count_what_came_to_a_holder_and_how_long_nobody_held():
     keep(*STORY)
-    found = tallies("a", [Kind.ELECTION], since=at(0), until=at(60))
+    found = totals("a", [Kind.ELECTION], since=at(0), until=at(60))
     assert found[SCHEDULER] == LaneTotals(handovers=1, leaderless=5.0 + 1.5)
     assert found[WORKER].handovers == 1
     assert GONE not in found

@@ -41,8 +41,8 @@ class Run:
         self.recorder = Recorder()
         self.recorder.add(StateSource("a", nothing, lambda: "7", lambda: at(self.seconds)))
 
-    def tell(self, connection: Connection) -> None:
-        self.recorder.watches.tell("a", connection)
+    def record(self, connection: Connection) -> None:
+        self.recorder.watches.record("a", connection)
 
     async def write(self, seconds: float) -> None:
         self.seconds = seconds
@@ -77,10 +77,10 @@ async def times(until: float, now: float):
 
 async def test_starts_disconnections_and_stops_are_remembered():
     run = Run()
-    run.tell(live(10))
+    run.record(live(10))
     await run.write(20)
-    run.tell(stale(25, "no route to host"))
-    run.tell(live(40))
+    run.record(stale(25, "no route to host"))
+    run.record(live(40))
     await run.write(50)
     run.seconds = 60
     await run.stop()
@@ -93,7 +93,7 @@ async def test_starts_disconnections_and_stops_are_remembered():
 
 async def test_a_process_that_was_killed_had_watched_until_its_last_word():
     run = Run()
-    run.tell(live(0))
+    run.record(live(0))
     await run.write(30)
     await run.kill()
     assert await times(100, now=35) == []
@@ -102,8 +102,8 @@ async def test_a_process_that_was_killed_had_watched_until_its_last_word():
 
 async def test_a_replica_that_watches_leaves_no_doubt():
     first, second = Run(), Run()
-    first.tell(live(0))
-    second.tell(live(5))
+    first.record(live(0))
+    second.record(live(5))
     await first.write(10)
     await first.kill()
     await second.write(90)
@@ -113,7 +113,7 @@ async def test_a_replica_that_watches_leaves_no_doubt():
 
 async def test_what_is_to_come_is_not_unwatched():
     run = Run()
-    run.tell(live(0))
+    run.record(live(0))
     await run.write(30)
     await run.kill()
     assert await times(1000, now=31) == []
@@ -123,7 +123,7 @@ def test_a_watch_that_breaks_without_end_takes_no_memory_without_end(monkeypatch
     monkeypatch.setattr(watched_spans, "MAX_CLOSED", 3)
     log = watched_spans.WatchLog()
     for second in range(0, 100, 2):
-        log.tell("a", live(second))
-        log.tell("a", stale(second + 1, "broke"))
+        log.record("a", live(second))
+        log.record("a", stale(second + 1, "broke"))
     kept = log.take("a", at(100))
     assert [span.since for span in kept] == [at(94), at(96), at(98)]

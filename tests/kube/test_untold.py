@@ -19,17 +19,17 @@ async def test_what_waits_stays_untold_until_the_last_of_it_was_told(
 ) -> None:
     lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
     cluster.script("watch", stream(b"".join(lines), end="hang"))
-    told, untold = 0, []
+    told, unprocessed_seconds = 0, []
     async with client.watch("100", timeout_seconds=60) as readings:
         async for events in readings:
-            while not told and client.untold() < OLD:
+            while not told and client.unprocessed_seconds() < OLD:
                 await asyncio.sleep(0)
             told += len(events)
-            untold.append(client.untold())
+            unprocessed_seconds.append(client.unprocessed_seconds())
             if told == MANY:
                 break
-        assert len(untold) > 2
-        assert min(untold) >= OLD
+        assert len(unprocessed_seconds) > 2
+        assert min(unprocessed_seconds) >= OLD
 
 
 async def test_nothing_is_untold_while_nothing_comes(
@@ -38,10 +38,10 @@ async def test_nothing_is_untold_while_nothing_comes(
     cluster.script("watch", stream(modified("a", version=101), end="hang"))
     async with client.watch("100", timeout_seconds=60) as readings:
         await anext(aiter(readings))
-        assert client.untold() > 0
+        assert client.unprocessed_seconds() > 0
         more = asyncio.ensure_future(anext(aiter(readings)))
         async with asyncio.timeout(LIMIT):
-            while client.untold():
+            while client.unprocessed_seconds():
                 await asyncio.sleep(0)
         more.cancel()
         await asyncio.gather(more, return_exceptions=True)

@@ -12,13 +12,13 @@ import pytest
 
 from dashboard import board as board_module
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.parts.kept.holdings import MOST_CHOICES, Holdings
+from dashboard.parts.kept.holdings import MAX_CHOICES, Holdings
 from dashboard.parts.query.holder_filter import HolderFilter
 from dashboard.parts.query.recent_changes import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewal_log import MOST_ASKED, RenewalLog
+from leases.tracking.renewal_log import MAX_ASKED, RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked import Update
 from tests.history.factory import T0, a_change
@@ -79,18 +79,18 @@ def publisher(monkeypatch):
 
 def tell(publisher: Publisher) -> Callable[[int], None]:
     """Publish changes whose transitions count from 0 on."""
-    first = publisher.channels["a"].seq
+    first = publisher.hubs["a"].seq
 
     def write(number: int) -> None:
         change = a_change(transitions=number)
         publisher.publish(Update(cluster="a", now=T0, seq=number, changes=(change,)))
-        assert publisher.channels["a"].seq == first + number + 1
+        assert publisher.hubs["a"].seq == first + number + 1
 
     return write
 
 
 def test_the_newest_changes_are_read_while_others_come(publisher):
-    first = publisher.channels["a"].seq
+    first = publisher.hubs["a"].seq
 
     def read() -> None:
         seq, told = publisher.recent("a")
@@ -107,20 +107,20 @@ def test_what_is_settled_is_asked_while_changes_come(publisher):
 
 def test_many_pages_ask_for_renewals_at_once():
     log, numbers = RenewalLog(), count()
-    many = [tracked(key=ObjectName("n", str(number))) for number in range(2 * MOST_ASKED)]
+    many = [tracked(key=ObjectName("n", str(number))) for number in range(2 * MAX_ASKED)]
 
     def read() -> None:
         log.of(many[next(numbers) % len(many)])
 
     beside(lambda _: read(), read)
-    assert len(log.asked) <= MOST_ASKED
+    assert len(log.asked) <= MAX_ASKED
 
 
 def test_pages_that_choose_the_same_share_one_answer():
     """By a lock of its own: it has to hold without the gate of the pages."""
     holdings = Holdings(Store("a"))
     for number in range(300):
-        wanted = HolderFilter(range=f"{number % (2 * MOST_CHOICES)}h")
+        wanted = HolderFilter(range=f"{number % (2 * MAX_CHOICES)}h")
         start, found = threading.Barrier(READERS), []
 
         def choose(wanted=wanted, start=start, found=found) -> None:
@@ -159,7 +159,7 @@ def test_what_is_counted_adds_up_while_a_lease_changes_its_phase(monkeypatch):
         readers[-1].join(0.02)
 
     monkeypatch.setattr(rows, "_count", count_and_let_read)
-    rows.put(row, row.tracked.but(phase=Phase.VACANT, kind=Kind.ELECTION))
+    rows.put(row, row.tracked.replace(phase=Phase.VACANT, kind=Kind.ELECTION))
     for reader in readers:
         reader.join()
     assert seen == [(20, 20, 20)] * 2

@@ -70,7 +70,7 @@ async def test_a_program_hears_each_change_numbered(filled, operator):
         "replaced", "cp-1", "cp-2",
     )  # fmt: skip
     await one.leave()
-    assert not filled.publisher.channels["a"].feeds
+    assert not filled.publisher.hubs["a"].feeds
 
 
 async def test_a_page_is_kept_in_step(filled, operator):
@@ -81,7 +81,7 @@ async def test_a_page_is_kept_in_step(filled, operator):
         pass
     assert "cp-1" in frame["html"]["row"][str(KEY)]
     await one.leave()
-    assert not filled.publisher.channels["a"].pages
+    assert not filled.publisher.hubs["a"].pages
 
 
 @pytest.mark.parametrize("path", ["/c/a/live/page/", "/c/a/live/changes/"])
@@ -123,15 +123,15 @@ async def test_nonsense_from_a_page_closes_its_socket_with_a_reason(filled, oper
 async def test_a_program_that_does_not_read_loses_the_oldest_and_can_see_it(filled, operator):
     from dashboard.live.publisher import FEED_QUEUE, FeedReader
 
-    channel = filled.publisher.channels["a"]
+    hub = filled.publisher.hubs["a"]
     slow = FeedReader()
-    channel.feeds.add(slow)
+    hub.feeds.add(slow)
     for number in range(FEED_QUEUE + 10):
         lease = a_lease(version=str(200 + number), holder=f"cp-{number + 2}")
-        channel.publish(channel.store.apply(Applied(lease), datetime.now(UTC)))
+        hub.publish(hub.store.apply(Applied(lease), datetime.now(UTC)))
     assert len(slow.frames) == FEED_QUEUE
     first = json.loads(slow.frames[0])["seq"]
-    assert json.loads(slow.frames[-1])["seq"] == first + FEED_QUEUE - 1 == channel.seq
+    assert json.loads(slow.frames[-1])["seq"] == first + FEED_QUEUE - 1 == hub.seq
 
 
 async def test_one_account_has_so_many_sockets_and_others_have_theirs(

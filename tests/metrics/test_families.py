@@ -54,7 +54,7 @@ async def watched(board: Runtime, *events: object) -> None:
     """Cluster a as if its watch had told these."""
     cluster = board.clusters["a"]
     tracker = Tracker(cluster.store, [board.publisher.publish], lambda: datetime.now(UTC))
-    cluster.tally = tracker.tally
+    cluster.counters = tracker.counters
     for event in events:
         tracker.handle(event)  # type: ignore[arg-type]
     tracker.stop()
@@ -120,7 +120,7 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     tracked = cluster.store.get(KEY)
     assert tracked is not None
     assert tracked.gap_since is not None
-    assert cluster.tally.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
+    assert cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
     text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
     told = samples()
@@ -130,10 +130,10 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
         Applied(a_lease(version="3", holder="cp-3")), tracked.gap_since + timedelta(seconds=9)
     )
     assert later is not None
-    cluster.tally.tell(later)
+    cluster.counters.count(later)
     tracked = cluster.store.get(KEY)
     assert tracked is not None
-    assert cluster.tally.election(tracked, datetime.now(UTC)) == (1, 9.0)
+    assert cluster.counters.election(tracked, datetime.now(UTC)) == (1, 9.0)
 
 
 def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, settings):
@@ -149,7 +149,7 @@ def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, se
 @pytest.mark.django_db(transaction=True)
 async def test_history_and_readers_are_told(board: Runtime):
     board.recorder.add(StateSource("a", lambda _: None, lambda: "1", clock.now))
-    board.publisher.channels["a"].feeds.add(object())  # type: ignore[arg-type]
+    board.publisher.hubs["a"].feeds.add(object())  # type: ignore[arg-type]
     await board.recorder.flush()
     told = samples()
     assert told["leaseboard_history_write_seconds_count",] == 1

@@ -316,14 +316,14 @@ def test_the_wall_has_trouble_first_and_its_filter_only_in_the_url(store, operat
 
 
 def test_a_change_that_is_not_written_yet_is_in_the_feed_once(store, operator):
-    running_board().publisher.channels["a"].recent.clear()
+    running_board().publisher.hubs["a"].recent.clear()
     remember(ChangeType.EXPIRED, holder="cp-1")
     change = Change(
         cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
         change=ChangeType.RELEASED, at=datetime.now(UTC), observed_at=datetime.now(UTC),
         previous_holder="cp-7",
     )  # fmt: skip
-    running_board().publisher.channels["a"].recent.append((5, change))
+    running_board().publisher.hubs["a"].recent.append((5, change))
     assert text_of(operator.get("/c/a/")).count("<code>cp-7</code>") == 1
     to_row(change).save()
     assert text_of(operator.get("/c/a/")).count("<code>cp-7</code>") == 1

@@ -69,8 +69,8 @@ def crowd(board, admin):
         for number, key in enumerate(keys)
     ]
     models.ChangeRecord.objects.bulk_create(map(to_row, changes))
-    for channel in board.publisher.channels.values():
-        channel.activity.read(channel.store.cluster, now)
+    for hub in board.publisher.hubs.values():
+        hub.activity.read(hub.store.cluster, now)
     board.publisher.fill("a", changes)
     return board
 
@@ -119,10 +119,10 @@ def test_the_page_of_a_lease_shows_its_holder_whole(board, admin, number):
 
 
 def test_a_frame_of_the_live_socket_is_small(crowd):
-    channel, now = crowd.publisher.channels["a"], datetime.now(UTC)
-    for lease in channel.store.snapshot()[:10]:
+    hub, now = crowd.publisher.hubs["a"], datetime.now(UTC)
+    for lease in hub.store.snapshot()[:10]:
         for draw in PARTS.values():
-            assert len(draw("a", lease, now, channel.activity)) < 8_000
+            assert len(draw("a", lease, now, hub.activity)) < 8_000
     for number in range(10):
         change = a_change(number, holder=a_holder(number), previous_holder=a_holder(number + 1))
         for template in CHANGES.values():

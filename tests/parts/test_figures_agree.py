@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.live.figures import figures_of
-from dashboard.live.publisher import Channel
+from dashboard.live.publisher import ClusterHub
 from dashboard.pages.overview.summary import overview
 from dashboard.parts.formatting import age, percent
 from dashboard.parts.key_figures import PHASES
@@ -24,7 +24,7 @@ standings = st.lists(
 )
 
 
-def channel_of(standing: list[tuple[Kind, Phase, int]]) -> Channel:
+def hub_of(standing: list[tuple[Kind, Phase, int]]) -> ClusterHub:
     """A cluster with so many Leases of each kind and phase."""
     store = Store("a")
     store.restore(
@@ -41,7 +41,7 @@ def channel_of(standing: list[tuple[Kind, Phase, int]]) -> Channel:
         ),
         NOW,
     )
-    return Channel(store)
+    return ClusterHub(store)
 
 
 def numbers(text: str) -> list[int]:
@@ -50,7 +50,7 @@ def numbers(text: str) -> list[int]:
 
 @given(standings)
 def test_the_strip_adds_up_and_each_caption_agrees_with_its_figure(standing):
-    view = overview(channel_of(standing), NOW)
+    view = overview(hub_of(standing), NOW)
     strip = {kpi.figure: kpi for kpi in view.kpis if kpi.figure}
     if not standing:
         assert not strip  # nothing was read, so nothing is counted
@@ -69,18 +69,18 @@ def test_the_strip_adds_up_and_each_caption_agrees_with_its_figure(standing):
 
 @given(standings)
 def test_a_live_frame_says_what_the_whole_page_does(standing):
-    channel = channel_of(standing)
+    hub = hub_of(standing)
     drawn = {
         kpi.figure: (kpi.value[0][0], kpi.detail, kpi.bad)
-        for kpi in overview(channel, NOW).kpis
+        for kpi in overview(hub, NOW).kpis
         if kpi.figure
     }
-    assert figures_of(channel.store) == drawn
+    assert figures_of(hub.store) == drawn
 
 
 @given(standings)
 def test_the_heartbeats_of_the_nodes_page_add_up(standing):
-    view = nodes_view(channel_of(standing), NOW)
+    view = nodes_view(hub_of(standing), NOW)
     parts = dict(view.counts)
     assert view.total == sum(parts.values())
     assert view.bad == parts["late"] + parts["expired"]

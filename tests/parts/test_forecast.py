@@ -18,7 +18,7 @@ def said(one) -> str:
 
 def with_spec(one, **spec):
     lease = msgspec.structs.replace(one.lease, spec=msgspec.structs.replace(one.lease.spec, **spec))
-    return one.but(lease=lease)
+    return one.replace(lease=lease)
 
 
 def test_an_election_is_taken_between_the_run_out_and_the_slowest_look():

@@ -23,7 +23,7 @@ BUSY = {ObjectName("kube-node-lease", "node"): 5, ObjectName("apps", "b"): 7}
 
 def with_labels(one: Tracked, **labels: str) -> Tracked:
     meta = msgspec.structs.replace(one.lease.metadata, labels=labels)
-    return one.but(lease=Lease(meta, one.lease.spec))
+    return one.replace(lease=Lease(meta, one.lease.spec))
 
 
 LEASES = sorted(
@@ -117,8 +117,8 @@ def test_pages_follow_each_other_and_the_last_one_stays():
 
 
 def test_counts_are_of_what_the_text_and_the_namespace_leave():
-    assert asked("phase=held").tally[Kind.ELECTION][Phase.EXPIRED] == 1
-    assert Phase.EXPIRED not in asked("namespace=apps&phase=held").tally[Kind.ELECTION]
+    assert asked("phase=held").counts[Kind.ELECTION][Phase.EXPIRED] == 1
+    assert Phase.EXPIRED not in asked("namespace=apps&phase=held").counts[Kind.ELECTION]
 
 
 @pytest.mark.parametrize(

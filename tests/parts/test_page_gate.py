@@ -32,7 +32,7 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def untold(self) -> float:
+    def unprocessed_seconds(self) -> float:
         return 2 * LATE if self.now < self.late_until else 0.0
 
 
@@ -203,7 +203,7 @@ def test_a_page_is_drawn_inside_the_gate(path, board, operator, monkeypatch):
 def test_a_page_looks_whether_any_watch_is_late(path, board, operator, monkeypatch):
     monkeypatch.setattr(page_gate, "_punctual_at", float("-inf"))
     looks = []
-    board.clusters["b"].untold = lambda: looks.append(path) or 0.0
+    board.clusters["b"].unprocessed_seconds = lambda: looks.append(path) or 0.0
     assert operator.get(path).status_code == 200
     assert looks
 

@@ -219,7 +219,7 @@ async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
 def test_the_runtime_tells_it_to_history_to_its_pages_and_to_metrics(machine, tmp_path):
     running = runtime(tmp_path)
     stands = Connection(state=ConnectionState.LIVE, since=clock.now())
-    running.recorder.watches.tell("a", stands)
+    running.recorder.watches.record("a", stands)
     machine.goes_on(MINUTE)
     machine.ahead = 3600 * 10**9
     running.clock.look()

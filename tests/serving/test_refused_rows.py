@@ -47,14 +47,14 @@ def test_the_overview_names_the_lease_and_the_reason(board: Runtime, operator, r
 def test_a_day_later_it_needs_no_attention(board: Runtime, refused):
     board.recorder.refused.add(refused)
     now = timezone.now()
-    channel = board.publisher.channels["a"]
-    assert len(channel.refused(now)) == 2
-    assert channel.refused(now + timedelta(days=1, seconds=1)) == []
+    hub = board.publisher.hubs["a"]
+    assert len(hub.refused(now)) == 2
+    assert hub.refused(now + timedelta(days=1, seconds=1)) == []
 
 
 async def test_a_restart_still_tells_it(board: Runtime, refused):
     await prepared(board)
-    assert len(board.publisher.channels["a"].refused(utc_now())) == 2
+    assert len(board.publisher.hubs["a"].refused(utc_now())) == 2
     await end(board)
 
 

@@ -64,4 +64,4 @@ def tracked(
         seen,
         estimated=False,
     )
-    return first.but(**(known | more))
+    return first.replace(**(known | more))

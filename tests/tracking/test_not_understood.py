@@ -235,12 +235,12 @@ def test_a_renewal_known_by_its_bytes_is_read_whole_once_its_lease_is_not_unders
         b'"leaseTransitions":0}}}'
     )
     store = Store("c")
-    read = Reader(store.marks).read
+    read = Reader(store.fingerprints).read
     for second in range(1, 8):
         store.follow([read(line % (second, second))], after(second))
-    assert store.marks
+    assert store.fingerprints
     store.follow([Unreadable(ODD, "No.", "uid-odd", "20")], after(8))
-    assert not store.marks
+    assert not store.fingerprints
     store.follow([read(line % (30, 9))], after(9))
     known = store.get(ODD)
     assert known is not None
@@ -249,7 +249,7 @@ def test_a_renewal_known_by_its_bytes_is_read_whole_once_its_lease_is_not_unders
 
 def test_what_an_admin_said_meanwhile_stands_afterwards(store: Store) -> None:
     store.follow([GARBAGE], after(5))
-    store.overrule({ODD: ("lock", "set by ada")}, after(6))  # type: ignore[dict-item]
+    store.set_overrides({ODD: ("lock", "set by ada")}, after(6))  # type: ignore[dict-item]
     store.follow([Applied(one("odd", version=10, renewed=7))], after(7))
     known = store.get(ODD)
     assert known is not None
@@ -267,7 +267,7 @@ async def test_the_tracker_names_counts_and_goes_on(caplog: pytest.LogCaptureFix
     tracker.handle(Replayed(Unreadable(None, "Nothing.")))
     tracker.stop()
     assert [change[:2] for change in changes(*told)] == [("odd", "created"), ("z", "created")]
-    assert tracker.tally.not_understood == 3
+    assert tracker.counters.not_understood == 3
     assert caplog.text.count("default/odd is not understood") == 1
     assert "It cannot be read: no text." in caplog.text
     assert "without a readable name" in caplog.text
@@ -279,4 +279,4 @@ async def test_the_log_names_a_few_of_very_many(caplog: pytest.LogCaptureFixture
     tracker.handle(Arrived(many))
     tracker.stop()
     assert len(caplog.records) == 20
-    assert tracker.tally.not_understood == 300
+    assert tracker.counters.not_understood == 300

@@ -34,7 +34,7 @@ def watched() -> Store:
 
 def test_a_verdict_is_seen_at_once_and_counted() -> None:
     store = watched()
-    update = store.overrule({KEY: LOCK}, after(1))
+    update = store.set_overrides({KEY: LOCK}, after(1))
     assert update is not None
     assert (update.redraw, update.changes) == ((KEY,), ())
     assert verdict(store) == LOCK
@@ -45,13 +45,13 @@ def test_a_verdict_is_seen_at_once_and_counted() -> None:
 
 def test_what_stands_already_is_no_news() -> None:
     store = watched()
-    store.overrule({KEY: LOCK}, after(1))
-    assert store.overrule({KEY: LOCK}, after(2)) is None
+    store.set_overrides({KEY: LOCK}, after(1))
+    assert store.set_overrides({KEY: LOCK}, after(2)) is None
 
 
 def test_a_verdict_outlasts_renewals_new_holders_and_relists() -> None:
     store = watched()
-    store.overrule({KEY: LOCK}, after(1))
+    store.set_overrides({KEY: LOCK}, after(1))
     for number in range(2, 6):
         store.apply(Applied(lease(renewed=number, version=number)), after(number))
     update = store.apply(Applied(lease("b", renewed=6, acquired=6, version=6)), after(6))
@@ -63,7 +63,7 @@ def test_a_verdict_outlasts_renewals_new_holders_and_relists() -> None:
 
 def test_a_verdict_awaits_a_lease_that_is_not_there_or_comes_again() -> None:
     store = Store("c")
-    assert store.overrule({KEY: LOCK}, after(0)) is None
+    assert store.set_overrides({KEY: LOCK}, after(0)) is None
     store.replace(Listed((), "1"), after(0))
     for number in (2, 4):
         store.apply(Applied(lease(uid=f"u-{number}", version=number)), after(number))
@@ -74,20 +74,20 @@ def test_a_verdict_awaits_a_lease_that_is_not_there_or_comes_again() -> None:
 def test_without_a_verdict_the_rules_judge_again() -> None:
     store = watched()
     before = verdict(store)
-    store.overrule({KEY: LOCK}, after(1))
-    store.overrule({}, after(2))
+    store.set_overrides({KEY: LOCK}, after(1))
+    store.set_overrides({}, after(2))
     assert verdict(store) == before
 
 
 def test_a_restart_remembers_and_a_verdict_taken_back_meanwhile_is_gone() -> None:
     first = watched()
-    first.overrule({KEY: LOCK}, after(1))
+    first.set_overrides({KEY: LOCK}, after(1))
     kept = msgspec.json.decode(msgspec.json.encode(first.snapshot()), type=tuple[Tracked, ...])
     for wanted, expected in (({KEY: LOCK}, Kind.LOCK), ({}, Kind.ELECTION)):
         store = Store("c")
         store.restore(kept, after(2))
         assert known(store).kind is Kind.LOCK
-        store.overrule(wanted, after(3))
+        store.set_overrides(wanted, after(3))
         assert known(store).kind is expected
 
 
@@ -96,8 +96,8 @@ def test_a_lease_that_names_nobody_is_held_only_while_it_counts_as_a_heartbeat()
     nameless = lease(None, acquired=None, transitions=None, renewed=None, duration=15, version=1)
     store.replace(Listed((nameless,), "1"), after(0))
     assert known(store).phase is Phase.VACANT
-    update = store.overrule({KEY: (Kind.HEARTBEAT, "set by ada")}, after(1))
+    update = store.set_overrides({KEY: (Kind.HEARTBEAT, "set by ada")}, after(1))
     assert update is not None
     assert (known(store).holder, known(store).phase) == (KEY.name, Phase.UNTIMED)
-    store.overrule({}, after(2))
+    store.set_overrides({}, after(2))
     assert (known(store).holder, known(store).phase) == (None, Phase.VACANT)

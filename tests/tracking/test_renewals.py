@@ -94,20 +94,20 @@ def test_what_is_not_renewed_any_more_is_forgotten():
 
 
 def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
-    monkeypatch.setattr(renewal_log, "MOST", 1)
+    monkeypatch.setattr(renewal_log, "MAX_LEASES", 1)
     log = RenewalLog()
     one = renewed(0, 2.0, seen=1)
     meta = msgspec.structs.replace(one.lease.metadata, name="other")
     lease = msgspec.structs.replace(one.lease, metadata=meta)
-    other = one.but(key=lease.key, lease=lease)
+    other = one.replace(key=lease.key, lease=lease)
     log.look([one, other])
     log.look([other])
     assert told(log)
-    assert log.of(other.but(intervals=EMPTY, renewals_seen=0)) == ()
+    assert log.of(other.replace(intervals=EMPTY, renewals_seen=0)) == ()
 
 
 def test_who_was_not_followed_tells_what_it_remembers_and_is_asked_for(monkeypatch):
-    monkeypatch.setattr(renewal_log, "MOST_ASKED", 1)
+    monkeypatch.setattr(renewal_log, "MAX_ASKED", 1)
     log = RenewalLog()
     assert [one.seconds for one in log.of(renewed(0, 2.0, 12.0, seen=9000))] == [2.0, 12.0]
     assert log.asked == [KNOWN.key]

@@ -23,7 +23,9 @@ def a_store(names: str) -> Store:
 
 
 def turns(store: Store, most: int, seconds: int) -> str:
-    return "".join(key.name for key in store.rounds.next(most, T0 + timedelta(seconds=seconds)))
+    return "".join(
+        key.name for key in store.checkpoint_rotation.next(most, T0 + timedelta(seconds=seconds))
+    )
 
 
 def test_each_has_its_turn_in_name_order():

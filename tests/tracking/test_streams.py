@@ -65,7 +65,7 @@ def replay(stream: str, *, twice: bool = False, marked: bool = True) -> tuple[St
     store = Store("recorded")
     told: list[Update | None] = []
     initial: list[Lease] | None = [] if "initial" in stream or "bookmarks" in stream else None
-    for at, event in lines(stream, store.marks if marked else ()):
+    for at, event in lines(stream, store.fingerprints if marked else ()):
         told.extend(turn_to(store, at))
         if isinstance(event, Bookmark):
             if initial is not None:
@@ -119,8 +119,8 @@ def test_every_recorded_stream_of_leases_is_replayed() -> None:
     """Those without a truth of Leases are of candidates, or hold nothing but an error."""
     told = {path.name.removesuffix(".truth.json") for path in STREAMS.glob("*.truth.json")}
     assert told - set(RECORDED) == {"coordinated-election-candidates"}
-    untold = {path.stem for path in STREAMS.glob("*.ndjson")} - told
-    assert untold == {"gone-410"}
+    unprocessed_seconds = {path.stem for path in STREAMS.glob("*.ndjson")} - told
+    assert unprocessed_seconds == {"gone-410"}
     with pytest.raises(Gone):
         list(lines("gone-410"))
 
@@ -135,7 +135,7 @@ def test_what_is_known_by_its_mark_tells_what_decoding_tells(stream: str) -> Non
 
 def test_most_heartbeats_are_known_by_their_mark() -> None:
     store, _ = replay("node-heartbeats")
-    known = [type(event) is Renewed for _, event in lines("node-heartbeats", store.marks)]
+    known = [type(event) is Renewed for _, event in lines("node-heartbeats", store.fingerprints)]
     assert sum(known) > len(known) / 2
 
 
@@ -279,7 +279,7 @@ def test_a_coordinated_elections_terms_are_those_of_its_truth() -> None:
                 assert term.until == moment(true["valid_until"])
     ends = [moment(c["at"]) for c in told["changes"] if c["gap_seconds"] is not None]
     assert [gap.until for gap in life.gaps if gap.until] == ends[:-1]  # the last ended an absence
-    assert [mark.at for mark in life.marks] == [moment(at) for at in sorted(prefers)]
+    assert [mark.at for mark in life.reconfigurations] == [moment(at) for at in sorted(prefers)]
 
 
 def test_the_gap_between_a_deletion_and_the_next_holder_is_told() -> None:

@@ -81,7 +81,7 @@ def agrees(told: Renewed, lease: Lease, known: dict[int, Lease]) -> bool:
     """Whether it says what the decoder reads, and all else is as in the Lease of its mark."""
     return (
         (told.resource_version, told.renew_time) == (lease.resource_version, lease.spec.renew_time)
-    ) and but_renewed(known[told.mark]) == but_renewed(lease)
+    ) and but_renewed(known[told.fingerprint]) == but_renewed(lease)
 
 
 @st.composite
@@ -118,8 +118,8 @@ def test_what_is_not_decoded_differs_in_version_and_renewal_alone(
             else:
                 assert isinstance(told, Applied)
                 assert told.lease == read.lease
-                if told.mark:
-                    assert known.setdefault(told.mark, told.lease) == told.lease
+                if told.fingerprint:
+                    assert known.setdefault(told.fingerprint, told.lease) == told.lease
 
 
 @pytest.mark.parametrize("stream", sorted(path.stem for path in STREAMS.glob("*.ndjson")))
@@ -140,7 +140,7 @@ def test_recorded_lines_are_read_as_the_decoder_reads_them(stream: str) -> None:
         elif isinstance(told, Applied):
             assert isinstance(read, Applied)
             assert told.lease == read.lease
-            known[told.mark] = told.lease
+            known[told.fingerprint] = told.lease
         else:
             assert told == read
     assert known_by_mark or stream in {

@@ -99,7 +99,7 @@ def test_a_renewal_known_by_its_bytes_is_held_to_the_same_rules() -> None:
     reader = Reader(known := set[int]())
     first = reader.read(f'{{"type":"MODIFIED","object":{good}}}'.encode())
     assert isinstance(first, Applied)
-    known.add(first.mark)
+    known.add(first.fingerprint)
     later = good.replace('"17"', '"18"')
     assert isinstance(reader.read(f'{{"type":"MODIFIED","object":{later}}}'.encode()), Renewed)
     for other in (

@@ -31,10 +31,10 @@ SIGNALS: tuple[tuple[ModelSignal, Any], ...] = (
 )
 
 
-def connect(tell: Callable[[], None]) -> None:
-    """Call `tell` after each such change is committed."""
+def connect(notify: Callable[[], None]) -> None:
+    """Call `notify` after each such change is committed."""
     for signal, sender in SIGNALS:
-        signal.connect(partial(_changed, tell), sender=sender, weak=False, dispatch_uid=UID)
+        signal.connect(partial(_changed, notify), sender=sender, weak=False, dispatch_uid=UID)
 
 
 def disconnect() -> None:
@@ -42,6 +42,6 @@ def disconnect() -> None:
         signal.disconnect(sender=sender, dispatch_uid=UID)
 
 
-def _changed(tell: Callable[[], None], *, update_fields: Any = None, **_signal: Any) -> None:
+def _changed(notify: Callable[[], None], *, update_fields: Any = None, **_signal: Any) -> None:
     if update_fields is None or not HARMLESS.issuperset(update_fields):
-        transaction.on_commit(tell, robust=True)
+        transaction.on_commit(notify, robust=True)

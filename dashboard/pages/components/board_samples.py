@@ -26,9 +26,9 @@ def board_samples(cluster: str, now: datetime) -> dict[str, Any]:
     beats = [
         beat_view(cluster, sample_lease(phase, now), now) for phase in (Phase.EXPIRED, Phase.LATE)
     ]
-    told = Join("Nodes as of 12:03:11.", True, tuple(beats[1:]), 1, tuple(beats[:1]), 1)
+    join = Join("Nodes as of 12:03:11.", True, tuple(beats[1:]), 1, tuple(beats[:1]), 1)
     unread = Join("Leaseboard may not list Nodes here: no zones, no readiness.", known=False)
-    troubled = msgspec.structs.replace(quiet, worst=tuple(beats), bad=17, join=told)
+    troubled = msgspec.structs.replace(quiet, worst=tuple(beats), bad=17, join=join)
     changes = hours_chart(HOURS, now, what="Changes of holder")
     away = Connection(state=ConnectionState.STALE, since=now, detail="The cluster does not answer.")
     return {

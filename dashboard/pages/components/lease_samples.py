@@ -43,7 +43,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
     steady = [(n, 2.0) for n in range(3, 360)]
     bumpy = [(n, {40: 9.5, 41: 5.1, 120: 16.0}.get(n, 2.0)) for n in range(3, 360)]
     hour = msgspec.structs.replace(held.lease.spec, lease_duration_seconds=3600)
-    far = held.but(lease=msgspec.structs.replace(held.lease, spec=hour))
+    far = held.replace(lease=msgspec.structs.replace(held.lease, spec=hour))
     charts = [(held, bumpy), (far, steady[:50]), (held, [])]
     return {
         "pasts": [past_view(past, (), now) for past in _pasts(now)],
@@ -74,7 +74,7 @@ def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:
 def _pasts(now: datetime) -> list[LeasePast]:
     """A lively one, and one that nothing is known of."""
 
-    def told(change: ChangeType, hours_ago: float, **more: Any) -> Change:
+    def entry(change: ChangeType, hours_ago: float, **more: Any) -> Change:
         at = now - timedelta(hours=hours_ago)
         return Change(
             cluster="made-up", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
@@ -83,14 +83,14 @@ def _pasts(now: datetime) -> list[LeasePast]:
 
     life = fold(
         [
-            told(ChangeType.CREATED, 40, holder=POD),
-            told(ChangeType.RELEASED, 15, previous_holder=POD),
-            told(ChangeType.ACQUIRED, 14, holder=OTHER_POD, missed=2),
-            told(ChangeType.EXPIRED, 8, holder=OTHER_POD, renewed_at=now - timedelta(hours=8)),
-            told(ChangeType.RECOVERED, 7.9, holder=OTHER_POD),
-            told(ChangeType.EXPIRED, 3, holder=OTHER_POD, renewed_at=now - timedelta(hours=3)),
-            told(ChangeType.TAKEN_OVER, 2.5, holder=PROCESS, previous_holder=OTHER_POD),
-            told(ChangeType.RECONFIGURED, 1, holder=PROCESS, fields=("labels",)),
+            entry(ChangeType.CREATED, 40, holder=POD),
+            entry(ChangeType.RELEASED, 15, previous_holder=POD),
+            entry(ChangeType.ACQUIRED, 14, holder=OTHER_POD, missed=2),
+            entry(ChangeType.EXPIRED, 8, holder=OTHER_POD, renewed_at=now - timedelta(hours=8)),
+            entry(ChangeType.RECOVERED, 7.9, holder=OTHER_POD),
+            entry(ChangeType.EXPIRED, 3, holder=OTHER_POD, renewed_at=now - timedelta(hours=3)),
+            entry(ChangeType.TAKEN_OVER, 2.5, holder=PROCESS, previous_holder=OTHER_POD),
+            entry(ChangeType.RECONFIGURED, 1, holder=PROCESS, fields=("labels",)),
         ]
     )
     since = now - DAY

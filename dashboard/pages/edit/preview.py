@@ -103,7 +103,7 @@ def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
         now=now,
         named=tracked.named,
     )
-    return tracked.but(
+    return tracked.replace(
         lease=current,
         observed_at=observed_at,
         estimated=True,
@@ -125,8 +125,8 @@ def _of_holder(before: str | None, after: Result, kind: Kind) -> tuple[str, ...]
     else:
         loser = f"{_short(before)} can no longer renew it and"
     if before is not None:
-        told = kind is Kind.ELECTION
-        said.append(f"{loser} {_BOTH_MAY_ACT if told else 'may not notice: then both act.'}")
+        is_election = kind is Kind.ELECTION
+        said.append(f"{loser} {_BOTH_MAY_ACT if is_election else 'may not notice: then both act.'}")
     if after.holder is not None:
         lasts = after.duration_seconds
         until = f"the Lease expires: {seconds(lasts)}" if lasts else "somebody edits it again"

@@ -19,7 +19,7 @@ from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
 from dashboard.parts.query.recent_changes import with_unwritten
 from dashboard.parts.query.strip_steps import strip_of
-from dashboard.parts.query.time_range import LONGEST
+from dashboard.parts.query.time_range import MAX_RANGE
 from dashboard.parts.query.url_parameters import LARGEST_PAGE, BadFilter, number, typed
 from leases.history.read import export, queries
 from leases.history.read.density import density
@@ -29,7 +29,7 @@ from leases.history.write.watched_spans import unwatched_times
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
 USUAL_STRIP = timedelta(days=1)
-MOST_NAMESPACES = 500  # to choose from; any other can be typed
+MAX_NAMESPACES = 500  # to choose from; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 TYPED = ("namespace", "lease", "holder", "since", "until")
@@ -66,7 +66,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
             for change in (changes if board.newest and board.plain else found.changes)
         ],
         "strip": _strip(request, view, now),
-        "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES],
+        "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
         "limit": limit,
         "feed_seq": feed_seq,
     }
@@ -84,7 +84,7 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripVi
     """The changes that match over the stretch that is chosen, or over the last day."""
     wanted = view.as_of(now)
     until = min(now, wanted.until or now)
-    since = max(wanted.since or until - USUAL_STRIP, until - LONGEST)
+    since = max(wanted.since or until - USUAL_STRIP, until - MAX_RANGE)
     steps = strip_of(min(since, until), until)
     cluster = request.cluster.name
     counts = density(cluster, wanted, steps.since, steps.step, steps.steps, now=now)
@@ -114,7 +114,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     everything = HistoryView(wanted=HistoryFilter())
     usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
     board = msgspec.structs.replace(usual, **{name: typed(request.GET, name) for name in TYPED})
-    context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MOST_NAMESPACES]}
+    context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES]}
     return _page(request, context | {"error": error}, status=400)
 
 

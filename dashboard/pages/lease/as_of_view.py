@@ -60,9 +60,9 @@ def lease_then(
     return render(request, "leases/detail_then.html", context)
 
 
-def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, told: int) -> PastState:
+def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: int) -> PastState:
     """Of a Lease that history does not have at that instant: deleted, not created, or unknown."""
-    if told:
+    if changes:
         return PastState(exists=False, phase=PastPhase.DELETED, since=at)
     tracked = request.cluster.store.get(key)
     if created_after(tracked, at) or born_later(request.cluster.name, [key], at):

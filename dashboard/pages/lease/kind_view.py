@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from dashboard import clock
 from dashboard.access.guards import check_view, find_cluster
-from dashboard.access.roles import OVERRULE
+from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.pages.lease.kind_form import LeaseKindForm
-from leases.actions.override_kind import overrule_kind
+from leases.actions.override_kind import override_kind
 from leases.domain.lease import ObjectName
 
 
@@ -36,14 +36,14 @@ def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseB
     refusal = check_view(request)
     if refusal is not None:
         return refusal
-    if not request.user.has_perm(OVERRULE):
+    if not request.user.has_perm(OVERRIDE_KIND):
         raise PermissionDenied(f"{request.user} may not set kinds. Ask an admin.")
     tracked = find_cluster(cluster).store.get(key)
     if tracked is None:
         raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
     form = LeaseKindForm(request.POST)
     if form.is_valid():
-        overrule_kind(
+        override_kind(
             user=cast("User", request.user),
             cluster=cluster,
             key=key,

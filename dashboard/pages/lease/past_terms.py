@@ -84,23 +84,25 @@ def past_view(
     scale = Scale(past.since, past.until)
     drawn = shapes(past.life, scale, busy=past.busy)
     moments = [(at, "edit") for at in past.edits]
-    moments += [(change.at, "reconfigured") for change in past.life.marks]
+    moments += [(change.at, "reconfigured") for change in past.life.reconfigurations]
     rows = list(_rows(past.life, past.since, now, end))
     blind = sum((span.until - span.since).total_seconds() for span in past.blind)
     note = _note(past)
-    told = past.figures if rows or not _unwatched(past) else None
+    figures = past.figures if rows or not _unwatched(past) else None
     return PastView(
         note=note,
         says=f"Who held it: {note}",
         shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
-        marks=tuple(mark_view(mark, past.life.marks, now) for mark in marks(moments, scale)),
+        marks=tuple(
+            mark_view(mark, past.life.reconfigurations, now) for mark in marks(moments, scale)
+        ),
         ticks=ticks(scale),
         fogs=fog(((span.since, span.until) for span in past.blind), scale),
         begins=when(past.since, now),
         ends="now" if end is None or end < past.until else when(past.until, now),
         rows=tuple(rows[:TERMS]),
         more=max(0, len(rows) - TERMS),
-        figures=_figures(told, whole=not past.blind) if told else (),
+        figures=_figures(figures, whole=not past.blind) if figures else (),
         too_many="" if past.figures else _too_many(past.changes),
         blind_for=age(blind) if blind else "",
         ranges=ranges,
@@ -125,13 +127,13 @@ def _note(past: LeasePast) -> str:
     length = span_of(past.until - past.since)
     if past.figures is None:
         return f"{counted(past.changes, 'change')} in {length}"
-    told = f"{counted(past.figures.terms, 'term')} in {length}"
+    text = f"{counted(past.figures.terms, 'term')} in {length}"
     lost = past.figures.leaderless
     if lost:
-        return f"{told}, {age(lost)} without a holder"
+        return f"{text}, {age(lost)} without a holder"
     if _unwatched(past):
-        return f"{told}, not watched"
-    return f"{told}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
+        return f"{text}, not watched"
+    return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
 
 
 def _unwatched(past: LeasePast) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from dashboard.charts.renewal_intervals import MOST_BARS, RenewalChart, renewal_chart
+from dashboard.charts.renewal_intervals import MAX_BARS, RenewalChart, renewal_chart
 from dashboard.charts.time_scale import Scale
 from dashboard.parts.formatting import clock, rough, seconds
 from dashboard.parts.lease.freshness import numbers
@@ -57,7 +57,7 @@ def renewals_view(
     length = next((length for length in RANGES if now - begin <= length), RANGES[-1])
     until = datetime.fromtimestamp((now.timestamp() // SLOT + 1) * SLOT, now.tzinfo)
     scale = Scale(until - length, until)
-    step = max(slot, length / MOST_BARS)
+    step = max(slot, length / MAX_BARS)
     _, duration, late = numbers(tracked)
     if tracked.holder is None:
         duration = None  # who releases writes another one

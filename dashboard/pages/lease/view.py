@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.access.roles import OVERRULE
+from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.pages.lease.as_of_view import lease_then
 from dashboard.pages.lease.fields import lease_detail
@@ -92,11 +92,11 @@ class LeasePage:
     def _present(self, tracked: Tracked) -> dict[str, Any]:
         intervals = self.request.cluster.renewals.of(tracked)
         form: dict[str, Any] = {}
-        if self.request.user.has_perm(OVERRULE):
-            said = {"kind": tracked.kind.value if tracked.overruled else BY_THE_RULES}
+        if self.request.user.has_perm(OVERRIDE_KIND):
+            said = {"kind": tracked.kind.value if tracked.overridden else BY_THE_RULES}
             form["kind_form"] = LeaseKindForm(initial=said)
-        told = tracked.lasting.not_understood
-        if told is not None and told.before is None:
+        not_understood = tracked.lasting.not_understood
+        if not_understood is not None and not_understood.before is None:
             return {"lease": lease_view(self.cluster, tracked, self.as_of)}
         return form | {
             "lease": lease_view(self.cluster, tracked, self.as_of),
@@ -147,8 +147,8 @@ class LeasePage:
         )
         end = None if self.as_of == self.now else self.as_of
         shown = past_view(past, ranges, self.now, end=end)
-        channel = running_board().publisher.channels[self.cluster]
-        if self.tracked and self.tracked.held_since and channel.clock_moved:
+        hub = running_board().publisher.hubs[self.cluster]
+        if self.tracked and self.tracked.held_since and hub.clock_moved:
             return with_held_since(shown, self.tracked.held_since, self.now)
         return shown
 

@@ -1,8 +1,8 @@
 """The Leases as they stood at an instant that a page or a program asks for.
 
 Whatever lives now, or was deleted since, may have been there then; history says how it stood. Up
-to MOST Leases are looked at together, so that they can be filtered by phase and holder and ordered
-worst first. Of more, one page at a time is looked at, in the order of names.
+to MAX_MATCHES Leases are looked at together, so that they can be filtered by phase and holder and
+ordered worst first. Of more, one page at a time is looked at, in the order of names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leases.domain.severity import PAST_SEVERITY
 from leases.history.read.states import State, gone_since, states_at
 from leases.tracking.store import Store
 
-MOST = 5000
+MAX_MATCHES = 5000
 
 
 class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
     if wanted.labels:
         raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
     names = _names(store, wanted, at)
-    if len(names) > MOST:
+    if len(names) > MAX_MATCHES:
         return _one_page(store, wanted, names, at)
     states = [state for state in states_at(store.cluster, names, at) if _matches(state, wanted)]
     phases = Counter(state.standing.phase for state in states)
@@ -84,7 +84,7 @@ def _one_page(
     if wanted.phases or wanted.holder or wanted.text:
         raise BadFilter(
             f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
-            f"namespace that leaves {MOST:,} or fewer."
+            f"namespace that leaves {MAX_MATCHES:,} or fewer."
         )
     number = _page_number(wanted, len(names))
     start = (number - 1) * wanted.limit

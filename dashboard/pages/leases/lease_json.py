@@ -14,7 +14,7 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
 
     `not_understood_since` is there only where the newest write was not understood.
     """
-    told = tracked.lasting.not_understood
+    not_understood = tracked.lasting.not_understood
     meta, spec = tracked.lease.metadata, tracked.lease.spec
     item = {
         "cluster": cluster,
@@ -34,8 +34,8 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
         "expires_at": _time(tracked.runs_out_at),
         "resource_version": meta.resource_version,
     }
-    if told is not None:
-        item["not_understood_since"] = _time(told.since)
+    if not_understood is not None:
+        item["not_understood_since"] = _time(not_understood.since)
     return item
 
 

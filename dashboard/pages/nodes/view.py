@@ -21,10 +21,10 @@ from dashboard.parts.query.url_parameters import BadFilter, number, one_of
 from leases.tracking.tracked import Tracked
 
 if TYPE_CHECKING:
-    from dashboard.live.publisher import Channel
+    from dashboard.live.publisher import ClusterHub
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
-MOST_CELLS = 256
+MAX_CELLS = 256
 SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 
 
@@ -32,17 +32,17 @@ SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 @viewer_required
 def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, the worst, groups and orphans; the picture itself comes over the page's socket."""
-    channel = running_board().publisher.channels[cluster]
-    error, by = "", _usual_grouping(channel)
+    hub = running_board().publisher.hubs[cluster]
+    error, by = "", _usual_grouping(hub)
     try:
-        by = _grouping(request, channel)
+        by = _grouping(request, hub)
     except BadFilter as refused:
         error = str(refused)
     context: dict[str, Any] = {
-        "view": nodes_view(channel, request.cluster.as_of(clock.now())),
+        "view": nodes_view(hub, request.cluster.as_of(clock.now())),
         "by": by,
         "groupings": GROUPINGS,
-        "lines": group_lines(channel, by),
+        "lines": group_lines(hub, by),
         "shared": SHARED[by],
         "error": error,
     }
@@ -53,9 +53,9 @@ def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
 @viewer_required
 def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Who stands in some slots of the picture: [namespace/name, last renewal in words] each."""
-    channel = running_board().publisher.channels[cluster]
+    hub = running_board().publisher.hubs[cluster]
     try:
-        field = channel.fields.get(_grouping(request, channel))
+        field = hub.grids.get(_grouping(request, hub))
         first = number(request.GET, "first", default=1, largest=10**9) - 1
         generation = number(request.GET, "generation", default=1, largest=10**9)
     except BadFilter as error:
@@ -64,7 +64,7 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     if layout is None or layout.generation != generation:
         return responses.json({"error": "The picture is another by now."}, status=409)
     now = request.cluster.as_of(clock.now())
-    keys = layout.keys[first : first + MOST_CELLS]
+    keys = layout.keys[first : first + MAX_CELLS]
     said = [[str(key), _renewed(request.cluster.store.get(key), now)] for key in keys]
     return responses.json({"cells": said})
 
@@ -73,13 +73,13 @@ def _renewed(one: Tracked | None, now: datetime) -> str:
     return f"renewed {age((now - one.observed_at).total_seconds())} ago" if one else "gone"
 
 
-def _grouping(request: ClusterRequest, channel: Channel) -> Grouping:
+def _grouping(request: ClusterRequest, hub: ClusterHub) -> Grouping:
     """What the URL asks for. Raises BadFilter."""
-    usual = _usual_grouping(channel)
+    usual = _usual_grouping(hub)
     wanted = one_of(request.GET, "group", GROUPINGS, usual)
     return next(by for by in GROUPINGS if by == wanted)
 
 
-def _usual_grouping(channel: Channel) -> Grouping:
+def _usual_grouping(hub: ClusterHub) -> Grouping:
     """By zone where zones are known."""
-    return "zone" if any(channel.nodes.groups("zone")) else "none"
+    return "zone" if any(hub.nodes.groups("zone")) else "none"

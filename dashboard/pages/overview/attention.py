@@ -225,8 +225,8 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Atte
     keys = [lease.key for lease in found]
     one = len(keys) == 1
     since = min(lease.phase_since for lease in found)
-    told = found[-1].lasting.not_understood
-    reason = "" if told is None else told.reason
+    not_understood = found[-1].lasting.not_understood
+    reason = "" if not_understood is None else not_understood.reason
     say = "How it stands is" if one else "How they stand is"
     return [
         Attention(

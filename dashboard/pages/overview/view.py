@@ -24,11 +24,11 @@ def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Key figures, attention, elections, two pictures and the newest changes of one cluster."""
     now = clock.now()
     as_of = request.cluster.as_of(now)
-    channel = running_board().publisher.channels[cluster]
+    hub = running_board().publisher.hubs[cluster]
     feed_seq, newest = recent_changes(cluster, FEED)
     context: dict[str, Any] = {
-        "view": overview_view(channel, as_of),
-        "chart": channel.ages.of(channel.store, as_of),
+        "view": overview_view(hub, as_of),
+        "chart": hub.ages.of(hub.store, as_of),
         "changes": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
     }

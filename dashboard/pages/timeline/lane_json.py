@@ -36,7 +36,7 @@ def lane_item(
         "to": format_microtime(shown.until),
         "terms": [_term(term) for term in lane.life.terms if _inside(term, shown)],
         "gaps": [_gap(gap) for gap in lane.life.gaps if _inside(gap, shown)],
-        "reconfigured": [_mark(change) for change in lane.life.marks],
+        "reconfigured": [_mark(change) for change in lane.life.reconfigurations],
         "unwatched": [
             {"since": format_microtime(one.since), "until": format_microtime(one.until)}
             for one in blind

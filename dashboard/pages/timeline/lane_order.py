@@ -59,7 +59,7 @@ def choose(
         of_kind = tracked is None or tracked.kind in kinds
         return of_kind and (not text or text in str(key).casefold())
 
-    busy = {key: tally for key, tally in active.items() if wants(key)}
+    busy = {key: totals for key, totals in active.items() if wants(key)}
     lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
     every = _by_name(store, kinds, lost, wants if text else None)
     if wanted.sort == BY_NAME:
@@ -123,7 +123,9 @@ def _worst_first(
     """
     seen = {place.key for place in first}
     ranked = sorted(
-        (-tally.leaderless, -tally.handovers, key) for key, tally in busy.items() if key not in seen
+        (-totals.leaderless, -totals.handovers, key)
+        for key, totals in busy.items()
+        if key not in seen
     )
     seen.update(busy)
     absent: list[ObjectName] = []

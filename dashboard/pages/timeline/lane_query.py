@@ -21,13 +21,13 @@ from leases.domain.past.as_of import PastPhase, PastState, as_of
 from leases.domain.past.terms import Life
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
-from leases.history.read import lanes as told
+from leases.history.read import lanes as history_lanes
 from leases.history.read.states import State, born_later, gone_since, states_at
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 
-MOST_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
-_tallies: KeptAnswers[dict[ObjectName, told.LaneTotals]] = KeptAnswers(
+MAX_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
+_totals: KeptAnswers[dict[ObjectName, history_lanes.LaneTotals]] = KeptAnswers(
     least=1.0, share=20.0, most=64
 )
 
@@ -65,8 +65,9 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     since, until = shown.since, shown.until
     # A live stretch has moved on a little since: the order of lanes may lag behind that.
     stretch = (until - since) if shown.live else (since, until)
-    active = _tallies.get(
-        (cluster, kinds, stretch), lambda: told.tallies(cluster, kinds, since=since, until=until)
+    active = _totals.get(
+        (cluster, kinds, stretch),
+        lambda: history_lanes.totals(cluster, kinds, since=since, until=until),
     )
     gone = gone_since(cluster, since, kinds)
     blind = unwatched_times(cluster, since=since, until=until, now=now)
@@ -74,16 +75,18 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
     chosen = choose(store, wanted, shown, active=active, gone=gone, nobody=nobody)
     keys = [place.key for place in chosen.page]
-    lives = {lane.key: lane for lane in told.lanes(cluster, keys, since=since, until=until)}
+    lives = {
+        lane.key: lane for lane in history_lanes.lanes(cluster, keys, since=since, until=until)
+    }
     states = {state.key: state for state in states_at(cluster, keys, shown.at)}
     edits = audit.done_between(cluster, since, until)
-    untold = [key for key in keys if key not in states and store.get(key) is None]
-    later = born_later(cluster, untold, shown.at)
+    unknown = [key for key in keys if key not in states and store.get(key) is None]
+    later = born_later(cluster, unknown, shown.at)
     page = [
         _lane(
             store,
             place,
-            lives.get(place.key) or told.Lane(key=place.key, life=Life(), changes=0),
+            lives.get(place.key) or history_lanes.Lane(key=place.key, life=Life(), changes=0),
             states.get(place.key),
             shown.at,
             later=place.key in later,
@@ -101,7 +104,7 @@ def _nobody_at(
     """The elections that nobody held at an instant, and what had expired: the longest first."""
     living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
     keys = sorted({*living, *gone})
-    if len(keys) > MOST_JUDGED:
+    if len(keys) > MAX_JUDGED:
         return []
     bad = []
     for state in states_at(store.cluster, keys, at):
@@ -119,7 +122,7 @@ def _covers(span: UnwatchedTime, shown: TimeRange) -> bool:
 def _lane(
     store: Store,
     place: LanePlace,
-    lane: told.Lane,
+    lane: history_lanes.Lane,
     state: State | None,
     at: datetime,
     *,

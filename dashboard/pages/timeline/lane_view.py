@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.charts.lane_geometry import MOST_SHAPES, Shape, marks, shapes
+from dashboard.charts.lane_geometry import MAX_SHAPES, Shape, marks, shapes
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import TROUBLED
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
@@ -86,7 +86,7 @@ def lane_views(
 
 def shapes_of_each(lanes: int) -> int:
     """How many shapes a lane of a page with so many may have: the page has its bounds too."""
-    return max(FEWEST_SHAPES, min(MOST_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
+    return max(FEWEST_SHAPES, min(MAX_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
 
 
 def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
@@ -109,7 +109,7 @@ def _lane_view(
     scale = Scale(shown.since, shown.until)
     drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
     moments = [(at, "edit") for at in lane.edits]
-    moments += [(change.at, "reconfigured") for change in lane.life.marks]
+    moments += [(change.at, "reconfigured") for change in lane.life.reconfigurations]
     born = bool(lane.life.generations) and lane.life.generations[0].born
     return LaneView(
         key=str(lane.key),
@@ -122,7 +122,9 @@ def _lane_view(
         group_size=group[1],
         of_now=lane.place.group == TROUBLED,
         shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
-        marks=tuple(mark_view(mark, lane.life.marks, now) for mark in marks(moments, scale)),
+        marks=tuple(
+            mark_view(mark, lane.life.reconfigurations, now) for mark in marks(moments, scale)
+        ),
         as_of=as_of_view(lane.standing, now, watched=lane.watched),
         before="absent" if born or stood(lane.standing) == ABSENT else "unknown",
         says=says(lane.key, drawn, unseen=unseen),

@@ -15,7 +15,7 @@ from dashboard.parts.query.lease_filter import PAGE_SIZE
 from dashboard.parts.query.time_range import (
     BY_NAME,
     LANES,
-    LONGEST,
+    MAX_RANGE,
     RANGES,
     SHORTEST,
     TABLE,
@@ -146,7 +146,7 @@ def _moved(shown: TimeRange, now: datetime, by: float) -> dict[str, datetime | N
 def _zoomed(shown: TimeRange, now: datetime, by: float, url: Url) -> str:
     """The stretch made longer or shorter around the playhead; "" where that cannot be."""
     length: timedelta = (shown.until - shown.since) * by
-    if not SHORTEST <= length <= LONGEST:
+    if not SHORTEST <= length <= MAX_RANGE:
         return ""
     share = (shown.at - shown.since) / (shown.until - shown.since)
     until = min(now, shown.at + length * (1 - share))

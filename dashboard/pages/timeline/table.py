@@ -55,8 +55,8 @@ def _of_lane(
     }
     bare = {"lease": "", "url": "", "as_of": "", "rows": 0}
     if not drawn:
-        told = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
-        return [TextRow(**head, **told, bad=False)]  # type: ignore[arg-type]
+        words = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
+        return [TextRow(**head, **words, bad=False)]  # type: ignore[arg-type]
     return [
         TextRow(**(bare if number else head), **_words(shape, now, end), bad=shape.gap is not None)  # type: ignore[arg-type]
         for number, shape in enumerate(drawn)

@@ -125,7 +125,7 @@ def board(
 def _kind_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
     """One of them is on: a kind, or all."""
     phases = wanted.phases or tuple(Phase)
-    counts = {k: sum(found.tally.get(k, {}).get(p, 0) for p in phases) for k in Kind}
+    counts = {k: sum(found.counts.get(k, {}).get(p, 0) for p in phases) for k in Kind}
     of = [phase.value for phase in wanted.phases]
     whole = _counted_live(wanted, of or ["total"])
     every = Chip("", "All", sum(counts.values()), url(kinds=()), not wanted.kinds, whole)
@@ -152,7 +152,7 @@ def _phase_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chi
         on = phase in wanted.phases
         others = tuple(p for p in wanted.phases if p is not phase)
         target = url(phases=others if on else (*others, phase))
-        number = sum(found.tally.get(kind, {}).get(phase, 0) for kind in kinds)
+        number = sum(found.counts.get(kind, {}).get(phase, 0) for kind in kinds)
         live = _counted_live(wanted, [f"{k.value}.{phase.value}" for k in wanted.kinds] or [phase])
         chips.append(Chip(phase.value, phase.value.capitalize(), number, target, on, live))
     return tuple(chips)

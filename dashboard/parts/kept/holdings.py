@@ -31,8 +31,8 @@ from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
 MAX_KEPT = 512  # characters of an identity whose host is kept
-MOST_CHOICES = 32  # kinds, groups and ranges whose answers are kept
-MOST_NODES = 200  # that a search finds by their heartbeat alone
+MAX_CHOICES = 32  # kinds, groups and ranges whose answers are kept
+MAX_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
 
 
@@ -140,7 +140,7 @@ class Holdings:
         with self._choosing:
             kept = self._groups.get(choice)
             if kept is None:
-                if len(self._groups) >= MOST_CHOICES:
+                if len(self._groups) >= MAX_CHOICES:
                     self._groups.clear()
                 kept = self._groups[choice] = KeptValue()
             return kept
@@ -259,7 +259,7 @@ def _nodes(
             alone = HolderSummary(name=name, identities={name: None}, holds=[], ended=[])
             alone.heartbeat = tracked
             found.append(alone)
-            if len(found) == MOST_NODES:
+            if len(found) == MAX_NODES:
                 break
     return found
 

@@ -30,8 +30,8 @@ class WatchedCluster:
         self.name = spec.name
         self.source = spec.source
         self.store = Store(spec.name)
-        self.tally = Counters()
-        self.untold: Callable[[], float] = float  # see Tracker.untold
+        self.counters = Counters()
+        self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()

@@ -51,8 +51,8 @@ def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
         named=tracked.named,
     )
     if seen.outlook is Outlook.STUCK:
-        told = "If the holder died now, nobody could acquire it: it cannot run out"
-        return ForecastView(f"{told}, it must be given back or edited.", (), "", "")
+        text = "If the holder died now, nobody could acquire it: it cannot run out"
+        return ForecastView(f"{text}, it must be given back or edited.", (), "", "")
     if seen.outlook in _NOBODY_ELSE:
         return _of_one_holder(tracked, seen, now)
     if tracked.phase in (Phase.EXPIRED, Phase.VACANT):

@@ -17,18 +17,18 @@ def state_of(tracked: Tracked) -> str:
 
 def skipped_in_short(tracked: Tracked, now: datetime) -> str:
     """For a row; empty where all was understood."""
-    told = tracked.lasting.not_understood
-    return "" if told is None else f"Its write at {when(told.since, now)} was not understood."
+    state = tracked.lasting.not_understood
+    return "" if state is None else f"Its write at {when(state.since, now)} was not understood."
 
 
 def skipped_in_full(tracked: Tracked, now: datetime) -> str:
     """For the Lease's own page and other programs; empty where all was understood."""
-    told = tracked.lasting.not_understood
-    if told is None:
+    state = tracked.lasting.not_understood
+    if state is None:
         return ""
-    first = f"Leaseboard did not understand the write that it saw at {when(told.at, now)}."
-    if told.before is None:
+    first = f"Leaseboard did not understand the write that it saw at {when(state.at, now)}."
+    if state.before is None:
         rest = "Nothing of this Lease has been understood yet."
     else:
         rest = "How it stands is not known: what is shown is from before."
-    return f"{first} {told.reason} {rest} The next write that can be understood mends this."
+    return f"{first} {state.reason} {rest} The next write that can be understood mends this."

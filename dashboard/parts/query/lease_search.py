@@ -42,7 +42,7 @@ class FoundLeases(msgspec.Struct, frozen=True):
     page: list[Tracked]
     number: int
     total: int
-    tally: Counts
+    counts: Counts
 
 
 BusyCounts = Callable[[], Mapping[ObjectName, int]]
@@ -54,16 +54,16 @@ def find(shelf: Shelf, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> Found
     """
     kinds, phases = wanted.kinds or tuple(Kind), wanted.phases or tuple(Phase)
     source: _Source = shelf.select
-    tally: Counts = shelf.counts()
+    counts: Counts = shelf.counts()
     if wanted.namespace or wanted.searches:
         some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
         piles = _by_phase(filter(searched(wanted), some) if wanted.searches else some)
-        source, tally = _among(piles), _tally(piles)
-    total = sum(tally.get(kind, {}).get(phase, 0) for kind in kinds for phase in phases)
+        source, counts = _among(piles), _counts(piles)
+    total = sum(counts.get(kind, {}).get(phase, 0) for kind in kinds for phase in phases)
     page = min(wanted.page, max(1, -(-total // wanted.limit)))
     start = (page - 1) * wanted.limit
     rows = _in_order(source, kinds, phases, wanted, start + wanted.limit, busy)
-    return FoundLeases(list(islice(rows, start, start + wanted.limit)), page, total, tally)
+    return FoundLeases(list(islice(rows, start, start + wanted.limit)), page, total, counts)
 
 
 _Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]
@@ -88,12 +88,12 @@ def _among(piles: _Piles) -> _Source:
     return select
 
 
-def _tally(piles: _Piles) -> Counts:
-    tally: dict[Kind, dict[Phase, int]] = {}
+def _counts(piles: _Piles) -> Counts:
+    counts: dict[Kind, dict[Phase, int]] = {}
     for phase, some in piles.items():
         for kind, many in Counter(map(attrgetter("kind"), some)).items():
-            tally.setdefault(kind, {})[phase] = many
-    return tally
+            counts.setdefault(kind, {})[phase] = many
+    return counts
 
 
 def _in_order(

@@ -12,7 +12,7 @@ from leases.history.read import queries
 
 def feed_reached(cluster: str) -> int:
     """The number that the feed of a cluster has reached."""
-    return running_board().publisher.channels[cluster].seq
+    return running_board().publisher.hubs[cluster].seq
 
 
 _WRITTEN_WITHIN = timedelta(seconds=3)
@@ -20,17 +20,17 @@ _WRITTEN_WITHIN = timedelta(seconds=3)
 
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The number that the feed has reached, and the changes up to it, newest first."""
-    seq, told = running_board().publisher.recent(cluster)
-    written = queries.recent(cluster, limit) if len(told) < limit else []
-    return seq, _merged(told, written)[:limit]
+    seq, sent = running_board().publisher.recent(cluster)
+    written = queries.recent(cluster, limit) if len(sent) < limit else []
+    return seq, _merged(sent, written)[:limit]
 
 
 def settled_seq(cluster: str, now: datetime) -> int:
     """The number up to which what the feed told can be read in history: what is younger may not be
     written yet.
     """
-    reached, told = running_board().publisher.channels[cluster].newest()
-    young = [seq for seq, change in told if now - _WRITTEN_WITHIN < change.observed_at <= now]
+    reached, sent = running_board().publisher.hubs[cluster].newest()
+    young = [seq for seq, change in sent if now - _WRITTEN_WITHIN < change.observed_at <= now]
     return min(young) - 1 if young else reached
 
 
@@ -38,22 +38,22 @@ def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Chang
     """The number that the feed has reached, and the newest changes up to it: these, which history
     gave, below those that are too new to be in it.
     """
-    seq, told = running_board().publisher.recent(cluster)
+    seq, sent = running_board().publisher.recent(cluster)
     newest = written[0].at if written else None
-    fresh = [change for change in told if newest is None or change.at >= newest]
+    fresh = [change for change in sent if newest is None or change.at >= newest]
     return seq, _merged(fresh, written)
 
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:
     """The same of one Lease."""
-    seq, told = running_board().publisher.recent(cluster)
+    seq, sent = running_board().publisher.recent(cluster)
     mine = [
-        change for change in told if (change.namespace, change.name) == (key.namespace, key.name)
+        change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
     ]
     return seq, _merged(mine, queries.of_lease(cluster, key.namespace, key.name, limit))[:limit]
 
 
-def _merged(told: list[Change], written: list[Change]) -> list[Change]:
+def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
     """Both, each change once, newest first."""
-    once = {(c.namespace, c.name, c.uid, c.change, c.at): c for c in (*told, *written)}
+    once = {(c.namespace, c.name, c.uid, c.change, c.at): c for c in (*sent, *written)}
     return sorted(once.values(), key=lambda change: change.at, reverse=True)

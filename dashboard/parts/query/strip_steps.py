@@ -11,7 +11,7 @@ from dashboard.parts.query.time_range import TimeRange
 
 # How long it may be, and into how many steps it is cut: 15 minutes, 2 h, 8 h, 1 d, 3 d.
 _SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
-_MOST = 150
+_MAX_STEPS = 150
 _STEPS = tuple(
     timedelta(seconds=seconds)
     for seconds in (1, 10, 60, 600, 3600, 7200, 28800, 86400, 3 * 86400, 14 * 86400, 365 * 86400)
@@ -50,7 +50,7 @@ def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
 
 def strip_of(since: datetime, until: datetime) -> OverviewStrip:
     """Steps that cover a stretch itself, so many that each can be seen."""
-    step = next((step for step in _STEPS if (until - since) / step <= _MOST), _STEPS[-1])
+    step = next((step for step in _STEPS if (until - since) / step <= _MAX_STEPS), _STEPS[-1])
     first = (since - _EPOCH) // step
-    steps = min(_MOST, -((_EPOCH - until) // step) - first)
+    steps = min(_MAX_STEPS, -((_EPOCH - until) // step) - first)
     return OverviewStrip(_EPOCH + first * step, step, max(1, steps))

@@ -30,7 +30,7 @@ RANGES = {
 }
 USUAL_RANGE = "6h"
 SHORTEST = timedelta(seconds=10)
-LONGEST = timedelta(days=366)
+MAX_RANGE = timedelta(days=366)
 WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200
@@ -84,7 +84,7 @@ def read_timeline_filter(
     since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
     if (since is None) != (until is None):
         raise BadFilter("from and to belong together: give both, or a range.")
-    if since is not None and until is not None and not SHORTEST <= until - since <= LONGEST:
+    if since is not None and until is not None and not SHORTEST <= until - since <= MAX_RANGE:
         raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
     return TimelineFilter(
         range=one_of(query, "range", tuple(RANGES), usual),

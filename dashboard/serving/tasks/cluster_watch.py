@@ -54,7 +54,7 @@ class ClusterWatch:
         remembered = await in_thread(partial(_remember, store))
         recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
         self._publisher.fill(cluster.name, recent)
-        activity = self._publisher.channels[cluster.name].activity
+        activity = self._publisher.hubs[cluster.name].activity
         await in_thread(partial(activity.read, cluster.name, self._clock.now()))
         refused = await in_thread(partial(recently_refused, cluster.name, self._clock.now()))
         self._recorder.refused.fill(cluster.name, refused)
@@ -63,7 +63,10 @@ class ClusterWatch:
         )
         self._clock.on_jump.append(self._clock_jumped)
         self._clock.on_sleep.append(tracker.stood_still)
-        cluster.tally, cluster.untold = tracker.tally, tracker.untold
+        cluster.counters, cluster.unprocessed_seconds = (
+            tracker.counters,
+            tracker.unprocessed_seconds,
+        )
         if remembered is not None:
             tracker.resource_version = remembered.resource_version
         self._recorder.add(
@@ -75,7 +78,7 @@ class ClusterWatch:
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: tracker.watched_until,
                 listing=lambda: tracker.listing,
-                renewed=lambda most: store.rounds.next(most, self._clock.now()),
+                renewed=lambda most: store.checkpoint_rotation.next(most, self._clock.now()),
             )
         )
 
@@ -93,7 +96,7 @@ class ClusterWatch:
             since=tracker.resource_version,
             resume=cluster.synced,
             backoff=backoff,
-            known=cluster.store.marks,
+            known=cluster.store.fingerprints,
         )
         async with aclosing(events):
             await tracker.run(events)
@@ -107,12 +110,12 @@ class ClusterWatch:
         name, store = self._cluster.name, self._cluster.store
         self.tracker.clock_jumped(jump)
         self._cluster.renewals.clock_jumped(jump)
-        self._publisher.channels[name].clock_jumped(jump)
+        self._publisher.hubs[name].clock_jumped(jump)
         self._recorder.record(cluster=name, changed=tuple(one.key for one in store.snapshot()))
 
     def _record(self, update: Update) -> None:
         if update.connection is not None:
-            self._recorder.watches.tell(update.cluster, update.connection)
+            self._recorder.watches.record(update.cluster, update.connection)
         self._recorder.record(
             cluster=update.cluster,
             changes=update.changes,

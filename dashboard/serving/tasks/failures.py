@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from dashboard.live.publisher import Channel
+from dashboard.live.publisher import ClusterHub
 from dashboard.serving.tasks.supervisor import Supervisor
 from leases.apiserver.failing import Failed, Keep
 
@@ -14,7 +14,7 @@ EFFECTS = {
 }
 
 
-def tell_failures(supervisor: Supervisor, cluster: str, channel: Channel) -> None:
+def report_failures(supervisor: Supervisor, cluster: str, hub: ClusterHub) -> None:
     """Let the supervisor know what fails in one cluster's channel."""
 
     def failed(part: str, error: Exception) -> None:
@@ -24,7 +24,7 @@ def tell_failures(supervisor: Supervisor, cluster: str, channel: Channel) -> Non
         else:
             supervisor.failed(part, error, effect=effect.format(cluster), cluster=cluster)
 
-    channel.failed = failed
+    hub.failed = failed
 
 
 def keep_lease_api(supervisor: Supervisor) -> Keep:

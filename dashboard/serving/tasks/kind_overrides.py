@@ -49,4 +49,4 @@ class KindOverrides:
 
     async def _refresh(self, cluster: str) -> None:
         verdicts = await self._in_thread(partial(load, cluster))
-        self._trackers[cluster].overrule(verdicts)
+        self._trackers[cluster].set_overrides(verdicts)

@@ -181,7 +181,7 @@ class Supervisor:
             problem = self.failed(task, death, effect=effect, cluster=cluster)
             self._down[place].running_since = None
             if on_death is not None:
-                self._tell(on_death, problem)
+                self._notify(on_death, problem)
             if self._stopping.is_set():
                 return
             if self._monotonic() - began >= self._settled:
@@ -191,7 +191,7 @@ class Supervisor:
                     await self._stopping.wait()
             self._down[place].running_since = self._monotonic()
 
-    def _tell(self, on_death: Callable[[Problem], None], problem: Problem) -> None:
+    def _notify(self, on_death: Callable[[Problem], None], problem: Problem) -> None:
         try:
             on_death(problem)
         except Exception:

@@ -60,7 +60,7 @@ def load_yaml(data: bytes) -> Loaded:
         for event in _first_document(data):
             document.take(event)
     except yaml.MarkedYAMLError as error:
-        raise YamlError(_told(error)) from None
+        raise YamlError(_message(error)) from None
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except ScalarError as error:
@@ -75,7 +75,7 @@ def _first_document(data: bytes) -> Iterator[yaml.Event]:
         yield event
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _message(error: yaml.MarkedYAMLError) -> str:
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
         line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)

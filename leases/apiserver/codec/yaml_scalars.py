@@ -22,8 +22,8 @@ _BOOLS = {
 }
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _NOT_IN_JSON = {
-    f"{sign}.{word}": told
-    for sign, told in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
+    f"{sign}.{word}": name
+    for sign, name in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
     for word in ("inf", "Inf", "INF")
 } | dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN")
 _INTEGER = re.compile(
@@ -31,7 +31,7 @@ _INTEGER = re.compile(
 )
 _BASES = ((2, 16), (3, 2), (4, 8), (5, 10))
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-_LONGEST_INTEGER = 70
+_MAX_INTEGER = 70
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])", re.ASCII)
 
 
@@ -81,7 +81,7 @@ def resolve(text: str) -> Any:
 def _integer(text: str) -> int | None:
     """None when it is none, or has more than 64 bits."""
     found = _INTEGER.fullmatch(text)
-    if found is None or len(text) > _LONGEST_INTEGER:
+    if found is None or len(text) > _MAX_INTEGER:
         return None
     size = next(int(found[group], base) for group, base in _BASES if found[group])
     value = -size if found[1] == "-" else size

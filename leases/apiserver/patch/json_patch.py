@@ -15,7 +15,7 @@ from typing import Any
 from leases.apiserver.codec.go_json import MAX_DEPTH, Number
 
 COPY_LIMIT = 3 * 1024 * 1024
-_LONGEST_INDEX = 10
+_MAX_INDEX = 10
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -128,7 +128,7 @@ def _unescaped(part: str) -> str:
 
 
 def _index(items: list[Any], key: str, *, end: int) -> int:
-    if not _INDEX.fullmatch(key) or len(key) > _LONGEST_INDEX:
+    if not _INDEX.fullmatch(key) or len(key) > _MAX_INDEX:
         raise PatchError(f"no index: {key}")
     index = int(key)
     if not -len(items) <= index < end:

@@ -85,7 +85,7 @@ class Watcher:
         self.namespace = namespace
         self.selector = selector
         self.since = since
-        self.told = since
+        self.sent = since
         self.deadline = deadline
         self.next_bookmark: float | None = None
         self.bookmark: Callable[..., bytes] | None = None
@@ -107,7 +107,7 @@ class Watcher:
 
     def push(self, piece: bytes, revision: int) -> None:
         """Take lines that lead up to a revision. Too many unread ones end the watch."""
-        self.told = revision
+        self.sent = revision
         self._queue.append(piece)
         self._queued += len(piece)
         self._awake.set()
@@ -141,7 +141,7 @@ class Watcher:
         if self.bookmark is None or self.next_bookmark is None or self.ended:
             return
         near_end = now >= self.deadline - BOOKMARK_BEFORE_END
-        if (now >= self.next_bookmark or near_end) and revision > max(self.told, self.since):
+        if (now >= self.next_bookmark or near_end) and revision > max(self.sent, self.since):
             self.next_bookmark = now + BOOKMARK_EVERY
             self.push(self.bookmark(revision), revision)
 
@@ -215,7 +215,7 @@ class Hub:
                 if (event.resource, scope) in self._watchers:
                     scopes.setdefault((event.resource, scope), []).append(event)
         for scope_of, seen in scopes.items():
-            _tell(self._watchers[scope_of], seen)
+            _notify(self._watchers[scope_of], seen)
 
     def _tick(self) -> None:
         """Twice a second while anybody watches: bookmarks and timeouts."""
@@ -243,7 +243,7 @@ class Hub:
             watcher.end()
 
 
-def _tell(watchers: set[Watcher], events: list[Event]) -> None:
+def _notify(watchers: set[Watcher], events: list[Event]) -> None:
     """Those who want everything as it is share one piece."""
     piece = b""
     first, last = events[0].revision, events[-1].revision

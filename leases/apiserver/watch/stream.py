@@ -109,28 +109,28 @@ class Watches:
             initial = since == 0
         if not initial:
             if since == 0:
-                watcher.since = watcher.told = store.revision
+                watcher.since = watcher.sent = store.revision
             else:
                 return self._past(watcher, since)
             return []
         prefix = f"{watcher.namespace}/" if watcher.namespace else ""
         found = store.versions(resource.plural, prefix)
-        watcher.since = watcher.told = store.revision
+        watcher.since = watcher.sent = store.revision
         return self._initial(watcher, found, options, store.revision)
 
     def _past(self, watcher: Watcher, since: int) -> Iterator[bytes]:
         """What happened after a version that the window still reaches."""
         watcher.since = max(since, self._store.revision)
-        told = []
+        found = []
         for event in self._store.events_after(since):
             subject = event.current or event.previous
             in_scope = subject is not None and watcher.namespace in ("", subject.namespace)
             if event.resource == watcher.resource and in_scope:
                 seen = watcher.seen(event)
                 if seen is not None:
-                    told.append(seen)
-                    watcher.told = event.revision
-        return (watcher.render(kind, version) for kind, version in told)
+                    found.append(seen)
+                    watcher.sent = event.revision
+        return (watcher.render(kind, version) for kind, version in found)
 
     def _initial(
         self, watcher: Watcher, found: list[Version], options: ListOptions, revision: int

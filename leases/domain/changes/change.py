@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from leases.domain.changes.write_time import Sighting, renewal_moved, written_at
+from leases.domain.changes.write_time import Observation, renewal_moved, written_at
 from leases.domain.configuration import reconfigured_fields
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
@@ -107,13 +107,13 @@ def appeared(
     *,
     holder: str | None,
     kind: Kind,
-    seen: Sighting,
+    seen: Observation,
     at: datetime,
     gap_since: datetime | None,
 ) -> Change:
     """`created`; `gap_since` is when the Lease of this name before it was last validly held."""
     ends_gap = holder is not None and not seen.inferred
-    return _told(
+    return _make_change(
         ChangeType.CREATED,
         cluster,
         lease,
@@ -125,9 +125,11 @@ def appeared(
     )
 
 
-def vanished(cluster: str, before: Known, last: Lease, *, seen: Sighting, at: datetime) -> Change:
+def vanished(
+    cluster: str, before: Known, last: Lease, *, seen: Observation, at: datetime
+) -> Change:
     """`deleted`; `last` is the Lease as the deletion told it, or as it was known."""
-    return _told(
+    return _make_change(
         ChangeType.DELETED,
         cluster,
         last,
@@ -142,12 +144,12 @@ def ran_out(
     cluster: str, before: Known, *, at: datetime, now: datetime, unseen_since: datetime | None
 ) -> Change:
     """`expired` at `at`; `unseen_since` is set when it fell into a time in which we saw nothing."""
-    change = _told(
+    change = _make_change(
         ChangeType.EXPIRED,
         cluster,
         before.lease,
         kind=before.kind,
-        seen=Sighting(now=now, since=unseen_since, inferred=unseen_since is not None),
+        seen=Observation(now=now, since=unseen_since, inferred=unseen_since is not None),
         at=at,
         holder=before.holder,
         previous=before.holder,
@@ -159,7 +161,7 @@ def ran_out(
 
 
 def compare(
-    cluster: str, before: Known, after: Lease, *, holder: str | None, kind: Kind, seen: Sighting
+    cluster: str, before: Known, after: Lease, *, holder: str | None, kind: Kind, seen: Observation
 ) -> tuple[Change, ...]:
     """What happened between what was known and a later sight of the same uid.
 
@@ -170,7 +172,7 @@ def compare(
     types = _types(before, after, holder, at)
     missed = _missed(types[0], before.lease, after) if types else 0
     return tuple(
-        _told(
+        _make_change(
             change,
             cluster,
             after,
@@ -234,13 +236,13 @@ def _missed(change: ChangeType, before: Lease, after: Lease) -> int:
     return min(max(0, new - old - (change in _COUNTED_ONCE)), MAX_INT32)
 
 
-def _told(
+def _make_change(
     change: ChangeType,
     cluster: str,
     lease: Lease,
     *,
     kind: Kind,
-    seen: Sighting,
+    seen: Observation,
     at: datetime,
     holder: str | None = None,
     previous: str | None = None,

@@ -16,7 +16,7 @@ from leases.domain.lease import Lease
 from leases.domain.moment import after
 
 
-class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How we came to see a Lease."""
 
     now: datetime  # our clock
@@ -52,7 +52,7 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
     )
 
 
-def renewed_at(before: Claimant | None, after: Lease, seen: Sighting) -> datetime:
+def renewed_at(before: Claimant | None, after: Lease, seen: Observation) -> datetime:
     """observed_at after a renewal: now, or what renewTime claims, kept within the window."""
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
@@ -75,7 +75,7 @@ def believed(
     return min(claimed, now)
 
 
-def written_at(before: Claimant, after: Lease, seen: Sighting) -> tuple[datetime, bool]:
+def written_at(before: Claimant, after: Lease, seen: Observation) -> tuple[datetime, bool]:
     """When the write that made `after` of `before` was done, and whether that is more than a guess.
 
     acquireTime tells when a holder came. renewTime tells it of a single write; of a list it is only
@@ -94,7 +94,7 @@ def written_at(before: Claimant, after: Lease, seen: Sighting) -> tuple[datetime
     return seen.now, False
 
 
-def appeared_at(lease: Lease, holder: str | None, seen: Sighting) -> datetime:
+def appeared_at(lease: Lease, holder: str | None, seen: Observation) -> datetime:
     """When a Lease never seen before came to be as it is."""
     if seen.live:
         return seen.now
@@ -107,5 +107,5 @@ def appeared_at(lease: Lease, holder: str | None, seen: Sighting) -> datetime:
     return seen.now
 
 
-def _inside(claimed: datetime, seen: Sighting) -> bool:
+def _inside(claimed: datetime, seen: Observation) -> bool:
     return (seen.since is None or seen.since <= claimed) and claimed <= seen.now

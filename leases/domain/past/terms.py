@@ -86,7 +86,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generations: tuple[Generation, ...] = ()
     terms: tuple[Term, ...] = ()
     gaps: tuple[Gap, ...] = ()  # between terms; those inside a term are the term's
-    marks: tuple[Change, ...] = ()  # reconfigured
+    reconfigurations: tuple[Change, ...] = ()  # reconfigured
 
 
 def fold(changes: Iterable[Change], *, before: Change | None = None) -> Life:
@@ -96,7 +96,7 @@ def fold(changes: Iterable[Change], *, before: Change | None = None) -> Life:
     """
     folding = _Folding()
     if before is not None:
-        folding.take(before, mark=False)
+        folding.take(before, listed=False)
     for change in changes:
         folding.take(change)
     return folding.life()
@@ -109,22 +109,22 @@ class _Folding:
         self._generations: list[Generation] = []
         self._terms: list[Term] = []
         self._gaps: list[Gap] = []
-        self._marks: list[Change] = []
+        self._reconfigurations: list[Change] = []
         self._uid: str | None = None  # of the Lease that is there
         self._dead: set[str] = set()
         self._term: Term | None = None
         self._gap: Gap | None = None  # beside an open term: it has expired and may recover
         self._now: datetime | None = None
 
-    def take(self, change: Change, *, mark: bool = True) -> None:
+    def take(self, change: Change, *, listed: bool = True) -> None:
         if change.uid in self._dead:
             return
         at = change.at if self._now is None else max(change.at, self._now)
         self._now = at
         self._in_generation(change, at)
         kind = change.change
-        if kind is ChangeType.RECONFIGURED and mark:
-            self._marks.append(change)
+        if kind is ChangeType.RECONFIGURED and listed:
+            self._reconfigurations.append(change)
         if kind is ChangeType.DELETED:
             self._end(change, at)
             self._die(at)
@@ -150,7 +150,7 @@ class _Folding:
             generations=tuple(self._generations),
             terms=tuple(terms),
             gaps=tuple(gaps),
-            marks=tuple(self._marks),
+            reconfigurations=tuple(self._reconfigurations),
         )
 
     def _in_generation(self, change: Change, at: datetime) -> None:

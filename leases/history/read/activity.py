@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
 KEPT = 2000  # changes of holder kept whole, the newest
 MISSING = 200  # changes kept whole before which some were missed
-_MOST_READ = 500_000  # changes of a day that a start reads
+_MAX_READ = 500_000  # changes of a day that a start reads
 _SECONDS = 3600
 _SMALL, _WIDE = "I", "d"  # of one Lease, of which there may be 130,000; of a kind
 _LARGEST = 2**32 - 1
@@ -156,7 +156,7 @@ class Activity:
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds")
-        for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MOST_READ]:
+        for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MAX_READ]:
             key = ObjectName(namespace, name)
             self._count(key, Kind(kind), ChangeType(change), at, gap)
         held = seen.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)

@@ -15,7 +15,7 @@ from leases.domain.lease import ObjectName
 from leases.history.read.select import by_index, moment, select
 from leases.history.text import from_stored
 
-MOST = 5000  # changes of one kind and type that are looked at, the newest
+MAX_CHANGES = 5000  # changes of one kind and type that are looked at, the newest
 # Each ends a term: of the holder before, but for the last, after which the same holder goes on.
 _ENDS = (
     ChangeType.RELEASED,
@@ -79,7 +79,7 @@ def _edge(cluster: str, kind: Kind, change: ChangeType, since: datetime) -> date
     rows = select(
         f"SELECT at FROM {by_index('change_by_kind')} "  # noqa: S608
         "WHERE cluster = %s AND kind = %s AND change = %s AND at >= %s "
-        f"ORDER BY at DESC, id DESC LIMIT 1 OFFSET {MOST}",
+        f"ORDER BY at DESC, id DESC LIMIT 1 OFFSET {MAX_CHANGES}",
         [cluster, kind.value, change.value, since],
     )
     return moment(rows[0][0]) if rows else since

@@ -252,7 +252,7 @@ def _few_in(cluster: str, namespace: str) -> bool:
     return count(Stream("change_by_lease", everything, ()), FEW)[1]
 
 
-def clusters_told() -> list[str]:
+def stored_clusters() -> list[str]:
     """All clusters of which there are changes, one step of the index for each."""
     return _distinct("change_by_time", "cluster")
 

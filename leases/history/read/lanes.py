@@ -15,14 +15,14 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life, fold
 from leases.history.read.select import COLUMNS, by_index, select, to_change
-from leases.history.read.states import told_at, told_before
+from leases.history.read.states import changes_at, changes_before
 from leases.models import END_A_GAP
 
-CHANGES = 4000  # that one answer tells; each lane has its share, and FEWEST at least
-FEWEST = 40
+CHANGES = 4000  # that one answer tells; each lane has its share, and MIN_CHANGES at least
+MIN_CHANGES = 40
 PIECES = 1200  # in which the busier lanes of one answer are told; each has its share of them
 TALLIED = 10_000
-MOST_PIECES, FEWEST_PIECES = 120, 24
+MAX_PIECES, MIN_PIECES = 120, 24
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,29 +62,29 @@ def lanes(
     Who does not want to know how much happened in the pieces of a busy lane is served sooner if
     they are not `counted`: it has no bands then.
     """
-    before = told_before(cluster, keys, since)
+    before = changes_before(cluster, keys, since)
     numbers = {key: _number(cluster, key, since, until) for key in keys}
-    full = max(FEWEST, CHANGES // max(1, len(keys)))
+    full = max(MIN_CHANGES, CHANGES // max(1, len(keys)))
     busy = sum(number > full for number in numbers.values())
-    pieces = min(MOST_PIECES, max(FEWEST_PIECES, PIECES // max(1, busy)))
+    pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, busy)))
     found = []
     for key, number in numbers.items():
         if key not in before and not number:
             continue
-        told: list[Change] = []
+        changes: list[Change] = []
         bands: tuple[Band, ...] = ()
         if number > full:
             edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
-            told = _at_edges(cluster, key, edges)
+            changes = _at_edges(cluster, key, edges)
             bands = _bands(cluster, key, edges) if counted else ()
         elif number:
-            told = _changes(cluster, key, since, until)
-        life = fold([*before.get(key, ()), *told])
+            changes = _changes(cluster, key, since, until)
+        life = fold([*before.get(key, ()), *changes])
         found.append(Lane(key=key, life=life, changes=number, bands=bands))
     return found
 
 
-def tallies(
+def totals(
     cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
 ) -> dict[ObjectName, LaneTotals]:
     """The Leases of these kinds that came to a holder in the range, to order lanes by; of each
@@ -133,8 +133,8 @@ def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) ->
 
 def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[Change]:
     """How a busy lane stood at the end of each of its pieces."""
-    told = told_at(cluster, [(key, edge) for edge in edges[1:]])
-    once = {(change.at, change.change, change.uid): change for part in told for change in part}
+    changes = changes_at(cluster, [(key, edge) for edge in edges[1:]])
+    once = {(change.at, change.change, change.uid): change for part in changes for change in part}
     return sorted((change for change in once.values() if change.at > edges[0]), key=_at)
 
 

@@ -19,9 +19,9 @@ from leases.history.read.index_streams import (
     Position,
     Stream,
     Taken,
-    clusters_told,
     count,
     position,
+    stored_clusters,
     streams,
     take,
 )
@@ -73,7 +73,7 @@ def find(
 def known_clusters() -> list[str]:
     """Every cluster that history knows anything of, by name."""
     watched = models.WatchRecord.objects.values_list("cluster", flat=True)
-    return sorted({*watched, *clusters_told()})
+    return sorted({*watched, *stored_clusters()})
 
 
 def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator[Change]:

@@ -104,20 +104,20 @@ def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[Ob
     }
 
 
-def told_before(
+def changes_before(
     cluster: str, keys: Sequence[ObjectName], at: datetime
 ) -> dict[ObjectName, list[Change]]:
     """The changes, oldest first, by which each Lease stands at that instant: the one that says so,
     behind the one that its term began with where that is another."""
-    told = told_at(cluster, [(key, at) for key in keys])
-    return {key: changes for key, changes in zip(keys, told, strict=True) if changes}
+    found = changes_at(cluster, [(key, at) for key in keys])
+    return {key: changes for key, changes in zip(keys, found, strict=True) if changes}
 
 
-def told_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
+def changes_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
     """The same for each name at an instant of its own."""
-    said = _told(cluster, asked, range(len(asked)), _SAYS)
+    said = _newest(cluster, asked, range(len(asked)), _SAYS)
     going_on = [number for number, change in said.items() if change.change in _GO_ON]
-    began = _told(cluster, asked, going_on, _BEGINS)
+    began = _newest(cluster, asked, going_on, _BEGINS)
     found = []
     for number in range(len(asked)):
         changes = (began.get(number), said.get(number))
@@ -136,7 +136,7 @@ def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list
     return [[found[number] for found in rows if number in found] for number in range(len(asked))]
 
 
-def _told(
+def _newest(
     cluster: str,
     asked: Sequence[tuple[ObjectName, datetime]],
     numbers: Sequence[int],
@@ -160,13 +160,13 @@ def _last(
         f"AND name = asked.name AND at <= asked.at AND {condition} "
         f"ORDER BY at DESC, id DESC LIMIT 1"
     )
-    columns = ", ".join(f"told.{field}" for field in fields)
+    columns = ", ".join(f"newest.{field}" for field in fields)
     found: dict[int, Row] = {}
     for start in range(0, len(numbers), AT_ONCE):
         instants = [(number, *asked[number]) for number in numbers[start : start + AT_ONCE]]
         rows = select(
             f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
-            f"CROSS JOIN leases_change AS told WHERE told.id = ({newest})",
+            f"CROSS JOIN leases_change AS newest WHERE newest.id = ({newest})",
             [_encoded(instants), cluster],
         )
         found.update((int(row[-1]), row[:-1]) for row in rows)

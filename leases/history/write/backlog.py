@@ -4,14 +4,14 @@ limit, and those that find no room are lost, which is said and never passed off 
 
 from __future__ import annotations
 
-MOST_WAITING = 500_000  # changes; the first list of a large cluster makes 130,000 at once
+MAX_WAITING = 500_000  # changes; the first list of a large cluster makes 130,000 at once
 _WAY_OUT = "Make room on the disk or repair the database: what waits is written as soon as it can."
 
 
-class Shortage:
+class Backlog:
     """Why nothing can be written, if so, and what was lost by it."""
 
-    def __init__(self, most: int = MOST_WAITING) -> None:
+    def __init__(self, most: int = MAX_WAITING) -> None:
         self.most = most
         self.error: str | None = None
         self.lost: dict[str, int] = {}  # changes, by the clusters whose changes find no room now

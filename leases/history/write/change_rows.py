@@ -51,7 +51,7 @@ def write_changes(changes: Iterable[Change]) -> None:
     _insert(seen)
     _forget_conclusions([change for change in seen if not change.inferred])
     for change in concluded:
-        if not _is_told(change):
+        if not _is_recorded(change):
             _insert([change])
 
 
@@ -75,7 +75,7 @@ def _group(change: Change) -> tuple[ChangeType, ...]:
     return next((group for group in _GROUPS if change.change in group), ())
 
 
-def _is_told(concluded: Change) -> bool:
+def _is_recorded(concluded: Change) -> bool:
     """Whether a row tells, from inside its window, what is concluded here."""
     after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
     return models.ChangeRecord.objects.filter(

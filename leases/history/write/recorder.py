@@ -26,7 +26,7 @@ from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
 from leases.history.refused import RefusedRows
-from leases.history.write.backlog import MOST_WAITING, Shortage
+from leases.history.write.backlog import MAX_WAITING, Backlog
 from leases.history.write.batch import Batch, let_go, write_what_fits
 from leases.history.write.watched_spans import WatchLog
 from leases.history.write.write_queue import Waiting
@@ -61,7 +61,7 @@ class Recorder:
     """One per process. `record` never blocks; `run` writes until `close`, which waits for the
     last batch."""
 
-    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, most_waiting: int = MAX_WAITING) -> None:
         self._sources: dict[str, StateSource] = {}
         self._waiting: dict[str, Waiting] = {}
         self._reached: dict[str, str | None] = {}
@@ -71,7 +71,7 @@ class Recorder:
         self._close_by = float("inf")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
-        self._shortage = Shortage(most_waiting)
+        self._backlog = Backlog(most_waiting)
         self._writing = 0  # changes in the transaction that is tried
         self._unwritten: Batch | None = None  # taken from the queue and not written yet
         self.refused = RefusedRows()
@@ -81,7 +81,7 @@ class Recorder:
     def add(self, source: StateSource) -> None:
         """Watch over one more cluster's changes."""
         self._sources[source.cluster] = source
-        self._waiting[source.cluster] = Waiting(self._shortage.most)
+        self._waiting[source.cluster] = Waiting(self._backlog.most)
         self._reached[source.cluster] = source.resource_version()
 
     def record(
@@ -114,7 +114,7 @@ class Recorder:
     @property
     def problem(self) -> str | None:
         """Why history is not written, in sentences for a person; None when it is."""
-        return self._shortage.says(self.waiting)
+        return self._backlog.says(self.waiting)
 
     async def run(self) -> None:
         """Write until `close`, and then what is left."""
@@ -208,8 +208,8 @@ class Recorder:
 
     def _let_names_go(self, waiting: Waiting, source: StateSource) -> None:
         waiting.let_go(lambda key: source.state(key) is not None)
-        if not self._shortage.let_names_go:
-            self._shortage.let_names_go = True
+        if not self._backlog.let_names_go:
+            self._backlog.let_names_go = True
             logger.warning("%s: the names of deleted Leases are let go", source.cluster)
 
     def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
@@ -223,29 +223,29 @@ class Recorder:
     def _has_room(self, cluster: str, number: int) -> bool:
         """Whether so many changes more may wait. Once one was lost, all are until there is room
         for long: the time of which history knows nothing shall be one."""
-        shortage, waiting = self._shortage, self.waiting
-        if shortage.warns(waiting + number):
-            logger.warning("%d changes wait in memory, of %d that may", waiting, shortage.most)
-        if cluster not in shortage.lost:
-            if waiting + number <= shortage.most:
+        backlog, waiting = self._backlog, self.waiting
+        if backlog.warns(waiting + number):
+            logger.warning("%d changes wait in memory, of %d that may", waiting, backlog.most)
+        if cluster not in backlog.lost:
+            if waiting + number <= backlog.most:
                 return True
-            shortage.lost[cluster] = 0
+            backlog.lost[cluster] = 0
             at = self._sources[cluster].now()
             self.watches.pause(cluster, at, "History could not be written, and changes were lost.")
             logger.error("%s: no room for more changes in memory; they are lost", cluster)
-        shortage.lost[cluster] += number
+        backlog.lost[cluster] += number
         return False
 
-    def _end_shortage(self) -> None:
+    def _end_backlog(self) -> None:
         """The database takes changes again."""
-        shortage = self._shortage
-        shortage.error = None
-        shortage.let_names_go = False
-        if shortage.lost and not shortage.is_near(self.waiting):
-            for cluster, number in shortage.lost.items():
+        backlog = self._backlog
+        backlog.error = None
+        backlog.let_names_go = False
+        if backlog.lost and not backlog.is_near(self.waiting):
+            for cluster, number in backlog.lost.items():
                 self.watches.resume(cluster, self._sources[cluster].now())
                 logger.error("%s: %d changes were lost; from now on they are kept", cluster, number)
-            shortage.lost.clear()
+            backlog.lost.clear()
 
     async def _write_surely(self, batch: Batch) -> bool:
         """Try until it is written; closing, once. Nothing may be written after what was not."""
@@ -261,7 +261,7 @@ class Recorder:
                 if self._closing.is_set():
                     logger.exception("%d changes could not be written", self.waiting)
                     return False
-                self._shortage.error = str(error) or repr(error)
+                self._backlog.error = str(error) or repr(error)
                 unexpected = None if isinstance(error, DatabaseError) else error
                 logger.warning(
                     "%s Trying again in %.1f s.", self.problem, delay, exc_info=unexpected
@@ -269,7 +269,7 @@ class Recorder:
                 await _is_set(self._closing, within=delay)
             else:
                 self._unwritten, self._writing = None, 0
-                self._end_shortage()
+                self._end_backlog()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True

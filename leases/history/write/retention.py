@@ -15,7 +15,7 @@ from django.db import transaction
 from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history.read.index_streams import Position, clusters_told
+from leases.history.read.index_streams import Position, stored_clusters
 from leases.history.read.select import by_index, moment, select
 from leases.history.read.states import kept_at
 from leases.history.write.replica_lock import take_turn
@@ -69,7 +69,7 @@ def cut_of_rows(rows: int) -> datetime | None:
         f"SELECT at FROM (SELECT at FROM {by_index('change_by_time')} WHERE cluster = %s "  # noqa: S608
         f"ORDER BY at DESC LIMIT {rows + 1}) AS newest"
     )
-    clusters = clusters_told()
+    clusters = stored_clusters()
     if not clusters:
         return None
     found = select(

@@ -38,7 +38,7 @@ class WatchLog:
         self._closed: dict[str, deque[WatchedTime]] = {}
         self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
 
-    def tell(self, cluster: str, now: Connection) -> None:
+    def record(self, cluster: str, now: Connection) -> None:
         """The watch of a cluster stands so now."""
         live = now.state is ConnectionState.LIVE
         if cluster in self._paused:

@@ -13,7 +13,7 @@ from itertools import islice
 from leases.domain.by_name import ByName
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.write.backlog import MOST_WAITING
+from leases.history.write.backlog import MAX_WAITING
 
 CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
 STATES_PER_WRITE = 500
@@ -26,7 +26,7 @@ class Waiting:
     those of Leases that are gone can be let go.
     """
 
-    def __init__(self, most_names: int = MOST_WAITING) -> None:
+    def __init__(self, most_names: int = MAX_WAITING) -> None:
         self._changes: deque[Change] = deque()
         # Twice the changes that wait, and one if a state goes with the last of them.
         self._per_lease: ByName[int] = ByName()

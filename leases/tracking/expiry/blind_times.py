@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from leases.domain.changes.write_time import Sighting
+from leases.domain.changes.write_time import Observation
 from leases.domain.clock import Jump, moved
 from leases.tracking.tracked import Tracked
 
@@ -61,22 +61,22 @@ class BlindTimes:
         *,
         inferred: bool,
         unseen_since: datetime | None = None,
-    ) -> Sighting:
+    ) -> Observation:
         """How an event is seen; `newest`: what is known of its Lease already happened by then;
         `unseen_since`: not all that was written to it since then was understood.
         """
         if unseen_since is not None:
-            return Sighting(now=now, since=min(unseen_since, now), inferred=True)
+            return Observation(now=now, since=min(unseen_since, now), inferred=True)
         if self.behind is None and not inferred:
-            return Sighting(now=now)
-        return Sighting(now=now, since=_later(self.behind, newest, now), inferred=inferred)
+            return Observation(now=now)
+        return Observation(now=now, since=_later(self.behind, newest, now), inferred=inferred)
 
     def listing(
         self, now: datetime, newest: datetime | None, *, remembered: bool = False
-    ) -> Sighting:
+    ) -> Observation:
         """How a Lease in a list is seen."""
         since = _later(self.behind or self.heard, newest, now)
-        return Sighting(now=now, since=since, inferred=True, listed=True, remembered=remembered)
+        return Observation(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
         """The start of the blind time into which a run-out falls; None when it was seen.

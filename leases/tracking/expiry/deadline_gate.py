@@ -22,7 +22,7 @@ SAMPLE = 9  # events of a reading are looked at
 STALL = timedelta(seconds=2)  # after so long without a look we did not run, or the clock was set
 
 
-class Patience:
+class DeadlineGate:
     """Of one watch. `since` is when deadlines may be judged; None while the watch is not live."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Patience:
         self.catching_up = False
         self._least_age = inf
         self._ask: Callable[[], float] = float
-        self._untold = timedelta(0)
+        self._unprocessed = timedelta(0)
 
     def lost(self) -> None:
         """The watch is not live."""
@@ -41,9 +41,9 @@ class Patience:
         self.since = moved(self.since, jump.by)
         self._least_age = inf
 
-    def connected(self, now: datetime, untold: Callable[[], float]) -> None:
-        """It is live; `untold` tells for how long something that arrived was not followed."""
-        self._ask = untold
+    def connected(self, now: datetime, unprocessed: Callable[[], float]) -> None:
+        """It is live; `unprocessed` tells for how long something that arrived was not followed."""
+        self._ask = unprocessed
         self.resumed(now)
 
     def resumed(self, now: datetime) -> None:
@@ -67,7 +67,7 @@ class Patience:
             self.since = now + (GRACE if age < OLD else LONG_GRACE)
 
     @property
-    def untold(self) -> timedelta:
+    def unprocessed(self) -> timedelta:
         """How long something that arrived may already wait to be followed."""
         return timedelta(seconds=self._ask())
 
@@ -77,16 +77,16 @@ class Patience:
         """
         if self.since is None:
             return None
-        before, self._untold = self._untold, self.untold
-        if self._untold:
-            return now - self._untold if before and self._untold > GRACE else None
+        before, self._unprocessed = self._unprocessed, self.unprocessed
+        if self._unprocessed:
+            return now - self._unprocessed if before and self._unprocessed > GRACE else None
         return due if due is not None and now - due > STALL else None
 
     def until(self, now: datetime) -> datetime | None:
         """Up to when deadlines may be judged: what arrived till then has been followed. As of the
         last look whether we are `behind`.
         """
-        known = now - self._untold
+        known = now - self._unprocessed
         return known if self.since is not None and known >= self.since else None
 
 

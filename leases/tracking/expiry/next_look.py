@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-LONGEST_WAIT = 1.0  # seconds: timers stand still while the machine sleeps
+MAX_WAIT = 1.0  # seconds: timers stand still while the machine sleeps
 
 
 class NextLook:
@@ -23,7 +23,7 @@ class NextLook:
         if self._due is not None and self._due <= due and not at_least:
             return
         self.stop()
-        delay = min(max((due - now).total_seconds(), at_least), LONGEST_WAIT)
+        delay = min(max((due - now).total_seconds(), at_least), MAX_WAIT)
         self._timer = asyncio.get_running_loop().call_later(delay, self._look)
         self._planned = now + timedelta(seconds=delay)
         self._due = due

@@ -20,7 +20,7 @@ STEPS = 64  # a second; many Leases share what is rounded to them
 class RenewalOutlook(msgspec.Struct, frozen=True, gc=False):
     """What is to come for a Lease while it is only renewed."""
 
-    patience: timedelta | None  # the phase does not turn before so long after any renewal, while
+    turn_delay: timedelta | None  # the phase does not turn before so long after any renewal, while
     steady: timedelta  # its interval is at least so long
     plain: bool  # whether there may be no more to a renewal than freshness
     lasts: timedelta  # so long after a renewal it has run out
@@ -60,16 +60,16 @@ def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
     steady = ceil(STEADY_SHARE * cadence * STEPS)
     if turn is None:
         return _shared(None, steady, lasts, plain=plain)
-    patience = (turn - known.observed_at).total_seconds() * STEADY_SHARE
-    return _shared(floor(patience * STEPS), steady, lasts, plain=plain)
+    turn_delay = (turn - known.observed_at).total_seconds() * STEADY_SHARE
+    return _shared(floor(turn_delay * STEPS), steady, lasts, plain=plain)
 
 
 @lru_cache(4096)
 def _shared(
-    patience: int | None, steady: int | None, lasts: int | None, *, plain: bool
+    turn_delay: int | None, steady: int | None, lasts: int | None, *, plain: bool
 ) -> RenewalOutlook:
     return RenewalOutlook(
-        None if patience is None else span(patience / STEPS),
+        None if turn_delay is None else span(turn_delay / STEPS),
         EVER if steady is None else span(steady / STEPS),
         plain,
         EVER if lasts is None else span(lasts),

@@ -26,7 +26,7 @@ def reanchor(row: Row, by: timedelta) -> datetime | None:
     Its next renewal is judged in full: the writer's clock may have jumped with ours.
     """
     row.tracked = reanchored(row.tracked, by)
-    row.told_at = moved(row.told_at, by)
+    row.changed_at = moved(row.changed_at, by)
     row.armed = None
     row.outlook = UNKNOWN
     return None if row.tracked.lasting.not_understood else turn_of(row.tracked)
@@ -47,11 +47,11 @@ def reanchored(known: Tracked, by: timedelta) -> Tracked:
     return _replace(known, lasting=lasting, observed_at=moved(known.observed_at, by), lags=EMPTY)
 
 
-def _not_understood(told: NotUnderstood | None, by: timedelta) -> NotUnderstood | None:
-    if told is None:
+def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood | None:
+    if state is None:
         return None
-    before = None if told.before is None else reanchored(told.before, by)
-    return _replace(told, since=moved(told.since, by), at=moved(told.at, by), before=before)
+    before = None if state.before is None else reanchored(state.before, by)
+    return _replace(state, since=moved(state.since, by), at=moved(state.at, by), before=before)
 
 
 def moved_connection(stood: Connection, by: timedelta) -> Connection:

@@ -272,5 +272,5 @@ def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board
     one = store.get(ObjectName("kube-system", "scheduler"))
     beside = [other.lease.metadata.name for other in holdings.beside(one)]
     assert beside == ["controller-manager", "cp-1"]
-    vacant = one.but(lease=store.get(ObjectName("kube-system", "free")).lease)
+    vacant = one.replace(lease=store.get(ObjectName("kube-system", "free")).lease)
     assert holdings.beside(vacant) == []

@@ -136,7 +136,7 @@ def test_a_range_cuts_what_came_before_it(store, operator):
 
 def test_so_many_changes_that_they_are_only_counted_say_so(store, operator, monkeypatch):
     monkeypatch.setattr(lanes, "CHANGES", 10)
-    monkeypatch.setattr(lanes, "FEWEST", 10)
+    monkeypatch.setattr(lanes, "MIN_CHANGES", 10)
     for number in range(30):
         holder, before = f"cp-{number % 2}", f"cp-{(number + 1) % 2}"
         remember(ChangeType.REPLACED, 9 - number / 10, holder=holder, previous_holder=before)

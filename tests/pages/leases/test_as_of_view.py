@@ -145,7 +145,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(page, query, words):
 
 
 def test_too_many_leases_are_shown_by_name_a_page_at_a_time(page, monkeypatch):
-    monkeypatch.setattr(as_of_search, "MOST", 2)
+    monkeypatch.setattr(as_of_search, "MAX_MATCHES", 2)
     answer = page.get(f"{asked(105)}&format=json&limit=2").json()
     assert [item["name"] for item in answer["items"]] == ["gone", "worker"]
     assert answer["total"] == 3

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.live.publisher import Channel
+from dashboard.live.publisher import ClusterHub
 from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.node_summary import group_lines, nodes_view
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
@@ -23,28 +23,28 @@ def beat(name: str, *, age: float = 1.0, now: datetime = NOW) -> Lease:
     return Lease(meta, LeaseSpec(name, 40, None, now - timedelta(seconds=age)))
 
 
-def listed(channel: Channel, now: datetime) -> None:
+def listed(hub: ClusterHub, now: datetime) -> None:
     """Four heartbeats: one dead for long, one for a moment, one without a Node."""
     ages = {"n-1": 1, "n-2": 400, "n-3": 45, "n-4": 1}
     beats = [beat(name, age=age, now=now) for name, age in ages.items()]
-    channel.store.replace(Listed(tuple(beats), "9"), now)
-    channel.store.turn(now)
+    hub.store.replace(Listed(tuple(beats), "9"), now)
+    hub.store.turn(now)
 
 
 @pytest.fixture
-def channel(board):
-    one = board.publisher.channels["a"]
+def hub(board):
+    one = board.publisher.hubs["a"]
     listed(one, NOW)
     return one
 
 
-def read_nodes(channel, *nodes: Node) -> None:
-    channel.nodes.nodes = {node.name: node for node in nodes}
-    channel.nodes.read_at, channel.nodes.problem = NOW, ""
+def read_nodes(hub, *nodes: Node) -> None:
+    hub.nodes.nodes = {node.name: node for node in nodes}
+    hub.nodes.read_at, hub.nodes.problem = NOW, ""
 
 
-def test_heartbeats_are_counted_and_the_oldest_come_first(channel):
-    view = nodes_view(channel, NOW)
+def test_heartbeats_are_counted_and_the_oldest_come_first(hub):
+    view = nodes_view(hub, NOW)
     assert view.counts == (("held", 2), ("late", 0), ("expired", 2))
     assert [beat.full for beat in view.worst] == ["n-2", "n-3"]
     assert view.finding == "4 heartbeats: 2 held, 0 late, 2 expired."
@@ -63,31 +63,31 @@ def test_heartbeats_that_were_never_read_are_unknown_and_not_none(board, operato
     assert "No heartbeat is known here." in html
 
 
-def test_leases_without_a_node_and_ready_nodes_without_a_heartbeat_are_listed(channel):
-    read_nodes(channel, Node("n-1", True), Node("n-2", True), Node("n-3", True))
-    join = nodes_view(channel, NOW).join
+def test_leases_without_a_node_and_ready_nodes_without_a_heartbeat_are_listed(hub):
+    read_nodes(hub, Node("n-1", True), Node("n-2", True), Node("n-3", True))
+    join = nodes_view(hub, NOW).join
     assert [beat.full for beat in join.orphans] == ["n-4"]
     assert [beat.full for beat in join.disagreeing] == ["n-2"]  # n-3 may yet turn NotReady
 
 
-def test_a_node_that_is_not_ready_agrees_with_its_dead_heartbeat(channel):
-    read_nodes(channel, *(Node(f"n-{n}", n != 2) for n in range(1, 5)))
-    join = nodes_view(channel, NOW).join
+def test_a_node_that_is_not_ready_agrees_with_its_dead_heartbeat(hub):
+    read_nodes(hub, *(Node(f"n-{n}", n != 2) for n in range(1, 5)))
+    join = nodes_view(hub, NOW).join
     assert (join.orphan_total, join.disagreeing_total) == (0, 0)
 
 
-def test_groups_come_troubled_first(channel):
+def test_groups_come_troubled_first(hub):
     zones = {"n-1": "a", "n-2": "b", "n-3": "b", "n-4": "c"}
-    read_nodes(channel, *(Node(name, True, zone) for name, zone in zones.items()))
-    lines = group_lines(channel, "zone")
+    read_nodes(hub, *(Node(name, True, zone) for name, zone in zones.items()))
+    lines = group_lines(hub, "zone")
     assert [(line.name, line.nodes, line.expired) for line in lines] == [
         ("b", 2, 2), ("a", 1, 0), ("c", 1, 0),
     ]  # fmt: skip
-    assert group_lines(channel, "none") == ()
+    assert group_lines(hub, "none") == ()
 
 
-def test_the_page_tells_all_without_a_script(channel, operator):
-    read_nodes(channel, Node("n-1", True, "eu-1a"), Node("n-2", True, "eu-1b"))
+def test_the_page_tells_all_without_a_script(hub, operator):
+    read_nodes(hub, Node("n-1", True, "eu-1a"), Node("n-2", True, "eu-1b"))
     html = operator.get("/c/a/nodes/").content.decode()
     for said in ("eu-1b", "4 heartbeats: 2 held, 0 late, 2 expired.", 'title="n-2"', "n-4"):
         assert said in html
@@ -95,16 +95,16 @@ def test_the_page_tells_all_without_a_script(channel, operator):
     assert "Pools" in operator.get("/c/a/nodes/?group=pool").content.decode()
 
 
-def test_orphans_are_told_on_the_overview_in_one_line(channel, operator):
-    read_nodes(channel, Node("n-1", True))
+def test_orphans_are_told_on_the_overview_in_one_line(hub, operator):
+    read_nodes(hub, Node("n-1", True))
     html = operator.get("/c/a/").content.decode()
     assert "<b>Orphaned.</b> 3 heartbeats of Nodes that are not there." in html
 
 
 def test_cells_tell_who_stands_in_them(board, operator):
-    channel = board.publisher.channels["a"]
-    listed(channel, datetime.now(UTC))  # the view reads the clock: NOW may be minutes ago
-    field = channel.fields["none"] = NodeGrid(channel.store, channel.nodes, "none")
+    hub = board.publisher.hubs["a"]
+    listed(hub, datetime.now(UTC))  # the view reads the clock: NOW may be minutes ago
+    field = hub.grids["none"] = NodeGrid(hub.store, hub.nodes, "none")
 
     async def order() -> None:
         field.tick()
@@ -116,7 +116,7 @@ def test_cells_tell_who_stands_in_them(board, operator):
     assert cells[0][1].startswith("renewed 6 m ")
 
 
-def test_cells_of_a_picture_that_nobody_sees_are_refused(channel, operator):
+def test_cells_of_a_picture_that_nobody_sees_are_refused(hub, operator):
     answer = operator.get("/c/a/nodes/cells/?group=none&generation=1")
     assert (answer.status_code, answer.json()["error"]) == (409, "The picture is another by now.")
     assert operator.get("/c/a/nodes/cells/?first=x").status_code == 400
