@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from leases.domain.edit import LeaseEdit, term_of
 from leases.domain.lease import ObjectName
 from leases.kube.connect import connect
 from leases.kube.source import parse_source
-from leases.models import LeaseEdit as AuditRow
+from leases.models import Edit as AuditRow
 from leases.wire.microtime import format_microtime
 from leases.wire.status import Conflict, Invalid, NotFound
 
@@ -196,6 +197,32 @@ async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(cli
     after = await client.get(KEY)
     assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 15)
     assert (await AuditRow.objects.aget()).outcome == "failed"
+
+
+async def test_a_write_that_is_cancelled_leaves_a_closed_audit_row(client, intent):
+    """The person may have closed the page: nobody knows whether the server wrote."""
+    lease = await client.get(KEY)
+    arrived = asyncio.Event()
+
+    class Unanswered:
+        get = staticmethod(client.get)
+
+        async def patch(self, key, body):
+            arrived.set()
+            await asyncio.Event().wait()
+
+    wanted, term = LeaseEdit(duration_seconds=30), term_of(lease)
+    task = asyncio.create_task(
+        edit_lease(Unanswered(), wanted, intent=intent, seen_term=term, clock=clock)
+    )
+    await arrived.wait()
+    row = await AuditRow.objects.aget()
+    assert (row.outcome, row.closed_at) == ("intended", None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await row.arefresh_from_db()
+    assert (row.outcome, row.detail, row.closed_at) == ("failed", "CancelledError()", clock())
 
 
 async def test_a_preview_survives_a_renewal_and_sees_a_take_over(client):
