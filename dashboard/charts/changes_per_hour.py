@@ -9,6 +9,9 @@ import msgspec
 
 TOP, FLOOR = 16.0, 112.0
 LEFT = 5.0  # percent, for the numbers of the axis
+UNWATCHED = "not watched"
+HOUR = timedelta(hours=1)
+Span = tuple[datetime, datetime]
 LABELLED = 6  # hours between two labels below
 
 
@@ -26,6 +29,24 @@ class HourBar(msgspec.Struct, frozen=True):
     label: str
     middle: float
     highest: bool
+    blind: str  # "not watched" or "in part not watched"; "" of an hour that was watched
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number to draw: none of an hour without a watch and a change."""
+        return bool(self.number) or self.blind != UNWATCHED
+
+    @property
+    def title(self) -> str:
+        changes = f"{self.number:,} change{'' if self.number == 1 else 's'}"
+        return ", ".join(filter(None, (self.hour, changes if self.known else "", self.blind)))
+
+
+class Fog(msgspec.Struct, frozen=True):
+    """A time that nobody watched."""
+
+    x: float
+    width: float
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -40,13 +61,17 @@ class HoursChart(msgspec.Struct, frozen=True):
 
     bars: tuple[HourBar, ...]
     grid: tuple[Grid, ...]
+    fog: tuple[Fog, ...]
     finding: str
 
 
-def hours_chart(numbers: Sequence[int], now: datetime, *, what: str) -> HoursChart:
-    """The oldest hour first; `what` names what was counted."""
+def hours_chart(
+    numbers: Sequence[int], now: datetime, *, what: str, blind: Sequence[Span] = ()
+) -> HoursChart:
+    """The oldest hour first; `what` names what was counted, `blind` are the unwatched times."""
     step = (100 - LEFT) / len(numbers)
-    first = now.astimezone(UTC).replace(minute=0) - timedelta(hours=len(numbers) - 1)
+    first = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    first -= timedelta(hours=len(numbers) - 1)
     most = max(numbers)
     bars = []
     for place, number in enumerate(numbers):
@@ -67,10 +92,27 @@ def hours_chart(numbers: Sequence[int], now: datetime, *, what: str) -> HoursCha
                 number=number,
                 label=f"{hour:%H}:00" if marked and far else "",
                 middle=round(hit + step / 2, 2),
+                blind=_blind(hour, now, blind),
                 highest=bool(number) and number == most and number not in numbers[place + 1 :],
             )
         )
-    return HoursChart(tuple(bars), _grid(most), _finding(bars, what))
+    fog = tuple(_fog(span, first, step) for span in blind)
+    return HoursChart(tuple(bars), _grid(most), fog, _finding(bars, what))
+
+
+def _blind(hour: datetime, now: datetime, blind: Sequence[Span]) -> str:
+    """How much of an hour, or of what has passed of it, nobody watched."""
+    end = min(hour + HOUR, now)
+    parts = [min(until, end) - max(since, hour) for since, until in blind]
+    lost = sum((part for part in parts if part > timedelta(0)), timedelta(0))
+    if not lost:
+        return ""
+    return UNWATCHED if lost >= end - hour else f"in part {UNWATCHED}"
+
+
+def _fog(span: Span, first: datetime, step: float) -> Fog:
+    since, until = (LEFT + step * ((moment - first) / HOUR) for moment in span)
+    return Fog(round(since, 2), round(until - since, 2))
 
 
 def _grid(most: int) -> tuple[Grid, ...]:
@@ -85,6 +127,8 @@ def _grid(most: int) -> tuple[Grid, ...]:
 
 def _finding(bars: Sequence[HourBar], what: str) -> str:
     total = sum(bar.number for bar in bars)
+    blind = sum(bool(bar.blind) for bar in bars)
     said = f"{what} per hour over {len(bars)} h: {total:,} in total"
     highest = next((bar for bar in bars if bar.highest), None)
-    return f"{said}, highest {highest.number:,} at {highest.hour}" if highest else said
+    said = f"{said}, highest {highest.number:,} at {highest.hour}" if highest else said
+    return f"{said}; {blind} h not watched in full" if blind else said

@@ -90,6 +90,8 @@ class ClusterHub:
 
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
+        if update.connection is not None:
+            self.activity.watched.tell(update.connection)
         if update.changes:
             self.activity.note(update.changes)
             self._publish(update)

@@ -63,7 +63,7 @@ def _ages(watched: OverviewSource, now: datetime) -> list[Region]:
 def _nodes(watched: OverviewSource, now: datetime) -> list[Region]:
     view = nodes_view(watched, now)
     context: dict[str, object] = {"view": view}
-    counts = (view.known, view.counts, view.joined, view.left)
+    counts = (view.known, view.counts, view.counted_in, view.joined, view.left)
     worst = ([(beat.full, beat.phase) for beat in view.worst], view.bad, view.calm)
     join = msgspec.structs.replace(
         view.join,

@@ -11,6 +11,7 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.parts.formatting import age, counted, percent, thousands
+from dashboard.parts.watched_day import WatchedDay, watched_day
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.read.activity import HOLDER_CHANGES, Activity
@@ -49,6 +50,7 @@ class Day(msgspec.Struct, frozen=True):
 
     changes: int
     gap_seconds: float
+    watched: WatchedDay
 
 
 def of_kind(number: int, kind: Kind) -> str:
@@ -61,11 +63,12 @@ def by_phase(counts: Counts, phase: Phase) -> int:
 
 def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
     """Sum up a day from its changes of holder, from its gaps and from those that are open now."""
-    start = now - DAY
+    watched = watched_day(activity.watched, now)
+    start = watched.since or now - DAY
     still_open = sum(
-        (now - max(t.gap_since, start)).total_seconds() for t in elections if t.gap_since
+        max(0.0, (now - max(t.gap_since, start)).total_seconds()) for t in elections if t.gap_since
     )
-    return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open)
+    return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open, watched)
 
 
 def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
@@ -93,21 +96,23 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
     now = counted_kpis(cluster, counts)
     history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
-    return (
-        *(now if known else map(unread, now)),
+    lately: tuple[Kpi, ...] = (
         Kpi(
             label="Holder changes, 24 h",
             value=((thousands(day.changes), ""),),
-            detail="of elections",
+            detail=day.watched.caption("of elections"),
             url=f"{history}?kind=election&{holder_changes}",
         ),
         Kpi(
             label="Without holder, 24 h",
             value=_units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),),
-            detail="elections, summed",
+            detail=day.watched.caption("elections, summed"),
             url=f"{history}?kind=election&change=expired&change=released",
         ),
     )
+    if day.watched.never and not (day.changes or day.gap_seconds):
+        lately = tuple(msgspec.structs.replace(kpi, value=(("?", ""),)) for kpi in lately)
+    return (*(now if known else map(unread, now)), *lately)
 
 
 def unread(kpi: Kpi) -> Kpi:

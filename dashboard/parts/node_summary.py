@@ -15,6 +15,7 @@ from dashboard.parts.formatting import counted, two_ends, when
 from dashboard.parts.kept.node_book import Grouping, NodeBook
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.row import lease_url, short_name
+from dashboard.parts.watched_day import watched_day
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
 from leases.domain.kind import NODE_LEASES, Kind
@@ -82,6 +83,7 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
     known: bool
     counts: tuple[tuple[str, int], ...]
     total: int
+    counted_in: str  # the time in which Nodes joined and left: "24 h", or what of it was watched
     joined: int
     left: int
     worst: tuple[Beat, ...]
@@ -109,6 +111,7 @@ def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
         counts=shown,
         total=total,
         joined=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.CREATED,), now)),
+        counted_in=watched_day(activity.watched, now).span,
         left=sum(activity.of_kind(Kind.HEARTBEAT, (ChangeType.DELETED,), now)),
         worst=tuple(beat_view(store.cluster, one, now) for one in worst),
         bad=len(bad),

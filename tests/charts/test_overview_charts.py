@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from dashboard.charts.changes_per_hour import hours_chart
 from dashboard.charts.heartbeat_ages import ages_chart, spans
@@ -25,6 +27,27 @@ def test_a_day_without_changes_says_so():
     chart = hours_chart([0] * 24, NOW, what="Changes of holder")
     assert chart.finding == "Changes of holder per hour over 24 h: 0 in total"
     assert not any(bar.highest for bar in chart.bars)
+
+
+def test_an_hour_that_nobody_watched_has_no_number():
+    hour = timedelta(hours=1)
+    blind = [(NOW - 40 * hour, NOW - 20 * hour), (NOW - 1.25 * hour, NOW - hour)]
+    chart = hours_chart([0] * 3 + [2] + [0] * 20, NOW, what="Changes", blind=blind)
+    titles = [bar.title for bar in chart.bars]
+    assert titles[:5] == [
+        "13:00, not watched",
+        "14:00, not watched",
+        "15:00, not watched",
+        "16:00, 2 changes, in part not watched",
+        "17:00, 0 changes",
+    ]
+    assert titles[-2:] == ["11:00, 0 changes, in part not watched", "12:00, 0 changes"]
+    assert [bar.known for bar in chart.bars] == [False] * 3 + [True] * 21
+    assert chart.finding.endswith("; 5 h not watched in full")
+    first, second = chart.fog
+    assert first.x <= chart.bars[0].hit
+    assert first.x + first.width == pytest.approx(chart.bars[3].middle, abs=0.02)
+    assert second.width == pytest.approx(chart.bars[0].hit_width / 4, abs=0.02)
 
 
 def test_ages_stand_in_their_span_and_the_old_ones_together():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from dashboard.parts.formatting import when
@@ -14,7 +15,9 @@ from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.history.change_row import to_row
 from leases.wire.events import Listed
+from leases.wire.microtime import format_microtime
 from tests.support.board import KEY, a_lease
+from tests.support.lease_parts import tracked
 
 NODE = ObjectName("kube-node-lease", "node-1")
 PATHS = {
@@ -65,6 +68,27 @@ def test_ages_stand_still_where_the_cluster_was_heard_last(path, heard, admin):
     text = words(admin.get(f"/c/a/{path}").content.decode())
     assert "2.0 s ago" in text
     assert "20 m" not in text
+
+
+def test_json_says_when_it_was_read_and_whether_it_is_live(board, operator):
+    answer = operator.get("/c/a/leases/?format=json").json()
+    assert (answer["as_of"], answer["connection"]) == (None, "connecting")
+    heard = known_until(board, timedelta(minutes=20))
+    answer = operator.get("/c/a/leases/?format=json").json()
+    assert (answer["as_of"], answer["connection"]) == (format_microtime(heard), "stale")
+    assert answer["as_of"] < answer["now"]
+    store = board.clusters["a"].store
+    store.connection = msgspec.structs.replace(store.connection, state=ConnectionState.LIVE)
+    answer = operator.get("/c/a/leases/?format=json").json()
+    assert (answer["as_of"], answer["connection"]) == (answer["now"], "live")
+
+
+def test_json_of_what_an_earlier_run_knew_says_when(board, operator):
+    heard = datetime.now(UTC) - timedelta(minutes=20)
+    board.clusters["a"].store.restore((tracked(now=heard),), heard)
+    answer = operator.get("/c/a/leases/?format=json").json()
+    assert len(answer["items"]) == 1
+    assert (answer["as_of"], answer["connection"]) == (format_microtime(heard), "connecting")
 
 
 def test_a_lease_page_carries_the_moment_of_its_fields(heard, operator):

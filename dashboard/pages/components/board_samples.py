@@ -56,6 +56,7 @@ def _nodes(cluster: str, now: datetime) -> NodesView:
         known=True,
         counts=(("held", 129_983), ("late", 14), ("expired", 3)),
         total=130_000,
+        counted_in="24 h",
         joined=312,
         left=298,
         worst=(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -39,7 +40,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     as_of = request.cluster.as_of(now)
     found = find(store, wanted, busy=lambda: activity.totals(now))
     if answer_as == "json":
-        return _json(request, cluster, wanted, found)
+        return _json(request, cluster, wanted, found, now)
     context: dict[str, Any] = {
         "board": board(request.path, wanted, found, store.namespaces()),
         "rows": [
@@ -71,7 +72,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
 
 
 def _json(
-    request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: FoundLeases
+    request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: FoundLeases, now: datetime
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
@@ -82,5 +83,6 @@ def _json(
         [lease_item(cluster, lease) for lease in found.page],
         total=found.total,
         next_url=next_url,
-        now=clock.now(),
+        now=now,
+        known=request.cluster,
     )

@@ -76,21 +76,17 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
     )
     shown = sorted(elections, key=lambda lease: SEVERITY[lease.phase])[:ELECTIONS]
     numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
+    day = last_day(sum(numbers), activity, elections, now)
     return Overview(
         cluster=cluster,
         connection=store.connection,
-        kpis=kpis(
-            cluster,
-            counts,
-            last_day(sum(numbers), activity, elections, now),
-            known=store.known,
-        ),
+        kpis=kpis(cluster, counts, day, known=store.known),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
         calm=calm(store, counts),
         elections=[row_view(cluster, lease, now) for lease in shown],
         election_total=len(elections),
-        hours=hours_chart(numbers, now, what="Changes of holder"),
+        hours=hours_chart(numbers, now, what="Changes of holder", blind=day.watched.spans),
     )
 
 

@@ -19,6 +19,7 @@ from django.utils.cache import patch_vary_headers
 from dashboard.access.guards import ClusterRequest
 from dashboard.access.rights.rights import UserRight, right_of_user
 from dashboard.board import running_board
+from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.query.url_parameters import one_of
 from leases.wire.microtime import format_microtime
 
@@ -63,10 +64,22 @@ def json(answer: dict[str, Any], *, status: int = 200) -> HttpResponse:
 
 
 def items(
-    found: list[dict[str, Any]], *, total: int, next_url: str | None, now: datetime
+    found: list[dict[str, Any]],
+    *,
+    total: int,
+    next_url: str | None,
+    now: datetime,
+    known: WatchedCluster | None = None,
 ) -> HttpResponse:
-    """A list for other programs, as docs/api.md has it."""
+    """A list for other programs, as docs/api.md has it.
+
+    `known`: the cluster whose present state the items show, which may be stale.
+    """
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
+    if known is not None:
+        read_at = known.read_at(now)
+        answer["as_of"] = None if read_at is None else format_microtime(read_at)
+        answer["connection"] = known.store.connection.state.value
     return json(answer)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.parts.kept.holdings import Holdings
+from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.kube.client import LeaseClient
@@ -54,6 +55,11 @@ class WatchedCluster:
     def as_of(self, now: datetime) -> datetime:
         """The moment of what we know of the cluster: see Connection.as_of."""
         return self.store.connection.as_of(now)
+
+    def read_at(self, now: datetime) -> datetime | None:
+        """When what we know was true; None when nothing was read yet, by an earlier run either."""
+        live = self.store.connection.state is ConnectionState.LIVE
+        return now if live else self.store.connection.heard_at or self.store.heard_at
 
     @property
     def lease_count(self) -> int:

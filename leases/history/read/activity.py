@@ -21,6 +21,7 @@ from leases.domain.clock import Jump, moved
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import from_row
+from leases.history.read.watched_lately import WatchedLately
 
 HOURS = 24
 HOUR = timedelta(hours=1)
@@ -67,6 +68,7 @@ class Activity:
 
     def __init__(self) -> None:
         self._jumped = self._ahead = timedelta(0)  # by which the wall clock was set, all in all
+        self.watched = WatchedLately()
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
         self._gaps: dict[Kind, _Hours] = {}
@@ -78,6 +80,7 @@ class Activity:
         self._jumped += jump.by
         self._ahead = round(self._jumped / HOUR) * HOUR  # hours stay those of the clock
         by = jump.by
+        self.watched.clock_jumped(jump)
         self.holder_changes = deque((_moved(one, by) for one in self.holder_changes), KEPT)
         self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
@@ -110,11 +113,14 @@ class Activity:
             self._add_gap(kind, (at - self._ahead).timestamp(), gap)
 
     def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
-        """To every hour what of it was in the gap."""
+        """To every hour what of it was in the gap, as far back as anybody watched."""
+        first = self.watched.first
         hour = int(until) // _SECONDS
         if (hours := self._gaps.get(kind)) is None:
             hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
         since = max(until - seconds, (hour - HOURS) * _SECONDS)
+        if first is not None:
+            since = max(since, (first - self._ahead).timestamp())
         while until > since:
             start = max(since, hour * _SECONDS)
             hours.add(hour, until - start)
@@ -153,6 +159,7 @@ class Activity:
 
     def read(self, cluster: str, now: datetime) -> None:
         """Begin with what history remembers."""
+        self.watched.read(cluster, now)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds")

@@ -114,11 +114,18 @@ def unwatched_times(
     cluster: str, *, since: datetime, until: datetime, now: datetime
 ) -> tuple[UnwatchedTime, ...]:
     """When, in a range, nobody watched the cluster, oldest first."""
+    spans = spans_around(cluster, since=since, until=until, now=now)
+    return unwatched(spans, since=since, until=min(until, now))
+
+
+def spans_around(
+    cluster: str, *, since: datetime, until: datetime, now: datetime
+) -> list[WatchedTime]:
+    """The times of watching that touch a range, and the last before it, oldest first."""
     rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
     before = rows.filter(until__lte=since).order_by("-until").first()
     inside = rows.filter(until__gt=since).order_by("since")
-    spans = [_watched(row, now) for row in (*([before] if before else []), *inside)]
-    return unwatched(spans, since=since, until=min(until, now))
+    return [_watched(row, now) for row in (*([before] if before else []), *inside)]
 
 
 def _watched(row: models.WatchSpan, now: datetime) -> WatchedTime:

@@ -1,0 +1,74 @@
+"""Which times of the last day were watched: from history, then from the connection."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leases.domain.clock import Jump
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.past.watched_times import WatchedTime, WatchEnd
+from leases.history.read.activity import Activity
+from leases.history.read.watched_lately import WatchedLately
+from leases.history.write.watched_spans import save
+
+NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def at(minutes: float) -> datetime:
+    return NOW + minutes * MINUTE
+
+
+def live(minutes: float) -> Connection:
+    return Connection(state=ConnectionState.LIVE, since=at(minutes))
+
+
+def stale(minutes: float, heard: float) -> Connection:
+    return Connection(state=ConnectionState.STALE, since=at(minutes), heard_at=at(heard))
+
+
+def blind(watched: WatchedLately, since: float, until: float) -> list[tuple[float, float, bool]]:
+    """Minutes from and to, and whether somebody had watched before."""
+    return [
+        ((span.since - NOW) / MINUTE, (span.until - NOW) / MINUTE, span.ended is not None)
+        for span in watched.unwatched(at(since), at(until))
+    ]
+
+
+def test_what_nobody_watched_is_known_from_the_connection_alone():
+    watched = WatchedLately()
+    assert blind(watched, -60, 0) == [(-60, 0, False)]
+    watched.tell(live(-50))
+    watched.tell(live(-49))  # still the same watch
+    watched.tell(stale(-20, heard=-21))
+    watched.tell(stale(-19, heard=-21))
+    assert blind(watched, -60, 0) == [(-60, -50, False), (-21, 0, True)]
+    watched.tell(live(-10))
+    assert blind(watched, -60, 0) == [(-60, -50, False), (-21, -10, True)]
+    assert blind(watched, -40, -25) == []
+
+
+def test_a_jump_of_the_clock_leaves_what_was_watched_what_it_was():
+    watched = WatchedLately()
+    watched.tell(live(-50))
+    watched.tell(stale(-20, heard=-20))
+    watched.tell(live(-10))
+    watched.clock_jumped(Jump(NOW, at(120)))
+    assert blind(watched, 60, 120) == [(60, 70, False), (100, 110, True)]
+
+
+@pytest.mark.django_db
+def test_a_start_reads_what_an_earlier_run_watched():
+    spans = [
+        WatchedTime(since=at(-3000), until=at(-2000), ended=WatchEnd.STOPPED),
+        WatchedTime(since=at(-120), until=at(-60), ended=WatchEnd.STOPPED),
+    ]
+    save("a", "p", spans)
+    activity = Activity()
+    activity.read("a", NOW)
+    watched = activity.watched
+    assert blind(watched, -180, 0) == [(-180, -120, True), (-60, 0, True)]
+    watched.tell(live(5))
+    assert blind(watched, -180, 10) == [(-180, -120, True), (-60, 5, True)]

@@ -1,0 +1,50 @@
+"""What is counted in 24 hours says which of them nobody watched."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.template.loader import render_to_string
+
+from dashboard.live.publisher import ClusterHub
+from dashboard.pages.overview.summary import overview
+from dashboard.parts.node_summary import nodes_view
+from leases.domain.connection import Connection, ConnectionState
+from leases.tracking.store import Store
+from tests.support.lease_parts import NOW
+
+HOUR = timedelta(hours=1)
+
+
+def channel_watched_since(hours: float) -> ClusterHub:
+    channel = ClusterHub(Store("a"))
+    since = NOW - hours * HOUR
+    channel.publish(
+        channel.store.connect(Connection(state=ConnectionState.LIVE, since=since), since)
+    )
+    return channel
+
+
+def test_the_overview_says_since_when_it_counts_and_draws_the_rest_as_unwatched():
+    view = overview(channel_watched_since(2), NOW)
+    assert [kpi.detail for kpi in view.kpis[-2:]] == [
+        "of elections, since 10:04",
+        "elections, summed, since 10:04",
+    ]
+    assert len(view.hours.fog) == 1
+    html = render_to_string("overview/_hours.html", {"view": view})
+    assert html.count(", not watched</title>") == 21
+    assert html.count(' zero"') == 3
+    assert html.count('class="fog"') == 2  # in the picture and in its key
+
+
+def test_a_day_that_was_watched_in_full_shows_nothing_of_it():
+    view = overview(channel_watched_since(25), NOW)
+    assert [kpi.detail for kpi in view.kpis[-2:]] == ["of elections", "elections, summed"]
+    assert "watched" not in render_to_string("overview/_hours.html", {"view": view})
+
+
+def test_nodes_say_in_which_time_they_joined_and_left():
+    assert nodes_view(channel_watched_since(25), NOW).counted_in == "24 h"
+    assert nodes_view(channel_watched_since(2), NOW).counted_in == "since 10:04"
+    assert nodes_view(ClusterHub(Store("a")), NOW).counted_in == "not watched"
