@@ -1,5 +1,6 @@
-"""Django's admin shows the audit trail and what history could not store, both read-only; people and
-groups are `dashboard.access.people.people_admin`'s.
+"""Django's admin: the audit trail and the refused rows of history, both read-only.
+
+`dashboard.access.people.people_admin` registers people and groups.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ people_admin.register()
 
 
 class ReadOnly(Base):
-    """Nobody writes these rows by hand."""
+    """Rows that nobody may add, change or delete by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -36,14 +37,14 @@ class ReadOnly(Base):
 
 @admin.register(Edit)
 class EditAdmin(ReadOnly):
-    """Every write that was made through a form."""
+    """Every write through a form."""
 
     list_display = ("at", "username", "cluster", "namespace", "name", "action", "outcome")
 
 
 @admin.register(RefusedRow)
 class RefusedRowAdmin(ReadOnly):
-    """What the database refused, with the whole of what it held."""
+    """Rows that the database refused, with their full content."""
 
     list_display = ("at", "cluster", "what", "namespace", "name", "error")
     list_filter = ("cluster", "what")

@@ -1,4 +1,4 @@
-"""Django's name for what a person sees, and the roles it needs."""
+"""Django's app of the dashboard; it makes the roles after a migration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db.models.signals import post_migrate
 
 
 class BoardAdminConfig(AdminConfig):
-    """Takes the place of `django.contrib.admin` in INSTALLED_APPS, for a site of our own."""
+    """Replaces `django.contrib.admin` in INSTALLED_APPS, to use our own admin site."""
 
     default_site = "dashboard.access.people.admin_site.BoardAdminSite"
 
@@ -19,7 +19,7 @@ class DashboardConfig(AppConfig):
     def ready(self) -> None:
         from dashboard.access.roles import ensure_roles
 
-        # Django tells only apps with models that they were migrated; these are also the last to be.
+        # Django sends post_migrate only for apps with models; `leases` is the last of them.
         post_migrate.connect(
             ensure_roles,
             sender=apps.get_app_config("leases"),

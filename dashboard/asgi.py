@@ -1,4 +1,4 @@
-"""The ASGI application: pages, static files, sockets and the runtime's life."""
+"""The ASGI application: pages, static files, sockets and the lifespan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup(set_prefix=False)
 
 
-# Django's apps must be ready before these.
+# These need Django's apps.
 from dashboard.access.redaction import redact_loggers  # noqa: E402
 from dashboard.access.sign_in.client_address import client_address  # noqa: E402
 from dashboard.access.sign_in.slowed_addresses import SLOWED  # noqa: E402
@@ -32,8 +32,9 @@ from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in  #
 
 
 class Pages(ASGIHandler):
-    """Django with all of a request in one thread, of which there are so many and no more: in async
-    mode each middleware would go to a thread and back, twice.
+    """Django that handles a whole request in one thread of a bounded number.
+
+    In async mode each middleware would switch to a thread and back, twice.
     """
 
     def __init__(self) -> None:

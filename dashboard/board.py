@@ -1,7 +1,7 @@
 """The running process as pages and sockets see it.
 
-`dashboard.serving` makes it; everything else asks `running_board` for it, so that nothing but the
-start of the process imports the room where all is wired.
+`dashboard.serving.runtime` builds it. Everything else calls `running_board`, so that no page
+imports the room that connects everything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Board(Protocol):
-    """What runs beside the pages. Its parts may be read from any thread."""
+    """The parts of the running process. Any thread may read them."""
 
     @property
     def clusters(self) -> Mapping[str, WatchedCluster]: ...
@@ -45,17 +45,17 @@ class Board(Protocol):
     def link_use(self) -> LinkUse: ...
 
     def activity(self, cluster: str) -> Activity:
-        """How much happened in one cluster in the last day."""
+        """The changes of one cluster in the last day, counted by hour."""
 
     def problem(self, cluster: str | None = None) -> str | None:
-        """What the pages cannot rely on, as sentences; with a cluster, what concerns its pages."""
+        """Sentences about what does not work now: for one cluster's pages, or for all."""
 
 
 _running: Board | None = None
 
 
 def install_board(board: Board | None) -> None:
-    """Make this the process that views and sockets see."""
+    """Make this the board that views and sockets see; None removes it."""
     global _running
     _running = board
 

@@ -1,8 +1,7 @@
-"""What time it is for this process: the one clock that pages, deadlines and retention go by.
+"""The clock of the process: pages, deadlines and retention all use it.
 
-Do not ask `datetime.now` or `timezone.now` for anything that is compared with a moment that the
-process keeps: the wall clock may jump between the two. `dashboard.serving.tasks.clock_watch`
-looks for jumps.
+Do not compare `datetime.now` or `timezone.now` with a moment that the process keeps: the wall clock
+may have jumped in between. `dashboard.serving.tasks.clock_watch` looks for jumps.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from leases.domain.clock import SteadyClock
 
 
 def passed() -> int:
-    """Nanoseconds that only go on, also while the machine sleeps where the system counts that."""
+    """Monotonic nanoseconds; where the system can count it, sleep of the machine is included."""
     return time.clock_gettime_ns(_BOOT) if _BOOT is not None else time.monotonic_ns()
 
 
@@ -23,12 +22,12 @@ _clock = SteadyClock(wall=time.time_ns, passed=passed)
 
 
 def process_clock() -> SteadyClock:
-    """The clock of the process, for who looks after it."""
+    """The clock itself, for the task that watches it."""
     return _clock
 
 
 def use(clock: SteadyClock) -> SteadyClock:
-    """Let the process go by this clock from now on; the one before."""
+    """Use this clock from now on. Returns the previous one."""
     global _clock
     before, _clock = _clock, clock
     return before

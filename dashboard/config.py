@@ -1,8 +1,6 @@
-"""Every setting: one environment variable, one field, one line of help.
+"""Every setting is one environment variable and one field; docs/operations.md lists them.
 
-docs/operations.md lists the same ones.
-
-A wrong value stops the start and names the variable and the value.
+A wrong value stops the start; the message names the variable and the value.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ DEFAULT_CLUSTERS = "embedded=embedded"
 
 
 class ConfigError(ValueError):
-    """A setting has a value that cannot be used; the text says which and what to write instead."""
+    """An unusable value of a setting; the text names both and says what to write instead."""
 
 
 def _setting(
@@ -46,7 +44,7 @@ def _setting(
     secret: bool = False,
     credentials: bool = False,
 ) -> Any:
-    """`secret`: no message shows any of it; `credentials`: a part of it is secret."""
+    """`secret`: no message may show the value. `credentials`: a part of the value is secret."""
     metadata = {"parse": parse, "help": text, "secret": secret}
     return field(default=default, repr=not (secret or credentials), metadata=metadata)
 
@@ -92,16 +90,16 @@ class Config:
         read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
     )
     metrics_elections: int = _setting(
-        read_count, 2000, "elections of each cluster told one by one in /metrics"
+        read_count, 2000, "elections of each cluster with series of their own in /metrics"
     )
     metrics_token: str = _setting(
         read_token,
         "",
-        "bearer token that /metrics asks for; unset: none, as /healthz",
+        "bearer token that /metrics requires; unset: none",
         secret=True,
     )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
-    retention_rows: int = _setting(read_rows, 5_000_000, "how many changes are kept, the newest")
+    retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")
 
 
 def _shown(value: str) -> str:
@@ -110,7 +108,7 @@ def _shown(value: str) -> str:
 
 
 def secrets_of(config: Config) -> list[str]:
-    """What no log line and no message may hold."""
+    """The values that no log line and no message may contain."""
     tokens = [spec.source.token for spec in config.clusters]
     return [config.secret_key, config.metrics_token, *tokens, *passwords_in(config.database_url)]
 

@@ -1,4 +1,4 @@
-"""Django's settings, drawn from `dashboard.config`."""
+"""Django's settings, made from `dashboard.config`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "axes.middleware.AxesMiddleware",  # last: it answers instead of a sign-in that is refused
+    "axes.middleware.AxesMiddleware",  # last: it replaces the answer of a refused sign-in
 ]
 
 ROOT_URLCONF = "dashboard.urls"
@@ -92,17 +92,17 @@ DATABASES = {
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
-    # A file, because the live-server tests open it from several threads and processes.
+    # A file, because several threads and processes of the live-server tests open it.
     DATABASES["default"]["TEST"] = {"NAME": str(LEASEBOARD.data / "test.sqlite3")}
     SQLITE_FILE: Path | None = Path(DATABASES["default"]["NAME"])
 else:
     SQLITE_FILE = None
 keep_private(LEASEBOARD.data, SQLITE_FILE)
-FILE_UPLOAD_PERMISSIONS = 0o600  # of what collectstatic writes into the data directory
+FILE_UPLOAD_PERMISSIONS = 0o600  # of the files that collectstatic writes into DATA
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",  # first: whom it refuses, no password is checked for
+    "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password is checked
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_HANDLER = "dashboard.access.sign_in.limits.SignInLimits"
@@ -111,7 +111,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]
 AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in.limits.refuse"
 AXES_CLIENT_IP_CALLABLE = "dashboard.access.sign_in.client_address.address_of"
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or a flood would refuse people for ever
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or a flood would lock people out for ever
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
@@ -156,14 +156,14 @@ SECURE_SSL_REDIRECT = LEASEBOARD.https
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if LEASEBOARD.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = LEASEBOARD.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if LEASEBOARD.https else None
-# Probes and Prometheus speak plain HTTP to the pod, whatever stands in front of it.
+# Probes and Prometheus speak plain HTTP to the pod, also behind a TLS proxy.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        # That a cluster is not listed yet is told to each probe; what fails is 500.
+        # /readyz answers 503 to each probe until all clusters are listed: not worth a log line.
         "failures": {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: getattr(record, "status_code", 500) != 503,
@@ -190,7 +190,7 @@ LOGGING = {
         "leases": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        "axes": {"level": "ERROR"},  # dashboard.access.sign_in.limits says it once
+        "axes": {"level": "ERROR"},  # dashboard.access.sign_in.limits logs it once
         "django.request": {"level": "ERROR", "filters": ["failures"]},
     },
 }

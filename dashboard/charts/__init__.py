@@ -1,1 +1,1 @@
-"""Scales and geometry of pictures; templates draw them. Pure. Tests: tests/charts."""
+"""The geometry of charts, pure; templates draw them. Tests: tests/charts."""

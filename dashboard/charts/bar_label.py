@@ -1,17 +1,18 @@
-"""A holder's name inside a bar: shortened from the bar's share of the lane, because an SVG knows no
-ellipsis. The tail, which tells two pods apart, stays.
+"""Shorten a holder's name so that it fits into a bar, because SVG has no ellipsis.
+
+The tail stays: it tells two pods apart.
 """
 
 from __future__ import annotations
 
-LANE_WIDTH = 860.0  # pixels of a lane on a wide screen; on a narrower one the bar cuts its label
+LANE_WIDTH = 860.0  # pixels of a lane on a wide screen; a narrower one cuts the label
 LETTER = 6.65  # pixels, of 11 px monospace
 _PADDING = 15.0
-_FEWEST = 3  # letters that still say something
+_FEWEST = 3  # letters that are still of use
 
 
 def fit(host: str, tail: str, share: float, *, lane_width: float = LANE_WIDTH) -> str:
-    """The name in a bar of so many percent of the lane, or "" where nothing of use fits."""
+    """The name in a bar that has `share` percent of the lane; "" if too little fits."""
     letters = int((share / 100 * lane_width - _PADDING) / LETTER)
     if len(host) + len(tail) <= letters:
         return host + tail

@@ -1,4 +1,4 @@
-"""A day as 24 upright bars over their hours. Widths are percent, heights are pixels."""
+"""A bar chart of the last 24 hours. Widths are percent, heights are pixels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ LEFT = 5.0  # percent, for the numbers of the axis
 UNWATCHED = "not watched"
 HOUR = timedelta(hours=1)
 Span = tuple[datetime, datetime]
-LABELLED = 6  # hours between two labels below
+LABELLED = 6  # hours between two labels
 
 
 class HourBar(msgspec.Struct, frozen=True):
-    """One hour. `hit` is the whole height that shows its title."""
+    """One hour. `hit` is the left edge of the full-height area with the tooltip."""
 
     hit: float
     hit_width: float
@@ -50,14 +50,14 @@ class Fog(msgspec.Struct, frozen=True):
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """A line of the grid and its number."""
+    """A grid line and its number."""
 
     y: float
     number: str
 
 
 class HoursChart(msgspec.Struct, frozen=True):
-    """`finding` says in words what the picture shows."""
+    """`finding` is the chart in words."""
 
     bars: tuple[HourBar, ...]
     grid: tuple[Grid, ...]
@@ -79,7 +79,9 @@ def hours_chart(
         height = round((FLOOR - TOP) * number / most, 1) if number else 1.0
         hit = LEFT + place * step
         marked = hour.hour % LABELLED == 0 or place == len(numbers) - 1
-        far = place < len(numbers) - 4 or place == len(numbers) - 1  # no label beside the last
+        far = (
+            place < len(numbers) - 4 or place == len(numbers) - 1
+        )  # no label close to the last one
         bars.append(
             HourBar(
                 hit=round(hit, 2),

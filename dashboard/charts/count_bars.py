@@ -1,4 +1,4 @@
-"""How much happened when: bars of one strip, each a stretch of time of equal length."""
+"""The bars of a strip, each for a stretch of equal length."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import msgspec
 from dashboard.charts.time_scale import WHOLE, percent
 
 HEIGHT = 30.0  # pixels of the highest bar
-_MIN_HEIGHT = 3.0  # a bar that is not empty can be seen
+_MIN_HEIGHT = 3.0  # pixels of a bar that is not empty
 _EMPTY = 1.5
-_SHARE = 0.72  # of its slot's width
+_SHARE = 0.72  # of the slot's width
 
 
 class CountBar(msgspec.Struct, frozen=True):
-    """x and width in percent, y and height in pixels; `count` things from `since` to `until`, None
-    where nobody has counted.
-    """
+    """x and width in percent, y and height in pixels; `count` is None if not counted yet."""
 
     x: float
     width: float
@@ -32,7 +30,7 @@ class CountBar(msgspec.Struct, frozen=True):
 def bars(
     counts: Sequence[int | None], since: datetime, step: timedelta, *, height: float = HEIGHT
 ) -> tuple[CountBar, ...]:
-    """A bar for every count; the highest fills the strip, unless it is very low."""
+    """Draw a bar for every count; the highest fills the strip, unless it is very low."""
     if not counts:
         return ()
     slot = WHOLE / len(counts)

@@ -1,5 +1,7 @@
-"""How old the last renewals are: one narrow bar for each span of ages. Widths are percent, heights
-pixels on a logarithmic scale, so that three late ones are seen beside 130,000.
+"""A histogram of the ages of the last renewals.
+
+Widths are percent. Heights are pixels on a logarithmic scale, so that three late Leases show beside
+130,000.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ import msgspec
 from leases.domain.phase import Phase
 
 SPANS = 60  # bars
-WHOLE = 1.5  # the axis ends at so many durations
+WHOLE = 1.5  # durations on the axis
 TOP, FLOOR = 18.0, 94.0
-MIN_HEIGHT = 5.0  # pixels of a single one
+MIN_HEIGHT = 5.0  # pixels of a bar of one
 SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
-USUAL_DURATION = 40.0  # seconds: the kubelet's, where no heartbeat says how long it lasts
+USUAL_DURATION = 40.0  # seconds, the kubelet's; used if no heartbeat has a duration
 
 
 class AgeBar(msgspec.Struct, frozen=True):
-    """The Leases of one span of ages, in the colour of the phase that most of them have."""
+    """The Leases of one span of ages, coloured by their most frequent phase."""
 
     x: float
     width: float
@@ -32,7 +34,7 @@ class AgeBar(msgspec.Struct, frozen=True):
 
 
 class Label(msgspec.Struct, frozen=True):
-    """A number under the axis; `anchor` is the class that places it."""
+    """A number under the axis; `anchor` is the CSS class that aligns it."""
 
     x: float
     text: str
@@ -40,9 +42,7 @@ class Label(msgspec.Struct, frozen=True):
 
 
 class AgesChart(msgspec.Struct, frozen=True):
-    """`limit` is where the usual duration ends, and `beyond` what is left of the width, in
-    percent.
-    """
+    """`limit` is where the usual duration ends, `beyond` the width after it; both in percent."""
 
     bars: tuple[AgeBar, ...]
     labels: tuple[Label, ...]
@@ -56,7 +56,7 @@ Ages = Mapping[tuple[int, Phase], int]
 
 
 def spans(ages: Mapping[Phase, Iterable[float]], duration: float) -> Counter[tuple[int, Phase]]:
-    """How many are in each span and phase, of ages in seconds."""
+    """Count ages (in seconds) by span and phase."""
     per_second = SPANS / (WHOLE * duration)
     found: Counter[tuple[int, Phase]] = Counter()
     for phase, some in ages.items():
@@ -66,7 +66,7 @@ def spans(ages: Mapping[Phase, Iterable[float]], duration: float) -> Counter[tup
 
 
 def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
-    """`found` as `spans` counts them; `of` names what was counted."""
+    """Draw the counts of `spans`; `of` names the counted things."""
     step = 100 / SPANS
     by_span: dict[int, dict[Phase, int]] = {}
     for (span, phase), number in sorted(found.items()):
@@ -106,7 +106,7 @@ def _title(span: int, phases: Mapping[Phase, int], duration: float) -> str:
 
 
 def _labels(duration: float) -> tuple[Label, ...]:
-    """Quarters of the duration, and the open end."""
+    """Labels at quarters of the duration and at the open end."""
     quarters = range(1, 5)
     return (
         Label(0, "0 s", ""),

@@ -1,4 +1,4 @@
-"""When somebody held anything: one holder's terms, of any number of Leases, on one lane."""
+"""Draw one holder's terms of any number of Leases on one lane."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 
 from dashboard.charts.time_scale import Scale, percent
 
-NARROW = 0.5  # percent; what is closer together is drawn as one
+NARROW = 0.5  # percent; closer terms are drawn as one
 
 
 class Spell(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which something was held; x and width in percent, `terms` begun in it or before.
+    """A time in which the holder held `terms` terms; x and width in percent.
 
-    `edges` are where terms began, as far as they can be told apart.
+    `edges` are the beginnings of terms, as far as they can be told apart.
     """
 
     x: float
@@ -27,7 +27,7 @@ class Spell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spells(terms: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Spell, ...]:
-    """The spells of (since, until) terms inside the scale, oldest first; never more than 200."""
+    """The spells of (since, until) terms inside the scale, oldest first; at most 200."""
     inside = sorted(
         (since, until) for since, until in terms if until > scale.since and since < scale.until
     )

@@ -1,7 +1,7 @@
-"""One Lease's lane: terms, gaps and marks as shapes along a scale.
+"""Draw one Lease's lane: terms, gaps and marks as shapes along a scale.
 
-Where changes come too thick to be drawn one by one they are merged into bands that say how many,
-so a lane has a bounded number of shapes.
+Changes too close together are merged into bands that count them, so a lane has a bounded number of
+shapes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dashboard.charts.lane_pieces import BusyTime, Piece, pieces
 from dashboard.charts.time_scale import WHOLE, Scale, percent
 from leases.domain.past.terms import Gap, Life, Term
 
-NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours on a wide screen
+NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours
 MAX_SHAPES = 48
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """A term, a gap, or a band of `changes` merged ones; x and width in percent.
+    """A term, a gap, or a band of `changes` merged changes; x and width in percent.
 
-    `edge`: it begins here. `narrow`: drawn as a mark of a few pixels. Of a band `gaps` is the
-    number of gaps in it, and `gap_seconds` the time without a holder.
+    `edge`: it begins here. `narrow`: it is drawn as a mark of a few pixels. A band has `gaps` gaps
+    with `gap_seconds` without a holder.
     """
 
     x: float
@@ -47,7 +47,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fog(msgspec.Struct, frozen=True):
-    """Time in which nobody was watching: what happened then is not known."""
+    """A time in which nobody watched."""
 
     x: float
     width: float
@@ -56,7 +56,7 @@ class Fog(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Something that happened at a moment, `number` times so close that one mark stands for all."""
+    """Something that happened at a moment; one mark may stand for `number` close ones."""
 
     x: float
     at: datetime
@@ -67,7 +67,7 @@ class Mark(msgspec.Struct, frozen=True):
 def shapes(
     life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MAX_SHAPES
 ) -> tuple[Shape, ...]:
-    """What to draw of a life, oldest first; never more than `most`, however much happened."""
+    """The shapes of a life, oldest first, at most `most`."""
     placed = [
         _Placed(piece, scale.x(piece.since), scale.x(piece.until))
         for piece in pieces(life, scale.since, scale.until, busy)
@@ -81,7 +81,7 @@ def shapes(
 
 
 def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, ...]:
-    """The spans inside the scale; those too close to be told apart are drawn as one."""
+    """The spans inside the scale; spans too close together become one."""
     found: list[Fog] = []
     for since, until in sorted(spans):
         if until <= scale.since or since >= scale.until:
@@ -97,7 +97,7 @@ def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, 
 
 
 def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, ...]:
-    """One mark where the same thing happened closer together than can be seen."""
+    """The marks inside the scale; equal marks too close together become one."""
     found: list[Mark] = []
     inside = (moment for moment in moments if scale.since <= moment[0] <= scale.until)
     for at, what in sorted(inside):
@@ -111,7 +111,7 @@ def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, 
 
 
 class _Placed(NamedTuple):
-    """A piece, and from where to where it reaches in percent."""
+    """A piece with its start and end in percent."""
 
     piece: Piece
     x: float
@@ -119,7 +119,7 @@ class _Placed(NamedTuple):
 
 
 def _groups(placed: Sequence[_Placed], narrow: float) -> list[list[_Placed]]:
-    """What is drawn as one shape each: a piece alone, or narrow ones side by side."""
+    """Group pieces into shapes: a piece alone, or narrow ones side by side."""
     groups: list[list[_Placed]] = []
     run: list[_Placed] = []
     for one in placed:
@@ -135,7 +135,7 @@ def _groups(placed: Sequence[_Placed], narrow: float) -> list[list[_Placed]]:
 
 
 def _drawn(run: list[_Placed]) -> list[list[_Placed]]:
-    """One or two narrow pieces are marks of their own, more are a band."""
+    """One or two narrow pieces stay alone; more become a band."""
     return [run] if _merged(run) else [[one] for one in run]
 
 
@@ -177,7 +177,7 @@ def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
 
 
 def _changes(run: Sequence[Piece], since: datetime) -> int:
-    """Each piece begins with a change, but not one that was there before the stretch."""
+    """Each piece begins with a change, except one that began before the stretch."""
     counted = sum(piece.changes for piece in run)
     shown = [piece for piece in run if not piece.changes]
     return counted + len(shown) - any(piece.since == since for piece in shown[:1])

@@ -1,5 +1,6 @@
-"""A Lease's life inside a stretch of time, cut into pieces that touch and never overlap: a term is
-cut where a gap lies in it, and where so much happened that it was only counted.
+"""Cut a Lease's life inside a stretch into pieces that never overlap.
+
+A term is cut at its gaps, and at busy times, whose changes were only counted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from leases.domain.past.terms import Gap, Life, Term
 
 
 class BusyTime(msgspec.Struct, frozen=True):
-    """Time in which so many changes happened that they were only counted."""
+    """A time with so many changes that they were only counted."""
 
     since: datetime
     until: datetime
@@ -21,11 +22,10 @@ class BusyTime(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a term, a gap, or `changes` that were only counted. Its times lie inside the
-    stretch.
+    """A part of a term, a gap, or `changes` that were only counted; clipped to the stretch.
 
-    `begins` tells whether it begins with what it is a part of: else that began before the stretch,
-    or goes on after a gap inside it. `open`: it has not ended, as far as is remembered.
+    `begins`: the term or gap begins here, not before the stretch or before an inner gap. `open`: it
+    has no known end.
     """
 
     since: datetime
@@ -44,7 +44,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 def pieces(
     life: Life, since: datetime, until: datetime, busy: Iterable[BusyTime] = ()
 ) -> tuple[Piece, ...]:
-    """Every piece between two moments, oldest first; what is open goes on to `until`."""
+    """All pieces between two moments, oldest first; open ones reach `until`."""
     spans = [*_of_gaps(life.gaps)]
     for term in life.terms:
         spans += _of_term(term)
@@ -59,7 +59,7 @@ def pieces(
 
 
 class _Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece before it is cut to the stretch; no `until`: it goes on."""
+    """A piece before it is clipped; `until` None means open."""
 
     since: datetime
     until: datetime | None
@@ -74,7 +74,7 @@ def _of_gaps(gaps: tuple[Gap, ...]) -> Iterator[_Span]:
 
 
 def _of_term(term: Term) -> Iterator[_Span]:
-    """What lies between its gaps, and the gaps."""
+    """The term's gaps and the parts between them."""
     since, begins = term.since, term.began is not None
     for gap in term.gaps:
         yield _Span(since=since, until=gap.since, term=term, begins=begins)
@@ -116,7 +116,7 @@ def _counted(busy: BusyTime, since: datetime, until: datetime) -> Piece | None:
 
 
 def _around(piece: Piece, counted: Piece) -> Iterator[Piece]:
-    """What is left of a piece beside time that was only counted."""
+    """The parts of a piece before and after a busy time."""
     if piece.until <= counted.since or counted.until <= piece.since:
         yield piece
         return

@@ -1,6 +1,6 @@
-"""The intervals between a Lease's renewals against how long it lasts: bars over time.
+"""A bar chart of the intervals between a Lease's renewals, with its duration as a line.
 
-x and width are percent of the chart's width, y and height pixels of its height.
+x and width are percent; y and height are pixels.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dashboard.charts.time_ticks import Tick, ticks
 TOP, BOTTOM = 10.0, 148.0  # where the highest and the lowest value are drawn
 LEFT = 5.0  # percent, for the numbers of the axis
 MAX_BARS = 120
-_SURE = 1e-6  # of a bar: what begins exactly at one is not to fall before it
+_SURE = 1e-6  # rounding error, in bars, of an interval at a bar's edge
 _ROOM = 1.12  # above the highest value
-_FAR = 8.0  # a duration of more than so many times the longest interval would flatten the bars
+_FAR = 8.0  # longest intervals; a longer duration is left out, or it would flatten the bars
 _STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0)
 _MAX_LINES = 4
 
 
 class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
-    """The longest of the intervals that ended between `since` and `until`; `phase` is the one that
-    the Lease was in by then: held, late or expired.
+    """The longest interval that ended between `since` and `until`; `phase` is what the Lease became
+    in it: held, late or expired.
     """
 
     x: float
@@ -46,9 +46,9 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
-    """`limit` is the duration, None where it lies far above; `usual` the learned cadence.
+    """`limit` is the duration, None if it is far above; `usual` is the learned cadence.
 
-    `unknown` is the width in percent of the beginning, in which nobody looked.
+    `unknown` is the width in percent of the unwatched time at the beginning.
     """
 
     bars: tuple[IntervalBar, ...]
@@ -70,7 +70,7 @@ def renewal_chart(
     late_after: float | None,
     bars: int = MAX_BARS,
 ) -> RenewalChart:
-    """Bars for (when it ended, seconds) pairs inside the scale; the levels are in seconds."""
+    """Draw (end, seconds) intervals inside the scale; levels are in seconds."""
     found = _merged(intervals, scale, bars)
     longest = max((seconds for _, seconds in found), default=0.0)
     highest = max(longest, usual or 0.0, 0.1)
@@ -97,7 +97,7 @@ def renewal_chart(
 def _merged(
     intervals: Iterable[tuple[datetime, float]], scale: Scale, bars: int
 ) -> list[tuple[int, float]]:
-    """The longest of each bar's stretch, by the bar's number."""
+    """The longest interval of each bar, by the bar's number."""
     longest: dict[int, float] = {}
     for at, seconds in intervals:
         if scale.since <= at < scale.until:
@@ -124,7 +124,7 @@ def _bar(
 
 
 def _place(x: float) -> float:
-    """A share of the scale as one of the chart, right of the axis."""
+    """Convert a share of the scale to one of the chart, right of the axis."""
     return percent(LEFT + x * (100 - LEFT) / 100)
 
 
@@ -139,6 +139,6 @@ def _line(seconds: float, unit: float) -> Line:
 
 
 def _levels(highest: float) -> list[float]:
-    """Round levels from nought to the highest, few enough to be read."""
+    """At most _MOST_LINES round levels from 0 to the highest."""
     step = next((step for step in _STEPS if highest / step <= _MAX_LINES), highest / _MAX_LINES)
     return [step * number for number in range(int(highest / step) + 1)]

@@ -1,4 +1,4 @@
-"""A day in 24 bars, small enough to stand in a row of a table."""
+"""A day in 24 bars, small enough for a table row."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 WIDTH, HEIGHT = 76, 18
 STEP, BAR = 3.2, 2.2
 FLOOR = 17
-HOT = 3  # changes in one hour from which it is worth a look
+HOT = 3  # changes in one hour that are worth a look
 FULL = 5  # changes in one hour that fill the height
 
 
 class Sparkline(msgspec.Struct, frozen=True):
-    """SVG paths of the bars: of quiet hours, of hours with some, and of those with many."""
+    """SVG paths of the bars: hours without changes, with some, and with many."""
 
     zero: str
     some: str
@@ -23,7 +23,7 @@ class Sparkline(msgspec.Struct, frozen=True):
 
 
 def sparkline(numbers: Sequence[int]) -> Sparkline:
-    """The oldest hour first."""
+    """Draw numbers, oldest hour first."""
     paths: dict[str, list[str]] = {"zero": [], "some": [], "hot": []}
     for place, number in enumerate(numbers):
         name = "zero" if not number else "hot" if number >= HOT else "some"

@@ -1,5 +1,5 @@
-"""A stretch of time along a chart: x is a share of its width in percent, so that a chart is fluid
-and needs no inline style.
+"""Map a stretch of time to percent of a chart's width, so charts are fluid without inline
+styles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ WHOLE = 100.0
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """`since` is at 0 %, `until` at 100 %; it must be later."""
+    """`since` is at 0 %, `until`, which must be later, at 100 %."""
 
     since: datetime
     until: datetime
@@ -22,7 +22,7 @@ class Scale(msgspec.Struct, frozen=True):
         return self.until - self.since
 
     def x(self, moment: datetime) -> float:
-        """Where it is, in percent; what lies outside is at the edge."""
+        """The position in percent; moments outside are at the edge."""
         return min(WHOLE, max(0.0, WHOLE * ((moment - self.since) / self.length)))
 
     def at(self, share: float) -> datetime:
@@ -31,5 +31,5 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def percent(share: float) -> float:
-    """As exact as a wide screen can show."""
+    """Round to what a wide screen can show."""
     return round(share, 3)

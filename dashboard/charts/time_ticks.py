@@ -1,4 +1,4 @@
-"""Where an axis of time is marked: at round moments of UTC, never too close."""
+"""The ticks of a time axis: at round moments of UTC, never too close."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from dashboard.charts.time_scale import Scale, percent
 
-_EPOCH = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that weeks begin with one
+_EPOCH = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, because weeks begin on Mondays
 _STEPS = tuple(
     timedelta(seconds=seconds)
     for seconds in (
@@ -18,12 +18,12 @@ _STEPS = tuple(
         86400, 2 * 86400, 7 * 86400, 14 * 86400, 28 * 86400,
     )
 )  # fmt: skip
-_LAST_LABEL = 93.0  # percent; a label further right would be cut
+_LAST_LABEL = 93.0  # percent; a label further right would be cut off off
 _DAY = timedelta(days=1)
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """`label` is "" where there is no room for it; `strong` begins a day."""
+    """`label` is "" where there is no room; `strong` marks the beginning of a day."""
 
     x: float
     label: str
@@ -31,7 +31,7 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 def ticks(scale: Scale, *, most: int = 8) -> tuple[Tick, ...]:
-    """At most so many, at the finest step that allows it."""
+    """At most `most` ticks, at the finest step that allows it."""
     step = next((step for step in _STEPS if scale.length / step <= most), scale.length)
     number = -((_EPOCH - scale.since) // step)  # the first at or after the beginning
     found = []

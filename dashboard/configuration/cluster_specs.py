@@ -1,4 +1,4 @@
-"""The clusters of one process, as written on the command line: NAME=SOURCE."""
+"""Parse the clusters of the command line and of LEASEBOARD_CLUSTERS: NAME=SOURCE."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _HARMLESS = re.compile(r"[\w.= -]{0,64}")
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """One Lease API to watch: its short name in URLs and rows, and where it is."""
+    """One Lease API to watch: its short name in URLs and rows, and its source."""
 
     name: str
     source: Source
 
 
 def parse_cluster(text: str) -> ClusterSpec:
-    """NAME=SOURCE, or ValueError with the form that is wanted."""
+    """Parse NAME=SOURCE. Raises ValueError, which says how to write it."""
     name, equals, source = text.strip().partition("=")
     if not equals or not source:
         raise ValueError(f"write {_shown(text, 'each')} as NAME=SOURCE, with SOURCE {FORMS}")
@@ -37,18 +37,18 @@ def parse_cluster(text: str) -> ClusterSpec:
 
 
 def _shown(text: str, otherwise: str) -> str:
-    """What was written, unless it may be a URL with a token in it."""
+    """The text, unless it could contain a token: then `otherwise`."""
     return repr(text) if _HARMLESS.fullmatch(text) else otherwise
 
 
 def parse_clusters(text: str) -> tuple[ClusterSpec, ...]:
-    """NAME=SOURCE[,NAME=SOURCE...]; names must differ, and there must be at least one."""
+    """Parse NAME=SOURCE[,NAME=SOURCE...]. Raises ValueError."""
     specs = tuple(parse_cluster(part) for part in text.split(",") if part.strip())
     return check_clusters(specs)
 
 
 def check_clusters(specs: tuple[ClusterSpec, ...]) -> tuple[ClusterSpec, ...]:
-    """The same clusters, or ValueError when there is none or two share a name."""
+    """Return the clusters. Raises ValueError for none, and for two of one name."""
     names = [spec.name for spec in specs]
     if not names:
         raise ValueError("name at least one cluster, such as embedded=embedded")

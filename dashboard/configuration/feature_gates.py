@@ -1,4 +1,4 @@
-"""Feature gates of the embedded Lease API, written as kube-apiserver's."""
+"""Feature gates of the embedded Lease API, in the syntax of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = f"of the embedded API, as kube-apiserver's; known: {', '.join(GATES)}"
 
 
 def parse_gates(text: str) -> frozenset[str]:
-    """Those that are on. Raises ArgumentTypeError, which says what may be written."""
+    """The gates that are on. Raises ArgumentTypeError, which says what may be written."""
     found = set()
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")

@@ -1,6 +1,6 @@
-"""The text of one setting becomes its value, or a ValueError that says what to write instead.
+"""Parse the text of one setting, or raise a ValueError that says what to write instead.
 
-No sentence of this module repeats the text: it may hold a password.
+No error repeats the text: it may contain a password.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import dj_database_url
 
-MAX_RETENTION_DAYS = 36_500  # the calendar ends: no date lies a million days back
+MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_COUNT = 10**12
 MIN_SECRET_KEY = 32
 _HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
@@ -82,7 +82,7 @@ def read_token(value: str) -> str:
 
 
 def read_database_url(value: str) -> str:
-    """Only its form; whether there is a database is seen at the start."""
+    """Check the form only; `serve` connects to the database at the start."""
     if not value:
         return value
     try:

@@ -18,6 +18,7 @@ from dashboard.live.trouble_elsewhere import Elsewhere
 from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.frame import live_html
 from dashboard.parts.kept.node_book import Grouping
+from dashboard.parts.lease.freshness import numbers
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.read.activity import Activity
@@ -218,7 +219,7 @@ class PageReader:
                 if after is None:
                     gone.append(str(key))
                 elif before is not None and looks_alike(before, after):
-                    renewed[str(key)] = live_html.freshness(after)
+                    renewed[str(key)] = numbers(after)
                 elif drawn < MAX_DRAWN:
                     drawn += 1
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(

@@ -1,1 +1,1 @@
-"""What several pages show. Imports charts and access. Tests: tests/parts."""
+"""Parts that several pages show. Imports charts and access. Tests: tests/parts."""

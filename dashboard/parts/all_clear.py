@@ -1,5 +1,6 @@
-"""What to say where nothing is in trouble. Only Leases that somebody holds in time are good news:
-no Leases, no holders and no connection are not.
+"""The text of a panel in which no Lease is in trouble.
+
+Only Leases that somebody holds are good news; no Leases, no holders and no connection are neutral.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from leases.domain.phase import Phase
 from leases.tracking.store import Store
 
 _HELD = (Phase.HELD, Phase.UNTIMED)
-# A heartbeat is renewed in time; whoever else holds is said to hold.
 _WORDS = {Kind.HEARTBEAT: "in time"}
 
 
 class Calm(msgspec.Struct, frozen=True):
-    """One empty place. `css` is a state only where the news is good."""
+    """The text of one empty panel. `css` is a state only where the news is good."""
 
     title: str
     text: str
@@ -36,8 +36,9 @@ def calm(
     kinds: Sequence[Kind] = tuple(Kind),
     title: str = "Nothing needs attention",
 ) -> Calm:
-    """What is known of these kinds when none of their Leases is in trouble; `title` is the good
-    news, `counts` what the figures beside it are made of.
+    """The text about these kinds when none of their Leases is in trouble.
+
+    `title` is the good news; `counts` are the numbers that the page shows beside it.
     """
     connection = store.connection
     if connection.state is ConnectionState.REFUSED:

@@ -1,6 +1,4 @@
-"""A change as a sentence a person would say, in parts: a template marks them, so no HTML is made
-from data.
-"""
+"""A change as a sentence in parts, which the template marks up: no HTML is made from data."""
 
 from __future__ import annotations
 
@@ -25,9 +23,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`phase` is the state that colours it, or ""; `icon` is the id of its symbol in the sprite.
+    """One change, ready to draw.
 
-    `window` says of an inferred change when it may have happened.
+    `phase` is the state that gives the colour, or ""; `icon` is a symbol of the sprite; `window`
+    says when an inferred change may have happened.
     """
 
     key: str
@@ -44,7 +43,7 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     day: str  # "" for today
     parts: tuple[Part, ...]
     holder: HolderView | None
-    from_to: bool  # whether the holder is what changed: then from `previous` to `next`
+    from_to: bool  # the holder changed, from `previous` to `next`
     previous: HolderView | None
     next: HolderView | None
     gap: str
@@ -58,18 +57,7 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
         return "".join(part.text for part in self.parts)
 
 
-WORDS = {
-    ChangeType.CREATED: "Created",
-    ChangeType.ACQUIRED: "Acquired",
-    ChangeType.RELEASED: "Released",
-    ChangeType.TAKEN_OVER: "Taken over",
-    ChangeType.REPLACED: "Replaced",
-    ChangeType.EXPIRED: "Expired",
-    ChangeType.RECOVERED: "Recovered",
-    ChangeType.RESTARTED: "Restarted",
-    ChangeType.RECONFIGURED: "Reconfigured",
-    ChangeType.DELETED: "Deleted",
-}
+WORDS = {change: change.value.replace("_", " ").capitalize() for change in ChangeType}
 _PHASES = {
     ChangeType.EXPIRED: "expired",
     ChangeType.RELEASED: "vacant",
@@ -94,7 +82,7 @@ _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED)
 
 
 def change_line(change: Change, now: datetime) -> ChangeLine:
-    """One change as of now."""
+    """Present a change; `now` decides whether its date is shown."""
     gap = change.gap_seconds
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
@@ -125,8 +113,8 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
 
 
 def sentence(change: Change) -> tuple[Part, ...]:
-    """The change in words, with a full stop."""
-    parts = [*_TELLERS[change.change](change), Part(".")]
+    """The change as a sentence with a full stop."""
+    parts = [*_SENTENCES[change.change](change), Part(".")]
     if change.missed:
         parts.append(Part(" "))
         parts.append(
@@ -145,7 +133,7 @@ def _holder(identity: str | None) -> Part:
 
 
 def _gap(change: Change) -> list[Part]:
-    """The time without a holder that this change ended, where there was one."""
+    """The time without a holder that this change ended, if any."""
     gap = change.gap_seconds
     if not gap:
         return []
@@ -218,7 +206,7 @@ def _deleted(change: Change) -> list[Part]:
     return [_name(change), Part(" was deleted; last held by "), _holder(change.previous_holder)]
 
 
-_TELLERS: dict[ChangeType, Callable[[Change], list[Part]]] = {
+_SENTENCES: dict[ChangeType, Callable[[Change], list[Part]]] = {
     ChangeType.CREATED: _created,
     ChangeType.ACQUIRED: _acquired,
     ChangeType.RELEASED: _released,

@@ -1,4 +1,4 @@
-"""How much changed when, as a strip of bars that lead to their stretch of time."""
+"""A strip of bars that counts changes over time; each bar links to its stretch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leases.domain.past.watched_times import UnwatchedTime
 
 
 class StripBar(msgspec.Struct, frozen=True):
-    """A bar, what it says when asked, and where it leads."""
+    """A bar with its tooltip and its link."""
 
     bar: CountBar
     title: str
@@ -24,7 +24,7 @@ class StripBar(msgspec.Struct, frozen=True):
 
 
 class StripView(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` and `until` are epoch seconds; `says` is the finding."""
+    """`since` and `until` are epoch seconds; `says` sums up the strip in words."""
 
     bars: tuple[StripBar, ...]
     ticks: tuple[Tick, ...]
@@ -33,7 +33,7 @@ class StripView(msgspec.Struct, frozen=True, kw_only=True):
     length: str
     step: str
     total: int
-    fogs: tuple[Fog, ...]  # times in which nobody watched
+    fogs: tuple[Fog, ...]  # in which nobody watched
     says: str
 
 
@@ -48,9 +48,10 @@ def strip_view(
     what: str = "change",
     blind: Sequence[UnwatchedTime] = (),
 ) -> StripView:
-    """A bar for every count; `url` gives the link of a stretch. `length` is what was asked about,
-    where that is no whole number of steps; `what` is a word for one of those that were counted;
-    `blind` is when nobody watched, so that nothing was counted there.
+    """Draw a bar for every count; `url` makes the link of a stretch.
+
+    `length` is the stretch that was asked for, if it is no whole number of steps. `what` names one
+    counted thing. In the times of `blind` nobody watched, so nothing was counted.
     """
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
@@ -82,7 +83,7 @@ def _title(bar: CountBar, now: datetime) -> str:
 
 
 def _begin(bar: CountBar, now: datetime) -> str:
-    """When a bar begins, in minutes where it does so at a full one."""
+    """When a bar begins, without the seconds at a full minute."""
     return when(bar.since, now).removesuffix(":00")
 
 

@@ -1,4 +1,4 @@
-"""Numbers and moments as a person reads them. `static/js/age.js` says ages in the same words."""
+"""Format numbers and moments for people. `static/js/age.js` formats ages in the same way."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from leases.domain.moment import in_utc
 from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
-TENTHS = 10  # seconds; shorter times are told in tenths
-_EXACT = 1e-6  # what a tenth may lack by arithmetic
-_END = 6  # letters of a name that stay where it is cut
+TENTHS = 10  # seconds; shorter times show tenths
+_EXACT = 1e-6  # rounding error of a tenth
+_END = 6  # letters that stay at the end of a cut name
 
 
 def age(seconds: float) -> str:
-    """A length of time in its two largest units, rounded down: `0.8 s`, `12 s`, `1 m 30 s`,
-    `8 h 51 m`, `56 d 12 h`.
-    """
+    """A length of time in its two largest units, rounded down: `0.8 s`, `1 m 30 s`, `56 d 12 h`."""
     seconds = max(0.0, seconds)
     if seconds < TENTHS:
         return f"{int(10 * seconds + _EXACT) / 10:.1f} s"
@@ -32,7 +30,7 @@ def age(seconds: float) -> str:
 
 
 def rough(seconds: float) -> str:
-    """A length of time in its largest unit, for narrow places: `0.8 s`, `12 s`, `1 m`, `8 h`."""
+    """A length of time in its largest unit: `0.8 s`, `12 s`, `1 m`, `8 h`."""
     return " ".join(age(seconds).split()[:2])
 
 
@@ -42,7 +40,7 @@ def seconds(number: float) -> str:
 
 
 def span_of(length: timedelta) -> str:
-    """A length of time that was chosen, in one unit where it is whole: `15 min`, `24 h`, `7 d`."""
+    """A chosen length of time, in one unit if it is whole: `15 min`, `24 h`, `7 d`."""
     seconds = length.total_seconds()
     if seconds % DAY == 0 and seconds > DAY:
         return f"{seconds / DAY:.0f} d"
@@ -54,8 +52,8 @@ def span_of(length: timedelta) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, always rounded down: `98 %`, and to hundredths near both ends, where a few of very
-    many count. `100 %` means all, `0 %` none.
+    """A share, rounded down: `98 %`. Near both ends it shows hundredths, because `100 %` means all
+    and `0 %` means none.
     """
     if not part or not whole:
         return "0 %"
@@ -94,7 +92,7 @@ def fine_clock(moment: datetime) -> str:
 
 
 def stopwatch(length: timedelta) -> str:
-    """Hours, minutes and seconds, as `static/js/wall.js` counts them on."""
+    """Hours, minutes and seconds; `static/js/wall.js` goes on counting them."""
     whole = int(length.total_seconds())
     return f"{whole // HOUR:02}:{whole // MINUTE % MINUTE:02}:{whole % MINUTE:02}"
 
@@ -106,7 +104,7 @@ def day(moment: datetime) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Both ends of a text, with an ellipsis for what is left out between them."""
+    """Both ends of a text, with an ellipsis between them."""
     if len(text) <= limit:
         return text
     end = (limit - 1) // 2
@@ -114,13 +112,13 @@ def shortened(text: str, limit: int) -> str:
 
 
 def two_ends(name: str) -> tuple[str, str]:
-    """A name in two: where only the first may be cut, the end still tells nodes of a pool apart."""
+    """Split a name so that CSS can cut the first part: the end tells nodes of a pool apart."""
     cut = len(name) - _END if len(name) > 2 * _END else len(name)
     return name[:cut], name[cut:]
 
 
 def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
-    """The time of day, with the date in front unless it is today's."""
+    """The time of day, with the date in front unless it is today."""
     time = fine_clock(moment) if fine else clock(moment)
     if in_utc(moment).date() == in_utc(now).date():
         return time
@@ -128,5 +126,5 @@ def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
 
 
 def utc(moment: datetime) -> str:
-    """For a `datetime` attribute: RFC 3339 in UTC."""
+    """RFC 3339 in UTC, for a `datetime` attribute."""
     return format_time(moment)

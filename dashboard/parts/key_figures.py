@@ -1,4 +1,4 @@
-"""The key figures of a cluster: each a number, what it is made of, and the list it counts."""
+"""The key figures of a cluster: each has a number, its parts, and a link to the list it counts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ KIND_WORDS = {
     Kind.LOCK: ("lock", "locks"),
     Kind.UNKNOWN: ("of unknown kind", "of unknown kind"),
 }
-PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
-NAMED_KINDS = 2  # of what a figure is made of
+NAMED_KINDS = 2  # kinds that a caption names
 DAY = timedelta(days=1)
 
 
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is numbers with their units, `detail` its caption; `figure` is the name under which a
-    live frame replaces both, or "".
+    """`value` is numbers with their units, `detail` the caption.
+
+    A live frame replaces both under the name `figure`, unless that is "".
     """
 
     label: str
@@ -46,7 +46,7 @@ class Kpi(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Day(msgspec.Struct, frozen=True):
-    """The last 24 h of all elections: changes of holder, and seconds without one."""
+    """The last 24 h of all elections: changes of holder, and seconds without a holder."""
 
     changes: int
     gap_seconds: float
@@ -62,7 +62,7 @@ def by_phase(counts: Counts, phase: Phase) -> int:
 
 
 def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
-    """Sum up a day from its changes of holder, from its gaps and from those that are open now."""
+    """Sum up a day: its changes of holder, its gaps, and the gaps that are still open."""
     watched = watched_day(activity.watched, now)
     start = watched.since or now - DAY
     still_open = sum(
@@ -72,12 +72,12 @@ def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now
 
 
 def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
-    """Counts in which the elections are those of a list that is shown beside them."""
+    """Replace the elections by those of a list, so that both show the same numbers."""
     return {**counts, Kind.ELECTION: Counter(lease.phase for lease in elections)}
 
 
 def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
-    """All Leases, and how they stand: the phases add up to all."""
+    """All Leases and each phase; the phases add up to all."""
     total = sum(sum(phases.values()) for phases in counts.values())
     elections = sum(counts.get(Kind.ELECTION, {}).values())
     leases = reverse("leases", args=[cluster])
@@ -88,11 +88,11 @@ def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
         url=leases,
         figure="total",
     )
-    return (first, *(_phase(leases, counts, phase, total) for phase in PHASES))
+    return (first, *(_phase(leases, counts, phase, total) for phase in Phase))
 
 
 def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
-    """The strip, from left to right. Not `known`: no list was read yet, so nothing was counted."""
+    """The strip, from left to right. Without `known`, no list was read yet."""
     now = counted_kpis(cluster, counts)
     history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
@@ -116,7 +116,7 @@ def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple
 
 
 def unread(kpi: Kpi) -> Kpi:
-    """The same of a cluster of which no list was read yet: nothing was counted, not even none."""
+    """The figure of a cluster whose list was not read yet: unknown, not zero."""
     return msgspec.structs.replace(
         kpi, value=(("?", ""),), detail="not read yet", phase="", figure="", bad=False
     )
@@ -125,7 +125,7 @@ def unread(kpi: Kpi) -> Kpi:
 def _phase(leases: str, counts: Counts, phase: Phase, total: int) -> Kpi:
     number = by_phase(counts, phase)
     bad = number > 0 and phase in (Phase.LATE, Phase.EXPIRED)
-    if phase is Phase.VACANT:  # a free lock is in order; an election without a holder is not
+    if phase is Phase.VACANT:  # a vacant lock is only free
         bad = counts.get(Kind.ELECTION, {}).get(phase, 0) > 0
     return Kpi(
         label=phase.value.capitalize(),

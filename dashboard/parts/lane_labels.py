@@ -1,4 +1,4 @@
-"""The shapes of a lane with their words: what a bar is labelled, and what it says when asked."""
+"""The label and the tooltip of each shape on a lane."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AFTER = {
 
 
 class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
-    """`what` is "term", "gap" or "band"; times are epoch seconds of what is drawn."""
+    """`what` is "term", "gap" or "band"; times are epoch seconds."""
 
     what: str
     x: float
@@ -46,7 +46,7 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     narrow: bool
     bad: bool
     changes: int
-    vacant: float = 0.0  # of a gap: when no holder was named any more; 0: one still was
+    vacant: float = 0.0  # when a gap's last holder was no longer named; 0: it still was
 
 
 class MarkView(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class MarkView(msgspec.Struct, frozen=True):
 
 
 def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> ShapeView:
-    """One shape with its words. `end` is up to when anything is known; None: it is now."""
+    """Add the words to a shape. `end` is the last known moment; None means now."""
     holder = holder_view(shape.term.holder) if shape.term else None
     return ShapeView(
         what="term" if shape.term else "gap" if shape.gap else "band",
@@ -79,7 +79,7 @@ def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> S
 
 
 def mark_view(mark: Mark, changes: Sequence[Change], now: datetime) -> MarkView:
-    """A mark, with the fields where one change made it."""
+    """Add the words to a mark; a single change also names its fields."""
     word = MARKS[mark.what]
     fields = [", ".join(c.fields) for c in changes if c.at == mark.at and mark.what != "edit"]
     if mark.number > 1:
@@ -106,7 +106,7 @@ def _title(shape: Shape, holder: HolderView | None, now: datetime, end: datetime
 
 
 def until_when(until: datetime | None, now: datetime, end: datetime | None) -> str:
-    """When a span ended; of one that goes on, up to when that is known."""
+    """When a span ended, or up to when it is known to go on."""
     if until is not None:
         return when(until, now)
     return "now" if end is None else f"{when(end, now)} and on"
@@ -150,7 +150,7 @@ def band_title(shape: Shape, now: datetime) -> str:
 
 
 def among(shape: Shape) -> str:
-    """Who held it in a band, as far as that is told."""
+    """The holders in a band, as far as they are known."""
     short = [view.short for view in map(holder_view, shape.holders) if view]
     return f"among {listed(short)}" if short else ""
 

@@ -1,4 +1,4 @@
-"""Thousands of heartbeats: how many stand how, which are worst, what the Nodes say of them."""
+"""The summary of all heartbeats: counts, the worst ones, and a comparison with the Nodes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from leases.tracking.store import Store
 from leases.tracking.tracked import Tracked
 
 WORST = 12
-NAMED = 20  # of those without a Node, and of those that disagree with theirs
+NAMED = 20  # heartbeats named in each list of the comparison
 BAD = (Phase.EXPIRED, Phase.LATE)
-COUNTED = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 
 
 class NodeSummarySource(Protocol):
-    """What is known of one cluster: the part of a live channel that is read here."""
+    """The part of a live channel that this module reads."""
 
     store: Store
     activity: Activity
@@ -51,12 +50,12 @@ class Beat(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name, where there may be no room for all of it."""
+        """The name in two parts, of which CSS may cut the first."""
         return two_ends(self.name)
 
 
 class GroupLine(msgspec.Struct, frozen=True):
-    """A zone or a pool: its Nodes, and its heartbeats in trouble."""
+    """A zone or a pool: the number of its Nodes and of its heartbeats in trouble."""
 
     name: str
     nodes: int
@@ -65,7 +64,7 @@ class GroupLine(msgspec.Struct, frozen=True):
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Heartbeats beside Nodes; `says` is when they were read, or why not."""
+    """Heartbeats compared with Nodes; `says` is when the Nodes were read, or why not."""
 
     says: str
     known: bool
@@ -76,7 +75,7 @@ class Join(msgspec.Struct, frozen=True):
 
 
 class NodesView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything beside the picture. Not `known`: no list was read yet, so nothing was counted."""
+    """Everything beside the node grid. Without `known`, no list was read yet."""
 
     cluster: str
     connection: Connection
@@ -94,13 +93,13 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
-    """All heartbeats of one cluster as of now."""
+    """Sum up all heartbeats of one cluster."""
     store, activity = watched.store, watched.activity
     bad = list(store.select((Kind.HEARTBEAT,), BAD))
     everything = store.counts()
     everything[Kind.HEARTBEAT] |= dict.fromkeys(BAD, 0) | Counter(one.phase for one in bad)
     counts = everything[Kind.HEARTBEAT]
-    some = tuple((phase.value, counts.get(phase, 0)) for phase in COUNTED)
+    some = tuple((phase.value, counts.get(phase, 0)) for phase in Phase)
     shown = tuple((word, number) for word, number in some if number or word in _ALWAYS)
     worst = heapq.nsmallest(WORST, bad, key=lambda one: (SEVERITY[one.phase], one.observed_at))
     total = sum(counts.values())
@@ -125,7 +124,7 @@ _ALWAYS = (Phase.HELD.value, Phase.LATE.value, Phase.EXPIRED.value)
 
 
 def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ...]:
-    """Each zone or pool, those in trouble first."""
+    """Each zone or pool, worst first."""
     if by == "none" or not watched.nodes.nodes:
         return ()
     bad: dict[Phase, Counter[str]] = {phase: Counter() for phase in BAD}
@@ -139,7 +138,7 @@ def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ..
 
 
 def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
-    """One heartbeat as of now."""
+    """Present one heartbeat."""
     meta = one.lease.metadata
     url = lease_url(cluster, meta.namespace, meta.name)
     return Beat(short_name(one), meta.name, url, one.phase.value, freshness(one, now))
@@ -175,6 +174,6 @@ def _join(watched: NodeSummarySource, now: datetime) -> Join:
 
 
 def orphans_of(watched: NodeSummarySource) -> list[Tracked]:
-    """Node heartbeats whose Node is not there, though it was looked for after they came."""
+    """Node heartbeats whose Node was missing when the Nodes were last read."""
     found = map(watched.store.get, watched.nodes.missing(watched.store))
     return [one for one in found if one is not None]

@@ -1,1 +1,1 @@
-"""What templates need beside Django's own. Tests: tests/pages."""
+"""Template tags and filters. Tests: tests/pages."""

@@ -1,4 +1,4 @@
-"""Small words for templates: icons, ages, moments, numbers."""
+"""Template tags for icons, and filters for moments and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ register = template.Library()
 @register.simple_tag
 @cache
 def icon(name: str) -> SafeString:
-    """A symbol of the sprite, without meaning of its own: `i-edit`, or a state's `st-held`."""
+    """A symbol of the sprite, such as `i-edit` or `st-held`."""
     css = "st" if name.startswith("st-") else "icon"
     return format_html('<svg class="{}" aria-hidden="true"><use href="#{}"/></svg>', css, name)
 
@@ -25,7 +25,7 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 @cache
 def shape(phase: str) -> SafeString:
-    """The shape of a state in the colour around it."""
+    """The symbol of a phase in the present colour."""
     return format_html('<svg class="st" aria-hidden="true"><use href="#st-{}"/></svg>', phase)
 
 
@@ -36,7 +36,7 @@ def thousands(number: int) -> str:
 
 @register.filter
 def shortened(text: object, limit: int) -> str:
-    """Both ends of what is too long for its place."""
+    """Both ends of a text that is too long."""
     return formatting.shortened(str(text), limit)
 
 

@@ -1,5 +1,7 @@
-"""The shapes of lanes as SVG. There may be a thousand on a page, so one tag draws a lane of them:
-it costs a tenth of a template for each, and of `format_html` a third.
+"""Draw the shapes of a lane as SVG.
+
+One tag draws all shapes of a lane, because a page may have a thousand: it costs a tenth of a
+template for each shape, and a third of `format_html`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _LOST = '<rect class="lost" y="19" width="100%" height="3"/>'
 
 @register.simple_tag
 def lane_shapes(shapes: Iterable[ShapeView]) -> SafeString:
-    """Terms, gaps and bands of merged changes, in their order; every text in them is escaped."""
+    """Draw terms, gaps and bands in their order; every text is escaped."""
     return SafeString("".join([_drawn(shape) for shape in shapes]))
 
 

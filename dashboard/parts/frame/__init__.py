@@ -1,1 +1,1 @@
-"""How a page answers, and what stands around its content. Tests: tests/pages."""
+"""How a page answers, and what it shows around its content. Tests: tests/pages."""

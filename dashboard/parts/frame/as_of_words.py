@@ -1,5 +1,7 @@
-"""How Leases stood at the instant of the playhead, in signs and words that claim no more than was
-watched. `static/js/instant.js` says the same while the playhead moves.
+"""The symbols and words for how Leases stood at the playhead.
+
+Nothing is claimed about a time in which nobody watched. `static/js/instant.js` uses the same words
+while the playhead moves.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 
 ABSENT, UNWATCHED = "absent", "unwatched"
-# What stands for a state in the gutter: the colour, the symbol, the words.
+# Of each state: the colour, the symbol, the words.
 SIGNS = {
     "held": ("held", "st-held", "held"),
     "late": ("late", "st-late", "late"),
@@ -34,7 +36,7 @@ _THERE = ("held", "expired", "vacant")
 
 
 class Dot(msgspec.Struct, frozen=True):
-    """The sign in front of a lane."""
+    """The symbol in front of a lane."""
 
     css: str
     icon: str
@@ -42,7 +44,7 @@ class Dot(msgspec.Struct, frozen=True):
 
 
 class Instant(msgspec.Struct, frozen=True):
-    """How many of the Leases that were there had no holder; `says` where that is not known."""
+    """How many of the Leases that existed had no holder; `says` is set if that is unknown."""
 
     css: str
     icon: str
@@ -53,20 +55,22 @@ class Instant(msgspec.Struct, frozen=True):
 
 
 def stood(standing: PastState) -> str:
-    """A standing as one word; a Lease that was not created yet is `absent`."""
+    """A past state as one word; a Lease that was not created yet is `absent`."""
     if standing.phase is PastPhase.DELETED and standing.since is None:
         return ABSENT
     return standing.phase.value
 
 
 def stood_when_watched(standing: PastState, *, watched: bool) -> str:
-    """The same; nothing is claimed of a Lease that nobody watched then."""
+    """The same, but `unwatched` for a time in which nobody watched."""
     word = stood(standing)
     return word if watched or word == ABSENT else UNWATCHED
 
 
 def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> Dot:
-    """`follows`: the playhead is at the present, which knows more than history keeps."""
+    """The symbol of a lane. If the playhead follows the clock, the store knows more than
+    history.
+    """
     word = stood_when_watched(lane.standing, watched=lane.watched)
     if follows and lane.watched:
         word = lane.phase
@@ -75,7 +79,7 @@ def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) ->
 
 
 def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
-    """The finding over all lanes of the page; None without lanes."""
+    """Sum up all lanes of the page; None without lanes."""
     if not lanes.page:
         return None
     if not lanes.watched:
@@ -100,7 +104,7 @@ def _says_of_none(words: Counter[str]) -> str:
 def group_titles(
     at: datetime, *, now: datetime, watched: bool, unseen: str, groups: Sequence[str]
 ) -> dict[str, str]:
-    """The titles of the groups; `unseen` is how much of the stretch nobody watched."""
+    """The titles of the groups; `unseen` is the part of the stretch that nobody watched."""
     quiet = {"": "No change", "part": "No change seen", "whole": "Not watched"}[unseen]
     known = {
         "trouble": f"Without a holder {'now' if watched else 'when last watched'}, or late",

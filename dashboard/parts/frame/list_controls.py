@@ -1,5 +1,5 @@
-"""The Leases page around its rows: chips with counts, column heads that sort, the pager, and what
-an empty list says.
+"""The controls around the list of Leases: chips with counts, column heads, pager, and the words for
+an empty list.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from leases.domain.phase import Phase
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """A choice of a filter, as a link that makes it or takes it back; `live` names the number of a
-    live frame that replaces its count, or "".
+    """One choice of a filter: a link that turns it on or off.
+
+    `live` names the number of a live frame that replaces the count, or "".
     """
 
     value: str
@@ -30,9 +31,7 @@ class Chip(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """A column head; `sorted` is "ascending", "descending" or ""; `second` stands before it in the
-    same cell.
-    """
+    """A column head; `sorted` is "ascending", "descending" or ""; `second` is in the same cell."""
 
     label: str
     url: str
@@ -42,9 +41,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class ListFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that the search form must not lose; `says` tells the filters in
-    words.
-    """
+    """`kept` are the parameters that the search form must keep; `says` is the filter in words."""
 
     text: str
     namespace: str
@@ -73,11 +70,10 @@ KIND_LABELS = {
     Kind.LOCK: "Locks",
     Kind.UNKNOWN: "Unknown",
 }
-PHASE_ORDER = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 
 
 def query_of(wanted: LeaseFilter, **changes: Any) -> str:
-    """The query string of a filter, without what is as it always is."""
+    """The query string of a filter, without default values."""
     wanted = msgspec.structs.replace(wanted, **changes)
     pairs = [("q", wanted.text), ("namespace", wanted.namespace)]
     pairs += [("holder", wanted.holder), ("labels", wanted.labels)]
@@ -92,7 +88,7 @@ def query_of(wanted: LeaseFilter, **changes: Any) -> str:
 def board(
     path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
 ) -> ListFrame:
-    """Everything around the rows; `path` is the page's own."""
+    """Make the controls; `path` is the page's own."""
 
     def url(**changes: Any) -> str:
         query = query_of(wanted, **{"page": 1, **changes})
@@ -123,7 +119,7 @@ def board(
 
 
 def _kind_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
-    """One of them is on: a kind, or all."""
+    """The kinds, of which one is on, or all."""
     phases = wanted.phases or tuple(Phase)
     counts = {k: sum(found.counts.get(k, {}).get(p, 0) for p in phases) for k in Kind}
     of = [phase.value for phase in wanted.phases]
@@ -145,10 +141,10 @@ def _kind_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip
 
 
 def _phase_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
-    """Any of them may be on."""
+    """The phases, of which any may be on."""
     kinds = wanted.kinds or tuple(Kind)
     chips = []
-    for phase in PHASE_ORDER:
+    for phase in Phase:
         on = phase in wanted.phases
         others = tuple(p for p in wanted.phases if p is not phase)
         target = url(phases=others if on else (*others, phase))
@@ -159,7 +155,7 @@ def _phase_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chi
 
 
 def _counted_live(wanted: LeaseFilter, names: Sequence[str]) -> str:
-    """The one number that this is, if it counts the whole cluster's Leases."""
+    """The live number of a count, if it counts the whole cluster."""
     whole = not (wanted.namespace or wanted.searches)
     return str(names[0]) if whole and len(names) == 1 else ""
 
@@ -192,7 +188,7 @@ def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
 
 
 def _clears(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
-    """Ways out of an empty list, the most likely first."""
+    """Links that clear one filter of an empty list, the most likely first."""
     ways = (
         ("text", wanted.text, ""),
         ("namespace", wanted.namespace, ""),
@@ -210,7 +206,7 @@ def _clears(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
 
 
 def says(wanted: LeaseFilter) -> str:
-    """The filters in words, or nothing."""
+    """The filter in words, or ""."""
     said = []
     if wanted.phases:
         said.append(f"state is {' or '.join(phase.value for phase in wanted.phases)}")

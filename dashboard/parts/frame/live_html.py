@@ -1,6 +1,6 @@
-"""One Lease or change as HTML: the very partials that the pages are first painted with.
+"""Draw one Lease or change for the live socket, with the same partials as the first paint.
 
-The same for everyone who looks; what a role may do shows through `<body data-may-edit>`.
+The HTML is the same for everybody; what a role may do shows through `<body data-may-edit>`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import lru_cache
 from django.template.loader import render_to_string
 
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.lease.freshness import numbers
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
@@ -30,7 +29,7 @@ def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity
 
 
 def render_tile(_cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
-    """A lane of the wall."""
+    """A tile of the wall."""
     return _plain("wall/_tile.html", {"tile": wall_tile(tracked, now)})
 
 
@@ -40,7 +39,7 @@ def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activ
 
 
 def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
-    """What a Lease says now, beside a form."""
+    """The present Lease beside a form."""
     row = row_view(cluster, tracked, now)
     duration = tracked.lasting.lease.spec.lease_duration_seconds
     return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
@@ -48,20 +47,13 @@ def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activit
 
 @lru_cache(maxsize=512)
 def render_change(change: Change, template: str, today: date) -> str:
-    """A change as one of CHANGES; drawn once for all pages."""
-    noon = datetime.combine(today, time(12), UTC)  # it says no ages: only today's date counts
+    """A change with a template of CHANGES, drawn once for all pages."""
+    noon = datetime.combine(today, time(12), UTC)  # the text has no ages: only the date counts
     return _plain(template, {"line": change_line(change, noon)})
 
 
-def freshness(tracked: Tracked) -> list[float | None]:
-    """What a page needs to go on from a renewal: observed_at (epoch s), duration (s), late after
-    (s).
-    """
-    return numbers(tracked)
-
-
 def _plain(template: str, context: dict[str, object]) -> str:
-    """Drawn HTML as an exact str: the encoder of frames takes no subclass."""
+    """Draw as an exact str: the encoder of frames refuses subclasses."""
     return str.__str__(render_to_string(template, context))
 
 

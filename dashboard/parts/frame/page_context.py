@@ -1,4 +1,4 @@
-"""What every page knows: the clusters, who looks, and where the live socket is."""
+"""The context of every page: the clusters, the user's role, and the live socket's URL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _links() -> list[ClusterLink]:
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
-    """Context processor; see `templates/base.html` for what is made of it."""
+    """Context processor for `templates/base.html`."""
     theme = request.COOKIES.get("theme", "")
     cluster = getattr(request, "cluster", None)
     user = getattr(request, "user", None)
@@ -47,7 +47,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role": role,
         "theme": theme if theme in THEMES else "",
         "server_time": clock.now(),
-        # Its sentences name clusters: strangers do not see them.
+        # Its sentences name clusters, so strangers do not see them.
         "history_problem": (
             running_board().problem(cluster.name if cluster else None)
             if role != "guest" or cluster is not None

@@ -1,4 +1,4 @@
-"""How a page answers: whole or in part, as HTML or as JSON."""
+"""How a page answers: as a whole page or a part of it, as JSON, or as a stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BAD_REQUEST = 400
 
 
 def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> str:
-    """The format that a page is asked for. Raises BadFilter for one that it does not have."""
+    """Read `?format=`. Raises BadFilter for a format that the page does not have."""
     return one_of(request.GET, "format", tuple(formats))
 
 
@@ -44,16 +44,17 @@ def page(
     query: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """htmx gets the part that changes; others, and htmx going back in history, the whole page.
+    """Answer htmx with the part, and everybody else (and htmx going back in history) with the whole
+    page.
 
-    `query` is the page's state as its URL has it, without the empty fields of a form.
+    `query` is the query string of the page's state, without the empty fields of a form.
     """
     partial = request.htmx and not request.htmx.history_restore_request
     response = render(request, part if partial else whole, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     if partial:
         shown = f"{request.path}?{query}" if query else request.path
-        # What was typed stays in the address where it cannot be used.
+        # A refused filter stays in the address as it was typed.
         response["HX-Push-Url"] = request.get_full_path() if status == BAD_REQUEST else shown
     return response
 
@@ -86,8 +87,9 @@ def items(
 def stream(
     request: ClusterRequest, lines: Iterator[str], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
-    """Lines as they are made, a few at a time: Django would gather a plain iterator's in memory
-    before it sent the first one of them through ASGI. HEAD asks for none of them.
+    """Send lines while they are made; HEAD makes none.
+
+    Through ASGI, Django would first collect a plain iterator in memory: hence the async one.
     """
     if request.method == "HEAD":
         lines = iter(())
@@ -101,10 +103,10 @@ def stream(
 
 
 async def _parts(lines: Iterator[str], right: UserRight, filename: str) -> AsyncIterator[str]:
-    """The lines in parts, each made in the thread of the database.
+    """Join lines to parts, each made in the thread of the database.
 
-    An answer of millions of lines lasts for minutes. It is cut when the right to read ends: the
-    connection breaks, so that nobody takes the part for the whole.
+    A long answer breaks off when the right to read ends. The connection breaks too, so nobody takes
+    the part for the whole.
     """
     rights = running_board().rights
     ended: list[str] = []
@@ -117,7 +119,7 @@ async def _parts(lines: Iterator[str], right: UserRight, filename: str) -> Async
         while part := await sync_to_async(next_part)():
             if ended:
                 logger.warning("%s was cut while it was sent: %s", filename, ended[0])
-                raise asyncio.CancelledError  # as Django itself ends an answer that nobody reads
+                raise asyncio.CancelledError  # as Django ends an answer that nobody reads
             yield part
     finally:
         rights.remove(grant)

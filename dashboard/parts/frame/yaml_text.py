@@ -1,4 +1,4 @@
-"""A Lease as people read it: YAML in the order of the API, and the difference of two."""
+"""A Lease as YAML in the order of the API, and the difference of two."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def to_yaml(item: dict[str, Any]) -> str:
 
 
 def without_managed_fields(item: dict[str, Any]) -> dict[str, Any]:
-    """The same object without the bookkeeping that buries what matters."""
+    """The same object without managedFields, which would bury the rest."""
     metadata = {k: v for k, v in item.get("metadata", {}).items() if k != "managedFields"}
     return {**item, "metadata": metadata}
 
 
 def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
-    """Lines with their sign: " ", "-" or "+"."""
+    """The lines of both texts with their sign: " ", "-" or "+"."""
     lines = difflib.ndiff(before.splitlines(), after.splitlines())
     return [(line[0], line[2:]) for line in lines if line[0] != "?"]

@@ -1,4 +1,4 @@
-"""What becomes of a Lease whose holder dies, in words that claim no more than a Lease tells."""
+"""What happens to a Lease if its holder dies, in words that claim no more than the Lease says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from leases.tracking.tracked import Tracked
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A number of seconds from now; `left` seconds after the renewal was seen it is over, so that
-    the browser's clock can go on from it.
+    """A number of seconds from now, as text.
+
+    It is over `left` seconds after the last renewal, so the browser can count it down.
     """
 
     text: str
@@ -23,7 +24,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 class ForecastView(msgspec.Struct, frozen=True):
-    """One sentence around its bounds, and what it rests on."""
+    """One sentence around its bounds, and the facts behind it."""
 
     before: str
     bounds: tuple[Bound, ...]
@@ -40,7 +41,7 @@ _UNKNOWN = "A Lease does not tell whether anybody else stands ready."
 
 
 def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
-    """The forecast as of now."""
+    """The forecast of one Lease in words."""
     seen = forecast(
         tracked.lease,
         observed_at=tracked.observed_at,

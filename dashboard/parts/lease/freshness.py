@@ -1,5 +1,5 @@
-"""How much of a Lease's time is left: the bar, the ring, and the numbers the browser's clock goes
-on from.
+"""How much of a Lease's time is left: the bar, the ring, and the numbers that the browser
+counts from.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from dashboard.parts.formatting import age, rough
 from leases.domain.phase import Phase, late_after
 from leases.tracking.tracked import Tracked
 
-FINE = 99.95  # seconds; what is longer does not fit into the ring to a tenth
+FINE = 99.95  # seconds; a longer time with tenths does not fit into the ring
 RING = 188.5  # circumference of the ring, r = 30
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """Seconds and epoch seconds; `duration` is None for a Lease that cannot run out.
-
-    `left` is the share of the time that is left, in percent; `tick` is where late begins, or None.
+    """`observed` is epoch seconds, `duration` and `late_after` are seconds; `left` and `tick`
+    (where late begins) are percent. `duration` is None for a Lease that cannot run out.
     """
 
     observed: float
@@ -34,8 +33,8 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 def numbers(tracked: Tracked) -> list[float | None]:
-    """When we saw the last renewal (epoch s), the duration (s) and when late begins (s): what a
-    frame says.
+    """The numbers of a live frame: the last renewal we saw (epoch s), the duration (s), and after
+    how many seconds the Lease is late.
     """
     spec = tracked.lasting.lease.spec
     duration = spec.lease_duration_seconds if tracked.renew_time is not None else None

@@ -19,8 +19,8 @@ from leases.tracking.tracked import Tracked
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """`why` says in numbers why the Lease is in its phase; `observed` (epoch s) is the renewal that
-    they and the forecast count from. `successor` is named when the holder's term was ended.
+    """`why` explains the phase in numbers. `why` and `forecast` count from `observed` (epoch s).
+    `successor` is set when the API server has ended the holder's term.
     """
 
     row: RowView
@@ -35,7 +35,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
-    """The head of the page as of now."""
+    """Present the head of the page."""
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
     skipped = skipped_in_full(tracked, now)
@@ -53,7 +53,7 @@ def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
 
 
 def explained(tracked: Tracked, now: datetime) -> Explanation:
-    """The phase that the clock says, with its numbers."""
+    """The phase with the numbers behind it."""
     return explain(
         tracked.lease,
         observed_at=tracked.observed_at,

@@ -1,4 +1,4 @@
-"""A Lease whose newest write Leaseboard did not understand, in words."""
+"""The words for a Lease whose newest write Leaseboard did not understand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ UNKNOWN = "unknown"
 
 
 def state_of(tracked: Tracked) -> str:
-    """The phase for the eye: neutral where it is not known."""
+    """The phase to show: `unknown` if the newest write was not understood."""
     return tracked.phase.value if tracked.lasting.not_understood is None else UNKNOWN
 
 
 def skipped_in_short(tracked: Tracked, now: datetime) -> str:
-    """For a row; empty where all was understood."""
+    """A sentence for a row; empty if the write was understood."""
     state = tracked.lasting.not_understood
     return "" if state is None else f"Its write at {when(state.since, now)} was not understood."
 
 
 def skipped_in_full(tracked: Tracked, now: datetime) -> str:
-    """For the Lease's own page and other programs; empty where all was understood."""
+    """The sentences for the Lease's page; empty if the write was understood."""
     state = tracked.lasting.not_understood
     if state is None:
         return ""

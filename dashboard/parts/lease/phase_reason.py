@@ -1,4 +1,4 @@
-"""A phase in words whose numbers go on with the browser's clock."""
+"""Why a Lease is in its phase, in words whose numbers the browser counts on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from leases.domain.phase import Clause, Explanation
 
 
 class WhyPart(msgspec.Struct, frozen=True):
-    """Words around a number of seconds. `passed` and `left` say what the number is: the seconds
-    since, or until, so many after the renewal was seen; both None for one that stands still.
+    """Words around a number of seconds.
+
+    The number counts up from `passed`, or down to `left`, both in seconds after the last renewal.
+    If both are None it does not change.
     """
 
     before: str
@@ -20,7 +22,7 @@ class WhyPart(msgspec.Struct, frozen=True):
 
 
 def why(said: Explanation) -> tuple[WhyPart, ...]:
-    """The explanation, clause by clause, with the punctuation between them."""
+    """The clauses of the explanation with punctuation."""
     last = len(said.clauses) - 1
     return tuple(
         _part(clause, first=index == 0, end="." if index == last else "; ")

@@ -1,4 +1,4 @@
-"""One Lease as a row of a table; the head of its own page builds on it."""
+"""One Lease as a row of a table; the head of the Lease's page uses it too."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from leases.tracking.tracked import Tracked
 
 
 class RowView(msgspec.Struct, frozen=True, kw_only=True):
-    """`held_since` (epoch seconds) is the start of the present term, None while nobody holds;
-    `spark` are its changes of the last day, None where nobody asked for them. `skipped` says that
-    its newest write was not understood; its phase is unknown then.
+    """`held_since` (epoch s) is the start of the present term; `spark` shows the changes of the
+    last day. `skipped` says that the newest write was not understood; the phase is unknown then.
     """
 
     key: str
     namespace: str
     name: str
-    domain: str  # the end of `name` that all nodes share, drawn quietly
+    domain: str  # the end of `name` that all nodes share
     url: str
     phase: str
     kind: str
@@ -53,7 +52,7 @@ def lease_url(cluster: str, namespace: str, name: str) -> str:
 def row_view(
     cluster: str, tracked: Tracked, now: datetime, *, hours: Sequence[int] = ()
 ) -> RowView:
-    """One Lease as of now; `hours` are its changes in each of the last 24."""
+    """Present one Lease; `hours` counts its changes in each of the last 24 hours."""
     key, spec = tracked.key, tracked.lasting.lease.spec
     skipped = skipped_in_short(tracked, now)
     held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
@@ -78,7 +77,7 @@ def row_view(
 
 
 def domain_of(tracked: Tracked) -> str:
-    """A node's name beside its host, `.eu-central-1`; of other kinds nothing."""
+    """The domain in a node's name, such as `.eu-central-1`; "" for other kinds."""
     if tracked.kind is not Kind.HEARTBEAT:
         return ""
     _, dot, domain = tracked.key.name.partition(".")
@@ -86,5 +85,5 @@ def domain_of(tracked: Tracked) -> str:
 
 
 def short_name(tracked: Tracked) -> str:
-    """The name without what all nodes share."""
+    """The name without the domain that all nodes share."""
     return tracked.key.name.removesuffix(domain_of(tracked) or "\0")

@@ -1,4 +1,4 @@
-"""One lane of the wall: read from five metres, so it says one thing."""
+"""One tile of the wall, readable from five metres."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from leases.tracking.tracked import Tracked
 
 
 class WallTile(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` (epoch seconds) is the start of the trouble where there is any, else of the term.
-
-    `rank` orders the lanes: the smaller the worse.
+    """`since` (epoch s) is the start of the trouble, or of the term; the smallest `rank` is the
+    worst.
     """
 
     key: str
@@ -36,12 +35,12 @@ class WallTile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name, where there may be no room for all of it."""
+        """The name in two parts, of which CSS may cut the first."""
         return two_ends(self.name)
 
 
 def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
-    """One lane as of now."""
+    """Present one Lease on the wall."""
     holder = holder_view(tracked.holder)
     nobody = holder is None or tracked.phase is Phase.EXPIRED
     bad = tracked.phase in TROUBLE
@@ -62,7 +61,7 @@ def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
 
 
 def _who(tracked: Tracked, holder: HolderView | None) -> str:
-    """The holder; of a heartbeat, which holds itself, how it does."""
+    """The holder; for a heartbeat, which holds itself, its state."""
     if tracked.lasting.not_understood is not None:
         return "not understood"
     if tracked.kind is Kind.HEARTBEAT:

@@ -1,1 +1,1 @@
-"""What pages ask, as read from a URL, and the answers. Tests: tests/parts."""
+"""Read filters and times from URLs, and find what they select. Tests: tests/parts."""

@@ -1,4 +1,4 @@
-"""A filter of changes as the query string of the history page."""
+"""Write a filter of changes as the query string of the History page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def history_query(wanted: HistoryFilter, **more: str) -> str:
 
 
 def filter_texts(wanted: HistoryFilter) -> dict[str, str]:
-    """The single values of a filter by their parameters; empty where it asks for nothing."""
+    """The single values of a filter by parameter; "" where it filters nothing."""
     return {
         "namespace": wanted.namespace or "",
         "lease": wanted.lease or "",

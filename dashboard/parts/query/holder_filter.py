@@ -1,4 +1,4 @@
-"""Which holders a page or a program asks for, read from a URL."""
+"""Read from a URL which holders are wanted."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ USUAL_RANGE = "24h"
 HOST, IDENTITY = GROUPS = ("host", "identity")
 DOWN, NAME, TERMS = SORTS = ("down", "name", "terms")
 NOW, PAST = HOLDS = ("now", "past")
-# Heartbeats are folded: a node that holds nothing but its own is no holder to look at.
+# Without heartbeats: nodes that hold only their own are counted, not listed.
 KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
 
 
 class HolderFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """An empty field wants all. `text` is part of an identity or of a Lease's name it holds;
-    `holds` is "now" for those who hold something now, "past" for those who no longer do.
+    """An empty field filters nothing. `text` is part of an identity or of the name of a held Lease;
+    `holds` is "now" for holders of today, "past" for former ones.
     """
 
     text: str = ""

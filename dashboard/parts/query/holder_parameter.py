@@ -1,4 +1,4 @@
-"""A holder in a URL: whole, or by its digest where an address cannot bear it."""
+"""Name a holder in a URL: whole, or by its digest if the URL would be too long."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dashboard.parts.query.url_parameters import MAX_TEXT
 from leases.domain.holder import split_holder
 
 _DIGEST = "sha256:"
-_PART = 200  # characters that still find a holder by a part of it
+_PART = 200  # characters that are enough to find a holder
 
 
 def holder_parameter(name: str) -> str:
-    """What `?holder=` says to mean this identity or host."""
+    """The value of `?holder=` for this identity or host."""
     return name if _bearable(name) else _digest(name)
 
 
 def part_of(name: str) -> str:
-    """What `?q=` says to find this identity or host: all of it, or what it begins with."""
+    """The value of `?q=` that finds this identity or host: all of it, or its beginning."""
     return name.split("\0")[0][:_PART].strip()
 
 
 def is_held_by(wanted: str) -> Callable[[str], bool]:
-    """Whether an identity, or the host in it, is the one that `?holder=` says."""
+    """A test whether an identity, or the host in it, is the one of `?holder=`."""
     if wanted.startswith(_DIGEST):
         return lambda identity: any(
             not _bearable(name) and _digest(name) == wanted for name in _names(identity)

@@ -1,4 +1,4 @@
-"""Which Leases a page or a program asks for, read from a URL; whether one Lease is among them."""
+"""Read from a URL which Leases are wanted, and test whether one Lease is."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ Matcher = Callable[[Tracked], bool]
 
 
 class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """An empty field wants all. `text` is part of namespace/name or of the holder, in any case of
-    letters; `holder` a whole identity or the host in it; `labels` a label selector as Kubernetes
-    writes it.
+    """An empty field filters nothing.
+
+    `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
+    host in it; `labels` is a label selector of Kubernetes.
     """
 
     text: str = ""
@@ -57,7 +58,7 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def searches(self) -> bool:
-        """Whether each Lease must be looked at to know if it is wanted."""
+        """Whether each Lease must be read to decide if it is wanted."""
         return bool(self.text or self.holder or self.labels)
 
 
@@ -79,7 +80,7 @@ def read_filter(query: QueryDict) -> LeaseFilter:
 
 
 def searched(wanted: LeaseFilter) -> Matcher:
-    """Whether a Lease has the text, the holder and the labels that are wanted."""
+    """A test for the wanted text, holder and labels."""
     tests: list[Matcher] = []
     if wanted.holder:
         tests.append(_held_by(wanted.holder))
@@ -91,7 +92,7 @@ def searched(wanted: LeaseFilter) -> Matcher:
 
 
 def wants(wanted: LeaseFilter) -> Matcher:
-    """Whether a Lease is one of those that are wanted."""
+    """A test for all fields of the filter."""
     holds = searched(wanted)
 
     def matches(lease: Tracked) -> bool:
@@ -106,7 +107,7 @@ def wants(wanted: LeaseFilter) -> Matcher:
 
 
 def _contains(text: str) -> Matcher:
-    """Kubernetes writes names in small letters; only holders need folding."""
+    """A test for the text. Names are lower case already; only holders need folding."""
     namespace, slash, name = text.partition("/")
 
     def matches(lease: Tracked) -> bool:

@@ -1,5 +1,5 @@
-"""The Leases that a filter wants, in its order, without sorting or looking at all of them where
-that can be helped.
+"""Find and sort the Leases that a filter selects, without reading or sorting all of them if
+possible.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY
 from leases.tracking.tracked import Tracked
 
-SORTED_WHOLE = 2000  # rows wanted, from which on sorting all is cheaper than a heap of them
-RUN = 4096  # rows sorted at a time: nothing else runs meanwhile
+SORTED_WHOLE = 2000  # from so many wanted rows on, a full sort is cheaper than a heap
+RUN = 4096  # rows sorted at a time, because no other thread runs meanwhile
 
 
 class Shelf(Protocol):
-    """The Leases of one cluster: the part of a Store that is searched."""
+    """The part of a Store that is searched."""
 
     def snapshot(self) -> tuple[Tracked, ...]: ...
     def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]: ...
@@ -35,8 +35,8 @@ class Shelf(Protocol):
 
 
 class FoundLeases(msgspec.Struct, frozen=True):
-    """One page of what matches, how many match, and how many there are per kind and phase before
-    these two.
+    """One page of matches, its number, how many match in all, and counts by kind and phase before
+    the filter by these two.
     """
 
     page: list[Tracked]
@@ -49,9 +49,7 @@ BusyCounts = Callable[[], Mapping[ObjectName, int]]
 
 
 def find(shelf: Shelf, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> FoundLeases:
-    """The page that is wanted; the last one, if there are fewer. `busy` tells, for that column, how
-    many changes each Lease had lately that had any.
-    """
+    """Find the wanted page, or the last one. `busy` counts the last day's changes by Lease."""
     kinds, phases = wanted.kinds or tuple(Kind), wanted.phases or tuple(Phase)
     source: _Source = shelf.select
     counts: Counts = shelf.counts()
@@ -78,7 +76,7 @@ def _by_phase(leases: Iterable[Tracked]) -> _Piles:
 
 
 def _among(piles: _Piles) -> _Source:
-    """Select from piles, each of them in name order, as a store does from all."""
+    """Select from piles in name order, as Store.select does."""
 
     def select(kinds: Collection[Kind], phases: Collection[Phase]) -> Iterable[Tracked]:
         some = [piles[phase] for phase in phases if piles[phase]]
@@ -104,12 +102,12 @@ def _in_order(
     limit: int,
     busy: BusyCounts,
 ) -> Iterable[Tracked]:
-    """At least the first `limit` in the order that is wanted. Equals stay in name order."""
+    """At least the first `limit` rows in the wanted order; equal rows stay in name order."""
     if wanted.column == WORST_FIRST:  # phases are few: sort them, not the Leases
         worst = sorted(set(phases), key=SEVERITY.__getitem__, reverse=wanted.descending)
         return chain.from_iterable(source(kinds, (phase,)) for phase in worst)
     rows = source(kinds, phases)
-    if wanted.column == "namespace":  # the order they are in
+    if wanted.column == "namespace":  # rows are in this order
         return list(rows)[::-1] if wanted.descending else rows
     if wanted.column == "changes":
         return _busiest(rows, busy(), turned=wanted.descending)
@@ -119,7 +117,7 @@ def _in_order(
 def _busiest(
     rows: Iterable[Tracked], busy: Mapping[ObjectName, int], *, turned: bool
 ) -> Iterable[Tracked]:
-    """Those that changed are few; the others follow in name order, or come first."""
+    """Sort the few Leases that changed; the others follow in name order, or come first."""
     first, second = tee(rows)
     moved = [one for one in first if one.key in busy] if busy else []
     moved.sort(key=lambda one: busy[one.key], reverse=not turned)
@@ -139,7 +137,7 @@ _AGES = ("held", "renewed")  # the shorter the age, the later the time
 
 
 def _by_attribute(leases: list[Tracked], wanted: LeaseFilter, limit: int) -> Iterable[Tracked]:
-    """Those without it, such as without a holder, come before all others, or after them."""
+    """Sort by one attribute; Leases without it come first, or last if descending."""
     get = attrgetter(_ATTRIBUTES[wanted.column])
     most = wanted.descending is not (wanted.column in _AGES)
     without = [one for one, key in zip(leases, map(get, leases), strict=True) if key is None]

@@ -1,4 +1,4 @@
-"""The newest changes for a feed: those in history, and those too new to be written yet."""
+"""The newest changes of a page's feed: from history, and those that are not written yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leases.history.read import queries
 
 
 def feed_reached(cluster: str) -> int:
-    """The number that the feed of a cluster has reached."""
+    """The last `seq` of a cluster's feed."""
     return running_board().publisher.hubs[cluster].seq
 
 
@@ -19,24 +19,22 @@ _WRITTEN_WITHIN = timedelta(seconds=3)
 
 
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
-    """The number that the feed has reached, and the changes up to it, newest first."""
+    """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().publisher.recent(cluster)
     written = queries.recent(cluster, limit) if len(sent) < limit else []
     return seq, _merged(sent, written)[:limit]
 
 
 def settled_seq(cluster: str, now: datetime) -> int:
-    """The number up to which what the feed told can be read in history: what is younger may not be
-    written yet.
-    """
+    """The `seq` up to which history surely has the feed's changes."""
     reached, sent = running_board().publisher.hubs[cluster].newest()
     young = [seq for seq, change in sent if now - _WRITTEN_WITHIN < change.observed_at <= now]
     return min(young) - 1 if young else reached
 
 
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
-    """The number that the feed has reached, and the newest changes up to it: these, which history
-    gave, below those that are too new to be in it.
+    """The last `seq` of the feed, and the changes of history below those that are not written
+    yet.
     """
     seq, sent = running_board().publisher.recent(cluster)
     newest = written[0].at if written else None
@@ -45,7 +43,7 @@ def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Chang
 
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:
-    """The same of one Lease."""
+    """The last `seq` of the feed, and the newest changes of one Lease."""
     seq, sent = running_board().publisher.recent(cluster)
     mine = [
         change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
@@ -54,6 +52,6 @@ def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Cha
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
-    """Both, each change once, newest first."""
+    """All changes of both, each once, newest first."""
     once = {(c.namespace, c.name, c.uid, c.change, c.at): c for c in (*sent, *written)}
     return sorted(once.values(), key=lambda change: change.at, reverse=True)

@@ -1,4 +1,6 @@
-"""The stretch of time around the one that is shown, in which a brush moves it."""
+"""Choose the stretch and the steps of a strip, such as the one in which the timeline's brush
+moves.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,19 @@ import msgspec
 from dashboard.charts.time_scale import Scale
 from dashboard.parts.query.time_range import TimeRange
 
-# How long it may be, and into how many steps it is cut: 15 minutes, 2 h, 8 h, 1 d, 3 d.
+# Possible lengths with their number of steps, which last 15 min, 2 h, 8 h, 1 d and 3 d.
 _SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
 _MAX_STEPS = 150
 _STEPS = tuple(
     timedelta(seconds=seconds)
     for seconds in (1, 10, 60, 600, 3600, 7200, 28800, 86400, 3 * 86400, 14 * 86400, 365 * 86400)
 )
-_ROOM = 3.5  # times as long as what is shown, at least, so that there is somewhere to move it
+_ROOM = 3.5  # the least length, in lengths of what is shown, so that the brush can move
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OverviewStrip(msgspec.Struct, frozen=True):
-    """So many `steps` from `since`."""
+    """`steps` steps from `since` on."""
 
     since: datetime
     step: timedelta
@@ -33,10 +35,10 @@ class OverviewStrip(msgspec.Struct, frozen=True):
 
 
 def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
-    """The shortest of a day, a week, a month... that holds what is shown with room beside it.
+    """The shortest length that leaves room beside what is shown.
 
-    It ends now, unless what is shown lies further back than that. It begins at a whole step, so
-    that the counts of past steps stay the same while the clock goes on.
+    It ends now, unless the shown stretch is older than that. It begins at a whole step, so the
+    counts of past steps stay the same while time goes on.
     """
     length = shown.until - shown.since
     longest = max(_SPANS)
@@ -49,7 +51,7 @@ def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
 
 
 def strip_of(since: datetime, until: datetime) -> OverviewStrip:
-    """Steps that cover a stretch itself, so many that each can be seen."""
+    """Cover a stretch with at most _MOST steps, so that each can be seen."""
     step = next((step for step in _STEPS if (until - since) / step <= _MAX_STEPS), _STEPS[-1])
     first = (since - _EPOCH) // step
     steps = min(_MAX_STEPS, -((_EPOCH - until) // step) - first)

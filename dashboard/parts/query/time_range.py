@@ -1,4 +1,4 @@
-"""Which lanes over which stretch of time a page or a program asks for, read from a URL."""
+"""Read from a URL which stretch of time and which lanes are wanted."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _DAY = timedelta(days=1)
 
 
 class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """`range` moves on with the clock; `since` and `until` together fix the stretch instead.
+    """`range` ends now; `since` and `until` together fix the stretch instead.
 
-    `at` is the playhead; None: at the end. `text` is part of namespace/name in any case of letters.
+    `at` is the playhead, by default at the end. `text` is part of namespace/name, in any case.
     """
 
     range: str = USUAL_RANGE
@@ -57,9 +57,7 @@ class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimeRange(msgspec.Struct, frozen=True):
-    """The stretch of time that is shown and the instant asked about; `live`: both follow the
-    clock as far as they are not fixed.
-    """
+    """The shown stretch and the playhead `at`; if `live`, what is not fixed follows the clock."""
 
     since: datetime
     until: datetime
@@ -69,8 +67,7 @@ class TimeRange(msgspec.Struct, frozen=True):
 
 
 def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RANGE) -> str:
-    """The range to begin with: the longest up to the usual one of which at most half lies before
-    anybody watched, else the shortest."""
+    """The default range: the longest one up to `usual` of which at least half was watched."""
     if watched is None:
         return usual
     names = list(RANGES)[: list(RANGES).index(usual) + 1]
@@ -80,7 +77,7 @@ def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RAN
 def read_timeline_filter(
     query: QueryDict, now: datetime, *, usual: str = USUAL_RANGE
 ) -> TimelineFilter:
-    """A time of day alone means the last one before `to`, or before now. Raises BadFilter."""
+    """Read the filter. A time of day means the last one before `to` or now. Raises BadFilter."""
     since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
     if (since is None) != (until is None):
         raise BadFilter("from and to belong together: give both, or a range.")
@@ -101,8 +98,9 @@ def read_timeline_filter(
 
 
 def window(wanted: TimelineFilter, now: datetime) -> TimeRange:
-    """The stretch as of now. A playhead outside of it moves it there: a link needs no more than
-    `at`. Raises BadFilter for a stretch or a playhead that is still to come.
+    """The stretch as of now. A playhead outside of it moves it, so a link needs only `at`.
+
+    Raises BadFilter for a stretch or a playhead in the future.
     """
     at = None if wanted.at is None else passed(wanted.at, now)
     if wanted.since is not None and wanted.until is not None:

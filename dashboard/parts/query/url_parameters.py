@@ -1,5 +1,5 @@
-"""One parameter of a URL at a time: its value, or one sentence that names it and says what to
-write instead.
+"""Read one parameter of a URL, or raise BadFilter with a sentence that says what to write
+instead.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class BadFilter(ValueError):
-    """A filter that cannot be used; the text is one sentence that says what to write instead."""
+    """An unusable parameter; the text is one sentence that says what to write instead."""
 
 
 def quoted(value: str) -> str:
-    """A value inside a sentence: what cannot be printed is spelled out, what is long is cut."""
+    """A value inside a sentence: unprintable characters escaped, long values cut."""
     return repr(value if len(value) <= MAX_QUOTED else value[: MAX_QUOTED - 1] + "…")
 
 
 def text(query: QueryDict, name: str) -> str:
-    """A text without the blanks around it. Raises BadFilter for one that nothing could match."""
+    """A stripped text. Raises BadFilter for a text that nothing could match."""
     value = query.get(name, "").strip()
     if len(value) > MAX_TEXT:
         raise BadFilter(f"{name} cannot have {len(value):,} characters: use {MAX_TEXT:,} at most.")
@@ -36,7 +36,7 @@ def text(query: QueryDict, name: str) -> str:
 
 
 def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
-    """The values of a parameter that may be given many times, each of them once."""
+    """The values of a parameter that may be repeated, each value once."""
     found: dict[E, None] = {}
     for value in filter(None, query.getlist(name)):
         try:
@@ -62,7 +62,7 @@ def page_number(query: QueryDict) -> int:
 
 
 def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
-    """The value of a parameter; `usual`, else the first choice, where it has none."""
+    """The value of a parameter; its default is `usual`, else the first choice."""
     value = query.get(name) or usual or choices[0]
     if value not in choices:
         written = ", ".join(filter(None, choices))
@@ -71,16 +71,16 @@ def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "
 
 
 def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
-    """A column, with `-` in front to turn the order; the first column where none is named."""
+    """The column of `?sort=`, with `-` in front to reverse it; the first column by default."""
     value = query.get("sort") or columns[0]
     if value.removeprefix("-") not in columns:
         raise BadFilter(
             f"sort cannot be {quoted(value)}: use one of {', '.join(columns)}, "
-            "with - in front to turn."
+            "with - in front to reverse the order."
         )
     return value
 
 
 def typed(query: QueryDict, name: str) -> str:
-    """What was typed, for a form that is shown again, however wrong it is."""
+    """The raw value, for a form that shows it again."""
     return query.get(name, "")[:MAX_TEXT].replace("\0", "\N{SYMBOL FOR NULL}")

@@ -1,4 +1,4 @@
-"""Moments in URLs: RFC 3339, read kindly and written short."""
+"""Read and write moments in URLs: RFC 3339, with short forms allowed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def read_moment(text: str, name: str) -> datetime | None:
-    """None for an empty text; without an offset it is UTC. Raises BadFilter, which names `name`.
+    """Read a moment; UTC without an offset, None for "". Raises BadFilter, which names `name`.
 
-    No Lease is older than FIRST, and there is room to add any span that a page shows to LAST.
+    The years are limited so that any span that a page shows can be added.
     """
     text = text.strip()
     if not text:
@@ -34,8 +34,8 @@ def read_moment(text: str, name: str) -> datetime | None:
 
 
 def passed(at: datetime, now: datetime) -> datetime:
-    """An instant to look at. One that lies ahead by no more than clocks differ is now. Raises
-    BadFilter for any other: nothing has happened then yet.
+    """The instant, or now if it is ahead by at most CLOCKS_DIFFER. Raises BadFilter if further
+    ahead.
     """
     if at > now + CLOCKS_DIFFER:
         raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
@@ -43,7 +43,7 @@ def passed(at: datetime, now: datetime) -> datetime:
 
 
 def write_moment(moment: datetime | None) -> str:
-    """As short as it can be and still mean the same; "" for none."""
+    """The shortest RFC 3339 text of a moment; "" for None."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
