@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dashboard.serving.tasks.clock_watch import ClockWatch
     from dashboard.serving.tasks.kind_overrides import KindOverrides
     from dashboard.serving.tasks.supervisor import Supervisor
-    from leases.history.read.activity import Activity
+    from leases.history.read.hourly_activity import Activity
     from leases.history.write.recorder import Recorder
 
 

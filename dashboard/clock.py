@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-from leases.domain.clock import SteadyClock
+from leases.domain.steady_clock import SteadyClock
 
 
 def passed() -> int:

@@ -133,7 +133,7 @@ class LeaseRecord(models.Model):
     cluster = models.CharField(max_length=32)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    tracked = models.BinaryField()  # leases.tracking.tracked.Tracked as JSON
+    tracked = models.BinaryField()  # leases.tracking.tracked_lease.Tracked as JSON
 
     class Meta:
         constraints = [
@@ -149,7 +149,7 @@ class RefusedRow(models.Model):
 
     at = models.DateTimeField()  # when it was refused first
     cluster = models.CharField(max_length=32)
-    what = models.CharField(max_length=16)  # leases.history.refusals.What
+    what = models.CharField(max_length=16)  # leases.history.refused_rows.What
     namespace = models.TextField(default="")
     name = models.TextField(default="")
     error = models.TextField()  # the database's own sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from leases.history.read import density
+from leases.history.read import change_density
 from tests.support.board import admin, board, guest, operator
 from tests.support.postgres import postgres
 
@@ -19,4 +19,4 @@ settings.load_profile("leaseboard")
 @pytest.fixture(autouse=True)
 def _patient_counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """How much of a strip is counted in time says how busy the machine is, too."""
-    monkeypatch.setattr(density, "SECONDS", 60.0)
+    monkeypatch.setattr(change_density, "SECONDS", 60.0)

@@ -21,9 +21,9 @@ from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.lease.freshness import numbers
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.read.activity import Activity
+from leases.history.read.hourly_activity import Activity
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked, Update
+from leases.tracking.tracked_lease import Tracked, Update
 
 MAX_DRAWN = 3  # rows in one frame: others wait for the loop too
 HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so

@@ -25,11 +25,11 @@ from dashboard.pages.overview.summary import HeartbeatAges
 from dashboard.parts.kept.drawing_failures import Failed, log_failure
 from dashboard.parts.kept.node_book import Grouping, NodeBook
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.clock import Jump
-from leases.history.read.activity import Activity
-from leases.history.refusals import Refusal
+from leases.domain.steady_clock import Jump
+from leases.history.read.hourly_activity import Activity
+from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 
 KEPT_CHANGES = 50
 FEED_QUEUE = 256

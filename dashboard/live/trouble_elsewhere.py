@@ -14,7 +14,7 @@ from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.lease import ObjectName
 from leases.domain.severity import is_in_trouble
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 
 # Shown as "1,000" from here on: in a mass failure every page would look at every Lease.
 MAX_COUNTED = 1000

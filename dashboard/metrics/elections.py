@@ -13,7 +13,7 @@ from dashboard.parts.formatting import shortened
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 PREFIX = "leaseboard_election_"
 MAX_HOLDER = 512  # characters of a label; an API server accepts a megabyte

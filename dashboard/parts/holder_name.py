@@ -9,7 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from dashboard.parts.formatting import shortened
-from leases.domain.holder import split_holder
+from leases.domain.holder_identity import split_holder
 
 HUES = 8
 # Kubernetes ends a pod's name with five characters (SafeEncodeString's letters) after its set's

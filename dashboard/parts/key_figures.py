@@ -14,8 +14,8 @@ from dashboard.parts.formatting import age, counted, percent, thousands
 from dashboard.parts.watched_day import WatchedDay, watched_day
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.read.activity import HOLDER_CHANGES, Activity
-from leases.tracking.tracked import Tracked
+from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
+from leases.tracking.tracked_lease import Tracked
 
 Counts = Mapping[Kind, Mapping[Phase, int]]
 

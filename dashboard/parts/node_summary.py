@@ -22,9 +22,9 @@ from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.node import NOT_READY_GRACE
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY
-from leases.history.read.activity import Activity
+from leases.history.read.hourly_activity import Activity
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 WORST = 12
 NAMED = 20  # heartbeats named in each list of the comparison

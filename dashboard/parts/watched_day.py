@@ -9,7 +9,7 @@ import msgspec
 
 from dashboard.parts.formatting import age
 from leases.domain.past.watched_times import UnwatchedTime
-from leases.history.read.activity import HOUR, HOURS
+from leases.history.read.hourly_activity import HOUR, HOURS
 from leases.history.read.watched_lately import WatchedLately
 
 

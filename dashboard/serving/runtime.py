@@ -36,7 +36,7 @@ from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.history.read.activity import Activity
+from leases.history.read.hourly_activity import Activity
 from leases.history.write.recorder import Recorder
 
 FORGET_SECONDS = 3600.0

@@ -15,7 +15,7 @@ import msgspec
 from django.contrib.auth.models import User
 
 from leases.domain.lease import Lease, ObjectName
-from leases.history.text import to_stored, to_stored_json
+from leases.history.database_text import to_stored, to_stored_json
 from leases.models import Edit
 from leases.wire.status import ApiError
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from leases.actions.audit import Intent, audited
-from leases.domain.edit import LeaseEdit, merge_patch, term_of
 from leases.domain.lease import Lease, ObjectName
-from leases.kube.client import LeaseClient
+from leases.domain.lease_edit import LeaseEdit, merge_patch, term_of
+from leases.kube.lease_client import LeaseClient
 from leases.wire.status import Conflict
-from leases.wire.watch import lease_of
+from leases.wire.watch_decoding import lease_of
 
 ACTION = "lease.edit"
 MAX_RETRIES = 3  # writes that met a newer resourceVersion

@@ -9,7 +9,7 @@ import msgspec
 
 from leases.apiserver.codec import schema
 from leases.apiserver.errors import GROUP
-from leases.wire.names import config_key_errors, label_name_errors, subdomain_errors
+from leases.wire.name_rules import config_key_errors, label_name_errors, subdomain_errors
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 NameErrors = Callable[..., list[str]]

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from leases.demo.api import ApiDownError, DemoApi, LeaseObject
+from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
 from leases.demo.names import ElectionName
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime

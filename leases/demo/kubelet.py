@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from leases.demo.api import ApiDownError, DemoApi, LeaseObject
+from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
 from leases.demo.elector import Pace
 from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, new_uuid
 from leases.domain.lease import ObjectName

@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime
 from random import Random
 
-from leases.demo.api import ApiDownError, DemoApi, LeaseObject
+from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
 from leases.demo.elector import Pace
 from leases.demo.names import LOCK_NAMESPACE, new_uuid
 from leases.domain.lease import ObjectName

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import time
 
-from leases.demo.api import ApiDownError, DemoApi
+from leases.demo.actors import Stage
+from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.elector import Pace
 from leases.demo.names import NAMESPACES
-from leases.demo.script import script
-from leases.demo.stage import Stage
+from leases.demo.schedule import script
 
 logger = logging.getLogger(__name__)
 

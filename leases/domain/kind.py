@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from leases.domain.holder import is_uuid
+from leases.domain.holder_identity import is_uuid
 from leases.domain.known_writers import known_writer
 from leases.domain.lease import Lease
 

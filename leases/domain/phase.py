@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import msgspec
 
+from leases.domain.bounded_time import after
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
-from leases.domain.moment import after
 
 ENOUGH_RENEWALS = 3  # seen, before the learned cadence is trusted
 DEADLINE_SHARE = 2 / 3  # client-go's default renew deadline: 10 s of 15 s

@@ -10,7 +10,7 @@ from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
-from leases.history.text import from_stored, to_stored
+from leases.history.database_text import from_stored, to_stored
 
 COLUMNS = (
     "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",

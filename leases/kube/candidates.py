@@ -11,8 +11,8 @@ import msgspec
 
 from leases.domain.election.candidates import Candidate
 from leases.domain.lease import ObjectName
-from leases.kube.client import LeaseClient, segment
-from leases.wire.decoding import Undecodable, decoder
+from leases.kube.lease_client import LeaseClient, segment
+from leases.wire.json_decoding import Undecodable, decoder
 from leases.wire.status import NotFound, Status, Unreachable
 
 GROUP = "/apis/coordination.k8s.io"

@@ -9,10 +9,10 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
-from leases.kube.client import LeaseClient
+from leases.kube.cluster_source import FORMS, Source, SourceKind
+from leases.kube.http_session import Configure, ConfigureError, Session, Timeouts
 from leases.kube.kubeconfig import Files, default_files, merged, shown
-from leases.kube.session import Configure, ConfigureError, Session, Timeouts
-from leases.kube.source import FORMS, Source, SourceKind
+from leases.kube.lease_client import LeaseClient
 
 
 async def connect(

@@ -14,11 +14,11 @@ import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 
-from leases.kube.client import LeaseClient
+from leases.kube.lease_client import LeaseClient
 from leases.kube.loop_slices import Slices
-from leases.kube.watching import OpenWatch
-from leases.wire.events import WatchEvent
+from leases.kube.open_watch import OpenWatch
 from leases.wire.status import ApiError
+from leases.wire.watch_events import WatchEvent
 
 logger = logging.getLogger(__name__)
 

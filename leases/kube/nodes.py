@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from leases.domain.node import POOL_LABELS, ZONE_LABELS, Node, first_label
-from leases.kube.client import PAGE, LeaseClient
-from leases.wire.decoding import Undecodable, decoder
+from leases.kube.lease_client import PAGE, LeaseClient
+from leases.wire.json_decoding import Undecodable, decoder
 from leases.wire.status import Gone, Status, Unreachable
 
 PATH = "/api/v1/nodes"

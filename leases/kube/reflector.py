@@ -16,10 +16,11 @@ import msgspec
 
 from leases.domain.lease import number_of
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
 from leases.kube.early_watch import Ahead, watch_ahead
-from leases.kube.watching import check_not_past
-from leases.wire.events import (
+from leases.kube.lease_client import LeaseClient
+from leases.kube.open_watch import check_not_past
+from leases.wire.status import ApiError, Forbidden, Gone, Status, Unauthorized, Unreachable
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Connected,
@@ -32,7 +33,6 @@ from leases.wire.events import (
     Unreadable,
     WatchEvent,
 )
-from leases.wire.status import ApiError, Forbidden, Gone, Status, Unauthorized, Unreachable
 
 logger = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from leases.listener.forced_close import ClosingTransport
+from leases.listener.ignored_upgrade import head_without_upgrade
 from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
-from leases.listener.stall import Stall
-from leases.listener.transport import ClosingTransport
-from leases.listener.upgrade import head_without_upgrade
+from leases.listener.slow_readers import Stall
 
 READ_SECONDS = 1.0  # for which a client that was refused may read why
 RAW_SHARE = 8  # bytes of a chunked body for each byte that its chunks may hold

@@ -8,7 +8,7 @@ import socket
 import uvicorn
 from uvicorn.server import ServerState
 
-from leases.listener.accepting import Acceptor, Failed, log_failure
+from leases.listener.accept_connections import Acceptor, Failed, log_failure
 from leases.listener.connections import Connections
 from leases.listener.limits import Limits
 

@@ -13,10 +13,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
+from leases.listener.forced_close import ClosingTransport
 from leases.listener.limits import KIB
 from leases.listener.server import ListeningState
-from leases.listener.stall import Stall
-from leases.listener.transport import ClosingTransport
+from leases.listener.slow_readers import Stall
 
 MAX_FRAMES = 64  # of one message: a browser sends it in one
 READ_BYTES = 4 * KIB  # at once: hundreds of small frames in it would hold up the others

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from leases.domain.clock import Jump, moved
 from leases.domain.lease import ObjectName
-from leases.tracking.rows import Rows
+from leases.domain.steady_clock import Jump, moved
+from leases.tracking.lease_index import LeaseIndex
 
 
 class CheckpointRotation:
     """Goes round one cluster's Leases in name order, again and again."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: LeaseIndex) -> None:
         self._rows = rows
         self._last: ObjectName | None = None
         self._began = self._before = datetime.fromtimestamp(0, UTC)

@@ -13,7 +13,7 @@ import msgspec
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.tracking.tracked import Tracked, Update
+from leases.tracking.tracked_lease import Tracked, Update
 
 _NEW_HOLDER = {ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
 

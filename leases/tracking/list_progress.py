@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from leases.domain.clock import Jump, moved
-from leases.wire.events import Listed, ListPage
+from leases.domain.steady_clock import Jump, moved
+from leases.wire.watch_events import Listed, ListPage
 
 logger = logging.getLogger(__name__)
 

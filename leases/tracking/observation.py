@@ -26,9 +26,9 @@ from leases.domain.phase import (
     phase_of,
     runs_out_at,
 )
+from leases.tracking.compact_lease import compact
 from leases.tracking.expiry.phase_turn import turn_of
-from leases.tracking.shared_values import compact
-from leases.tracking.tracked import Lasting, Tracked
+from leases.tracking.tracked_lease import Lasting, Tracked
 
 _replace = msgspec.structs.replace
 ODD = timedelta(seconds=10)  # that an interval may be longer by its writer's clock than by ours

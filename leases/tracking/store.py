@@ -12,21 +12,29 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
+from leases.domain.steady_clock import Jump
 from leases.tracking.checkpoint_rotation import CheckpointRotation
-from leases.tracking.expiry.reanchor import moved_connection
-from leases.tracking.ledger import Ledger
-from leases.tracking.listing import Listing
-from leases.tracking.rows import Row, version_after
-from leases.tracking.skipping import failed_on
+from leases.tracking.cluster_state import ClusterState
+from leases.tracking.expiry.clock_jump import moved_connection
+from leases.tracking.lease_index import Row, version_after
+from leases.tracking.list_comparison import ListComparison
+from leases.tracking.skipped_writes import failed_on
 from leases.tracking.store_step import Step
-from leases.tracking.tracked import Tracked, Update
-from leases.wire.events import Applied, Deleted, Listed, ListPage, Renewed, Unreadable, WatchEvent
-from leases.wire.watch import read_event
+from leases.tracking.tracked_lease import Tracked, Update
+from leases.wire.watch_decoding import read_event
+from leases.wire.watch_events import (
+    Applied,
+    Deleted,
+    Listed,
+    ListPage,
+    Renewed,
+    Unreadable,
+    WatchEvent,
+)
 
 LISTING = timedelta(seconds=30)  # the first page of a list may be so old when its last one comes
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -39,7 +47,7 @@ class Store:
         self.cluster = cluster
         self.seq = 0
         self.connection = Connection(state=ConnectionState.CONNECTING, since=_EPOCH)
-        self._ledger = Ledger(cluster)
+        self._ledger = ClusterState(cluster)
         self._rows = self._ledger.rows
         self._blind_times = self._ledger.blind_times
         self.fingerprints = (
@@ -47,7 +55,7 @@ class Store:
         )  # of Leases whose next renewal need not be decoded
         self.checkpoint_rotation = CheckpointRotation(self._rows)
         self._absent_at = 0  # a name not in the rows was not there at this version
-        self._listing = Listing(self._ledger)
+        self._listing = ListComparison(self._ledger)
         self.synced = False  # a complete list has been read since the start
 
     def get(self, key: ObjectName) -> Tracked | None:

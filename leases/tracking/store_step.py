@@ -6,7 +6,7 @@ from datetime import datetime
 
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.tracking.tracked import Skipped, Update
+from leases.tracking.tracked_lease import Skipped, Update
 
 
 class Step:

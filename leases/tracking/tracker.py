@@ -14,20 +14,20 @@ from functools import partial
 
 import msgspec
 
-from leases.domain.clock import Jump, moved
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump, moved
 from leases.tracking.counters import Counters
 from leases.tracking.expiry.deadline_gate import DeadlineGate
-from leases.tracking.expiry.lags import Lags
-from leases.tracking.expiry.next_look import NextLook
+from leases.tracking.expiry.deadline_timer import DeadlineTimer
 from leases.tracking.expiry.timer_errors import TimerErrors
+from leases.tracking.expiry.watch_lag import Lags
 from leases.tracking.list_progress import Progress
-from leases.tracking.skipped_log import SkippedLog
+from leases.tracking.skipped_writes_log import SkippedLog
 from leases.tracking.store import Store
-from leases.tracking.tracked import Sink, Update
-from leases.wire.events import (
+from leases.tracking.tracked_lease import Sink, Update
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Bookmark,
@@ -73,7 +73,7 @@ class Tracker:
         self._lags = Lags()
         self._skipped = SkippedLog()
         self._timer_errors = TimerErrors()
-        self._next = NextLook(partial(self._timer_errors.run, self.tick))
+        self._next = DeadlineTimer(partial(self._timer_errors.run, self.tick))
         self._flushing: asyncio.TimerHandle | None = None
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from leases.wire.causes import bad_value, go_quote
-from leases.wire.names import label_value_errors, qualified_name_errors
+from leases.wire.name_rules import label_value_errors, qualified_name_errors
+from leases.wire.status_causes import bad_value, go_quote
 
 _SPECIAL = "=!(),><"
 _SYMBOLS = {")", ",", "!", "==", "=", ">", "<", "!=", "("}

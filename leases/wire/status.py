@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import msgspec
 
-from leases.wire.decoding import Undecodable, decoder
+from leases.wire.json_decoding import Undecodable, decoder
 
 
 class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

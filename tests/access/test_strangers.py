@@ -18,7 +18,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.metrics import health_view
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import Connection, ConnectionState
-from leases.kube.source import Source, SourceKind
+from leases.kube.cluster_source import Source, SourceKind
 from tests.support.board import browser_of, member
 
 pytestmark = pytest.mark.django_db

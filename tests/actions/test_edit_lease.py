@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from leases.actions.audit import Intent
 from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
 from leases.apiserver.serving import LeaseApiServer
-from leases.domain.edit import LeaseEdit, term_of
 from leases.domain.lease import ObjectName
+from leases.domain.lease_edit import LeaseEdit, term_of
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.source import parse_source
 from leases.models import Edit as AuditRow
 from leases.wire.microtime import format_microtime
 from leases.wire.status import Conflict, Invalid, NotFound

@@ -153,8 +153,8 @@ class Bench:
         from dashboard.configuration.cluster_specs import ClusterSpec
         from dashboard.serving import runtime
         from leases.domain.connection import Connection, ConnectionState
-        from leases.kube.source import Source, SourceKind
-        from leases.wire.events import Listed
+        from leases.kube.cluster_source import Source, SourceKind
+        from leases.wire.watch_events import Listed
 
         now = datetime.now(UTC)
         spec = ClusterSpec("big", Source(SourceKind.EMBEDDED))
@@ -211,7 +211,7 @@ def leases(asked: Namespace, now: datetime) -> Iterator[Any]:
 
 def reached(rows: int) -> tuple[datetime, int]:
     """Time and id of the change that stands so many down from the newest."""
-    from leases.history.read.select import moment, select
+    from leases.history.read.raw_select import moment, select
 
     ((at, number),) = select(
         "SELECT at, id FROM leases_change INDEXED BY change_by_time WHERE cluster = 'big' "
@@ -222,7 +222,7 @@ def reached(rows: int) -> tuple[datetime, int]:
 
 
 def measure(bench: Bench, asked: Namespace) -> None:
-    from leases.history.read.queries import write_cursor
+    from leases.history.read.find_changes import write_cursor
 
     now = datetime.now(UTC)
 

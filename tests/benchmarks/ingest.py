@@ -69,7 +69,7 @@ def floor(url: str, meter: Meter) -> None:
     """Read, split, one typed decode."""
     import aiohttp
 
-    from leases.wire.watch import read_event, read_page
+    from leases.wire.watch_decoding import read_event, read_page
 
     async def run() -> None:
         async with aiohttp.ClientSession(read_bufsize=256 * 1024) as session:

@@ -25,8 +25,8 @@ def main() -> None:
     from dashboard.metrics.families import metrics
     from dashboard.serving.runtime import Options, Runtime
     from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-    from leases.kube.source import Source, SourceKind
-    from leases.wire.events import Listed
+    from leases.kube.cluster_source import Source, SourceKind
+    from leases.wire.watch_events import Listed
 
     now = datetime.now(UTC)
 

@@ -20,12 +20,12 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
-from leases.kube.source import parse_source
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
 from tests.kube.following import list_whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice, pairwise
 
 from leases.demo.names import ELECTIONS, NODES
-from leases.demo.script import OPENING, Act, Cue, script
+from leases.demo.schedule import OPENING, Act, Cue, script
 
 
 def first(count: int, *, seed: int) -> list[Cue]:

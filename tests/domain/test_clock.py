@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.clock import Jump, SteadyClock, moved
+from leases.domain.steady_clock import Jump, SteadyClock, moved
 from tests.domain.build import NOON, after
 
 SECOND = 1_000_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.election.forecast import Outlook, forecast
+from leases.domain.election.takeover_forecast import Outlook, forecast
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from tests.domain.build import NOON, after, lease

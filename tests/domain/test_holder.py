@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from leases.domain.holder import Holder, split_holder
-from leases.domain.known_holders import KNOWN_HOLDERS
+from leases.domain.holder_identity import Holder, split_holder
+from leases.domain.known_holder_prefixes import KNOWN_HOLDERS
 
 UUID = "9ca3a9c7-610d-4b47-91bb-2d916d1307ed"
 REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json").read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.past.statistics import percentile, statistics
+from leases.domain.past.term_statistics import percentile, statistics
 from leases.domain.past.terms import fold
 from tests.domain.build import after
 from tests.domain.story import told

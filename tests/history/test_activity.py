@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from leases.domain.changes.change import ChangeType
-from leases.domain.clock import Jump
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
 from leases.history.change_row import to_row
-from leases.history.read.activity import HOLDER_CHANGES, Activity
+from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
 from tests.history.factory import a_change
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)

@@ -7,15 +7,15 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.changes.change import ChangeType, compare
 from leases.domain.changes.write_time import Observation
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32
-from leases.domain.moment import EARLIEST, LATEST
-from leases.history.read import export, queries
-from leases.history.read.activity import Activity
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.write.change_rows import write_changes
+from leases.history.read import export, find_changes
+from leases.history.read.hourly_activity import Activity
+from leases.history.read.indexed_search import HistoryFilter
+from leases.history.write.insert_changes import write_changes
 from tests.domain.build import NOON, lease
 from tests.domain.test_change import Known
 from tests.history.factory import T0, a_change
@@ -33,7 +33,7 @@ ODD = [
 
 def test_every_moment_and_every_int32_is_kept_as_it_was():
     write_changes(ODD)
-    kept = list(queries.oldest_first("a", HistoryFilter(), chunk=2))
+    kept = list(find_changes.oldest_first("a", HistoryFilter(), chunk=2))
     assert kept == sorted(ODD, key=lambda change: change.at)
     assert len(list(export.ndjson(kept))) == len(ODD)
     assert len(list(export.as_csv(kept))) >= len(ODD)
@@ -54,5 +54,5 @@ def test_a_counter_that_leapt_over_all_numbers_is_told_as_far_as_a_column_counts
     )
     assert change.missed == MAX_INT32
     write_changes([change])
-    (kept,) = queries.oldest_first("a", HistoryFilter(), chunk=2)
+    (kept,) = find_changes.oldest_first("a", HistoryFilter(), chunk=2)
     assert kept.missed == MAX_INT32

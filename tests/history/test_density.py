@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from leases.history.change_row import to_row
-from leases.history.read import density as counting
-from leases.history.read.density import density
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read import change_density as counting
+from leases.history.read.change_density import density
+from leases.history.read.indexed_search import HistoryFilter
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read import holders, lanes
-from leases.history.read.holders import EndedTerms, ended_terms
+from leases.history.read import past_holders, timeline_lanes
+from leases.history.read.past_holders import EndedTerms, ended_terms
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
 
 
 def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
-    monkeypatch.setattr(holders, "MAX_CHANGES", 2)
+    monkeypatch.setattr(past_holders, "MAX_CHANGES", 2)
     for minutes in range(5):
         keep(ChangeType.RELEASED, minutes, previous_holder=f"h{minutes}")
     past = ended_terms("a", (Kind.ELECTION,), T0)
@@ -69,16 +69,16 @@ def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
 
 
 def test_a_busy_lane_that_is_not_counted_still_tells_who_held_it(monkeypatch):
-    monkeypatch.setattr(lanes, "CHANGES", 4)
-    monkeypatch.setattr(lanes, "MIN_CHANGES", 4)
-    monkeypatch.setattr(lanes, "MIN_PIECES", 4)
-    monkeypatch.setattr(lanes, "PIECES", 4)
+    monkeypatch.setattr(timeline_lanes, "CHANGES", 4)
+    monkeypatch.setattr(timeline_lanes, "MIN_CHANGES", 4)
+    monkeypatch.setattr(timeline_lanes, "MIN_PIECES", 4)
+    monkeypatch.setattr(timeline_lanes, "PIECES", 4)
     for number in range(20):
         keep(ChangeType.REPLACED, 1 + number, holder=f"h{number}", previous_holder="x")
     until = T0 + timedelta(minutes=40)
-    (lane,) = lanes.lanes("a", [A], since=T0, until=until, counted=False)
+    (lane,) = timeline_lanes.lanes("a", [A], since=T0, until=until, counted=False)
     assert lane.bands == ()
     assert lane.changes == 20
     assert [term.holder for term in lane.life.terms] == ["h9", "h19"]
-    (lane,) = lanes.lanes("a", [A], since=T0, until=until)
+    (lane,) = timeline_lanes.lanes("a", [A], since=T0, until=until)
     assert sum(band.changes for band in lane.bands) == 20

@@ -7,8 +7,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from leases.history.change_row import to_row
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import find
+from leases.history.read.find_changes import find
+from leases.history.read.indexed_search import HistoryFilter
 from tests.history.factory import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

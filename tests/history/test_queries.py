@@ -14,9 +14,9 @@ from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.history.change_row import to_row
-from leases.history.read import export, queries
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import BadCursor, ChangePage
+from leases.history.read import export, find_changes
+from leases.history.read.find_changes import BadCursor, ChangePage
+from leases.history.read.indexed_search import HistoryFilter
 from tests.history.factory import T0, a_change
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def keep(*changes):
 
 def test_recent_changes_come_newest_first_and_per_cluster():
     keep(*(a_change(n) for n in range(5)), a_change(9, cluster="b"))
-    assert queries.recent("a", 2) == [a_change(4), a_change(3)]
+    assert find_changes.recent("a", 2) == [a_change(4), a_change(3)]
 
 
 def test_pages_tile_the_history_without_gap_or_overlap():
@@ -36,7 +36,7 @@ def test_pages_tile_the_history_without_gap_or_overlap():
     keep(*same_time)
     seen, before = [], None
     while True:
-        page = queries.find("a", HistoryFilter(), before=before, limit=3)
+        page = find_changes.find("a", HistoryFilter(), before=before, limit=3)
         seen += page.changes
         before = page.older
         assert (page.total, page.exact) == (7, True)
@@ -50,7 +50,7 @@ def test_a_cursor_of_somebody_elses_making_is_refused(cursor):
     with pytest.raises(
         BadCursor, match=r"^before cannot be .{1,70}: it is not a page of this history"
     ):
-        queries.find("a", HistoryFilter(), before=cursor, limit=3)
+        find_changes.find("a", HistoryFilter(), before=cursor, limit=3)
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_each_filter_finds_its_own(wanted, found):
         a_change(7, previous_holder="cp-9"),
         a_change(8, inferred=True),
     )
-    page = queries.find("a", wanted, limit=50)
+    page = find_changes.find("a", wanted, limit=50)
     assert sorted(change.transitions for change in page.changes) == found
     assert (page.total, page.exact, page.older) == (len(found), True, None)
 
 
 def pages(wanted: HistoryFilter, limit: int) -> list[ChangePage]:
-    found = [queries.find("a", wanted, limit=limit)]
+    found = [find_changes.find("a", wanted, limit=limit)]
     while found[-1].older:
-        found.append(queries.find("a", wanted, before=found[-1].older, limit=limit))
+        found.append(find_changes.find("a", wanted, before=found[-1].older, limit=limit))
     return found
 
 
 def test_a_rare_match_is_searched_for_in_bounded_steps(monkeypatch):
-    monkeypatch.setattr(queries, "BUDGET", 4)
+    monkeypatch.setattr(find_changes, "BUDGET", 4)
     keep(*(a_change(n, missed=n) for n in range(20)), a_change(30, inferred=True))
     keep(a_change(-1, inferred=True))
     wanted = HistoryFilter(change=("taken_over", "expired"), inferred=True)
@@ -103,7 +103,7 @@ def test_a_rare_match_is_searched_for_in_bounded_steps(monkeypatch):
 
 
 def test_filters_that_no_index_has_together_leave_nothing_out(monkeypatch):
-    monkeypatch.setattr(queries, "BUDGET", 6)
+    monkeypatch.setattr(find_changes, "BUDGET", 6)
     words, kinds = ("created", "expired", "deleted"), ("heartbeat", "election")
     keep(
         *(
@@ -149,9 +149,9 @@ def matches(change: Change, wanted: HistoryFilter) -> bool:
 
 
 def test_a_total_beyond_what_is_counted_says_so(monkeypatch):
-    monkeypatch.setattr(queries, "FEW", 5)
+    monkeypatch.setattr(find_changes, "FEW", 5)
     keep(*(a_change(n) for n in range(8)))
-    page = queries.find("a", HistoryFilter(), limit=2)
+    page = find_changes.find("a", HistoryFilter(), limit=2)
     assert (page.total, page.exact) == (5, False)
 
 

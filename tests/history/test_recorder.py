@@ -11,7 +11,7 @@ from django.db import OperationalError
 from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history.write import batch, recorder
+from leases.history.write import recorder, write_batch
 from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
 
@@ -97,7 +97,7 @@ async def test_a_lease_that_is_gone_is_forgotten(running, states):
 
 async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running, monkeypatch):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.01,))
-    write, failures = batch._write, [OperationalError("disk I/O error")] * 3
+    write, failures = write_batch._write, [OperationalError("disk I/O error")] * 3
     problems = []
 
     def failing(*given):
@@ -106,7 +106,7 @@ async def test_a_database_that_fails_is_tried_again_and_nothing_is_lost(running,
             raise failures.pop()
         return write(*given)
 
-    monkeypatch.setattr(batch, "_write", failing)
+    monkeypatch.setattr(write_batch, "_write", failing)
     running.record(cluster="a", changes=(a_change(),))
     await until(lambda: models.ChangeRecord.objects.count() == 1)
     assert "disk I/O error" in problems[1]
@@ -119,7 +119,7 @@ async def test_rows_come_back_as_the_changes_they_were(running):
     )
     running.record(cluster="a", changes=(change,))
     await until(lambda: models.ChangeRecord.objects.count() == 1)
-    from leases.history.read.queries import recent
+    from leases.history.read.find_changes import recent
 
     assert await in_thread(lambda: recent("a", 5)) == [change]
     assert msgspec.json.encode(change)

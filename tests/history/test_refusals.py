@@ -19,16 +19,16 @@ from leases import models
 from leases.actions.audit import Intent, audited
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.domain.past.watched_times import WatchedTime, WatchEnd
-from leases.history import refusals
-from leases.history.read import export, queries
-from leases.history.read.holders import ended_terms
-from leases.history.read.index_streams import HistoryFilter, streams, take
-from leases.history.read.states import states_at
-from leases.history.refusals import What, forget_refused, is_of_the_value, recently_refused
-from leases.history.text import from_stored, to_stored
-from leases.history.write import batch
-from leases.history.write.batch import Batch, write_what_fits
+from leases.history import refused_rows
+from leases.history.database_text import from_stored, to_stored
+from leases.history.read import export, find_changes
+from leases.history.read.indexed_search import HistoryFilter, streams, take
+from leases.history.read.past_holders import ended_terms
+from leases.history.read.states_as_of import states_at
+from leases.history.refused_rows import What, forget_refused, is_of_the_value, recently_refused
+from leases.history.write import write_batch
 from leases.history.write.recorder import Recorder, StateSource
+from leases.history.write.write_batch import Batch, write_what_fits
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until
 
@@ -129,14 +129,14 @@ async def test_an_error_that_nobody_expected_stops_no_recorder(monkeypatch):
     one = Recorder()
     one.add(StateSource("a", lambda _: b"{}", lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
-    write = batch.write_changes
+    write = write_batch.write_changes
 
     def broken(changes):
         if any(change.transitions == 1 for change in changes):
             raise AttributeError("a defect of ours")
         write(changes)
 
-    monkeypatch.setattr(batch, "write_changes", broken)
+    monkeypatch.setattr(write_batch, "write_changes", broken)
     one.record(cluster="a", changes=tuple(a_change(n) for n in range(3)))
     await until(lambda: kept() == [0, 2])
     await one.close(task)
@@ -231,8 +231,8 @@ def test_every_holder_is_written_and_found_by_an_index(holder):
     alike = a_change(3, holder=holder + "x", previous_holder=holder[:-1] + "y")
     assert write_what_fits(a_batch(a_change(0), *found, alike)) == []
     wanted = HistoryFilter(holder=holder)
-    assert queries.find("a", wanted, limit=10).changes == found[::-1]
-    assert list(queries.oldest_first("a", wanted, chunk=1)) == found
+    assert find_changes.find("a", wanted, limit=10).changes == found[::-1]
+    assert list(find_changes.oldest_first("a", wanted, chunk=1)) == found
 
 
 @pytest.mark.parametrize("holder", ["cp-7", LONG])
@@ -273,7 +273,7 @@ def test_a_holder_with_a_nul_is_told_exactly_as_it_was():
     found = list(export.changes("a", HistoryFilter()))
     assert found == changes
     assert [json.loads(line)["holder"] for line in export.ndjson(found)] == holders
-    assert queries.recent("a", 5) == changes[::-1]
+    assert find_changes.recent("a", 5) == changes[::-1]
     (state,) = states_at("a", [KEY], T0 + timedelta(seconds=0.5))
     assert state.standing.holder == NUL
     assert {one.holder for one in ended_terms("a", [changes[0].kind], T0).ended} == set(holders)
@@ -294,7 +294,7 @@ def test_what_was_set_aside_is_shown_for_a_day_and_forgotten_with_history(monkey
     at = models.RefusedRow.objects.earliest("id").at
     assert len(recently_refused("a", at)) == 5
     assert recently_refused("a", at + timedelta(days=2)) == []
-    monkeypatch.setattr(refusals, "MAX_KEPT", 3)
+    monkeypatch.setattr(refused_rows, "MAX_KEPT", 3)
     assert forget_refused(at - timedelta(days=1)) == 2
     assert forget_refused(at + timedelta(days=1)) == 3
 

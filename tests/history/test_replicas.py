@@ -11,7 +11,7 @@ from django.db import connection
 from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.history.change_row import from_row
-from leases.history.write.change_rows import _FORGET, write_changes
+from leases.history.write.insert_changes import _FORGET, write_changes
 from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
 from tests.history.test_recorder import KEY, in_thread, until

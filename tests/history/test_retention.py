@@ -11,8 +11,8 @@ from leases.domain.changes.change import ChangeType
 from leases.domain.past.as_of import as_of
 from leases.domain.past.terms import fold
 from leases.history.change_row import to_row
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import oldest_first
+from leases.history.read.find_changes import oldest_first
+from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write import retention
 from tests.history.factory import T0, a_change
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import WatchedTime, WatchEnd
-from leases.history.read.activity import Activity
+from leases.domain.steady_clock import Jump
+from leases.history.read.hourly_activity import Activity
 from leases.history.read.watched_lately import WatchedLately
 from leases.history.write.watched_spans import save
 

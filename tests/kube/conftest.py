@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.session import Timeouts
-from leases.kube.source import parse_source
+from leases.kube.http_session import Timeouts
+from leases.kube.lease_client import LeaseClient
 from tests.kube.scripted import ScriptedServer
 
 # A quiet watch is soon asked about. An answer that does come is never late, however busy the

@@ -9,9 +9,9 @@ from typing import Any
 
 from leases.domain.lease import Lease
 from leases.kube.backoff import Backoff
-from leases.kube.client import PAGE, LeaseClient
+from leases.kube.lease_client import PAGE, LeaseClient
 from leases.kube.reflector import reflect
-from leases.wire.events import (
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Bookmark,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
-from leases.wire.events import Listed
+from leases.kube.lease_client import LeaseClient
+from leases.wire.watch_events import Listed
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import ScriptedServer, answer, listing, modified, stream
 

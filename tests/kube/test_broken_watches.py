@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.source import parse_source
-from leases.wire.events import Connected, Disconnected, ReflectorEvent
+from leases.kube.lease_client import LeaseClient
+from leases.wire.watch_events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (

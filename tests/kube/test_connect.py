@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from leases.kube.cluster_source import Source, SourceKind, parse_source
 from leases.kube.connect import connect
-from leases.kube.source import Source, SourceKind, parse_source
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
 from tests.kube.following import list_whole

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.kube.client import LeaseClient
-from leases.kube.events import SHOWN, events_of
+from leases.kube.lease_client import LeaseClient
+from leases.kube.lease_events import SHOWN, events_of
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.following import LIMIT
 from tests.kube.scripted import ScriptedServer, answer, status

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.http_session import Timeouts
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
-from leases.kube.session import Timeouts
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
 from tests.kube.conftest import FAST
 from tests.kube.following import LIMIT

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.kubeconfig import files_of, merged
-from leases.kube.source import parse_source
 from tests.kube.conftest import FAST
 from tests.kube.following import list_whole
 from tests.kube.scripted import ScriptedServer

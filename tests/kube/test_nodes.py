@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from leases.domain.node import Node
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.nodes import TABLE, list_nodes
-from leases.kube.source import parse_source
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
 from tests.kube.scripted import ScriptedServer, answer, status

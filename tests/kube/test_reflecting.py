@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
-from leases.wire.events import Listed
+from leases.wire.watch_events import Listed
 from tests.kube.conftest import FAST
 from tests.kube.following import applied, follow, told
 from tests.kube.scripted import (

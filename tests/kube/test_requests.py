@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.kube.client import LeaseClient
+from leases.kube.lease_client import LeaseClient
 from leases.wire.status import (
     ApiError,
     Conflict,

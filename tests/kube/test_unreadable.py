@@ -7,11 +7,11 @@ import contextlib
 
 from leases.domain.lease import ObjectName
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.tracking.store import Store
 from leases.tracking.tracker import Tracker
-from leases.wire.events import Disconnected, Listed, ListPage, Unreadable
+from leases.wire.watch_events import Disconnected, Listed, ListPage, Unreadable
 from tests.domain.build import NOON
 from tests.kube.following import LIMIT, applied, follow
 from tests.kube.scripted import ScriptedServer, event, lease, listing, modified, stream

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from leases.kube.client import LeaseClient
-from leases.kube.session import READ_BUFFER
+from leases.kube.http_session import READ_BUFFER
+from leases.kube.lease_client import LeaseClient
 from tests.kube.following import LIMIT
 from tests.kube.scripted import ScriptedServer, modified, stream
 

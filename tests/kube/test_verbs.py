@@ -13,12 +13,12 @@ import pytest
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.kube.backoff import Backoff
-from leases.kube.client import LeaseClient
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
-from leases.kube.source import parse_source
-from leases.wire.events import Applied, Connected, Deleted, ReflectorEvent
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
+from leases.wire.watch_events import Applied, Connected, Deleted, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.kube.following import LIMIT, follow, list_whole, told
 

@@ -13,10 +13,10 @@ from dashboard.live import page_reader
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import ClusterHub
-from leases.domain.clock import Jump
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
-from leases.wire.events import Applied, Deleted, Listed
+from leases.wire.watch_events import Applied, Deleted, Listed
 from tests.history.factory import a_change
 from tests.support.board import KEY, a_lease
 

@@ -18,9 +18,9 @@ from dashboard.parts.query.recent_changes import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewal_log import MAX_ASKED, RenewalLog
+from leases.tracking.renewal_intervals import MAX_ASKED, RenewalLog
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from tests.history.factory import T0, a_change
 from tests.support.lease_parts import tracked
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from dashboard.access.wall import links
 from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns
-from leases.wire.events import Applied
+from leases.wire.watch_events import Applied
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
 

@@ -19,7 +19,7 @@ from dashboard.serving.runtime import Runtime
 from leases.domain.lease import ObjectName
 from leases.history.write.recorder import StateSource
 from leases.tracking.tracker import Tracker
-from leases.wire.events import Applied, Bookmark, Connected, Disconnected, Listed
+from leases.wire.watch_events import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
 
 ROOT = Path(__file__).parents[2]

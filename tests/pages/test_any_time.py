@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from dashboard.pages.lease.fields import lease_detail
+from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.lease import Lease
-from leases.domain.moment import EARLIEST, LATEST
 from leases.tracking.store import Store
-from leases.wire.events import Listed
 from leases.wire.microtime import format_microtime
+from leases.wire.watch_events import Listed
 from tests.domain.build import NOON, lease
 from tests.serving.test_clusters_live import context_file, lease_api
 from tests.serving.test_serve import rows, signed_in

@@ -18,7 +18,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read.activity import Activity
+from leases.history.read.hourly_activity import Activity
 from tests.support.board import KEY, a_lease, browser_of, fill, member
 
 HTMX = {"HX-Request": "true"}

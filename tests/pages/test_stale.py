@@ -14,8 +14,8 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.history.change_row import to_row
-from leases.wire.events import Listed
 from leases.wire.microtime import format_microtime
+from leases.wire.watch_events import Listed
 from tests.support.board import KEY, a_lease
 from tests.support.lease_parts import tracked
 

@@ -9,7 +9,7 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.read.activity import Activity
+from leases.history.read.hourly_activity import Activity
 from tests.support.lease_parts import NOW, tracked
 
 COUNTS = {

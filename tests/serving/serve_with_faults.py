@@ -24,7 +24,7 @@ from leases.apiserver.http import listening
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
 from leases.history.write import recorder
-from leases.listener import accepting
+from leases.listener import accept_connections
 from leases.tracking import tracker
 
 FAULTS = Path(os.environ["FAULTS"])
@@ -110,7 +110,7 @@ supervisor.Supervisor._is_settled = is_settled  # type: ignore[method-assign]
 supervisor.Supervisor.__init__.__kwdefaults__["settled"] = 1.0  # type: ignore[index]
 patch("demo", runtime, "run_demo")
 patch("lease-api", listening.Server, "on_tick")
-patch("accept", accepting.Acceptor, "_accept", after=True)
+patch("accept", accept_connections.Acceptor, "_accept", after=True)
 patch("regions", shared_drawings, "_fresh")
 patch("picture", node_grid.NodeGrid, "_ordered")
 patch("socket", page_reader.PageReader, "frame")

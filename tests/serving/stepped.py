@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from dashboard import clock
-from leases.domain.clock import SteadyClock
+from leases.domain.steady_clock import SteadyClock
 
 _steps = [int(step) for step in os.environ["STEPS"].split(",")]
 _ahead = 0

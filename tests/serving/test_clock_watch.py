@@ -17,13 +17,13 @@ from dashboard.metrics.families import metrics
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
-from leases.domain.clock import Jump, SteadyClock
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import WatchEnd, unwatched
+from leases.domain.steady_clock import Jump, SteadyClock
 from leases.history.change_row import to_row
-from leases.kube.source import Source, SourceKind
+from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, LeaseRecord
-from leases.wire.events import Listed
+from leases.wire.watch_events import Listed
 from tests.history.factory import a_change
 from tests.support.board import KEY, a_lease
 

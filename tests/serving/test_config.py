@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.config import ConfigError, load
 from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
-from leases.kube.source import Source, SourceKind
+from leases.kube.cluster_source import Source, SourceKind
 
 EMBEDDED = Source(SourceKind.EMBEDDED)
 

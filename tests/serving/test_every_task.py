@@ -34,11 +34,11 @@ SEEN_BY = {
     ("leases/apiserver/storage/group_commit.py", "done"): "_committed tells",
     ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
     ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
-    ("leases/tracking/expiry/next_look.py", "plan"): "TimerErrors fails the watch",
+    ("leases/tracking/expiry/deadline_timer.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
     # Whoever started it awaits it.
     ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
-    ("leases/kube/client.py", "list"): "list awaits the page",
+    ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/early_watch.py", "__init__"): "follow awaits the reading",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
@@ -50,8 +50,8 @@ SEEN_BY = {
     ("leases/listener/protocol.py", "connection_made"): "cuts it",
     ("leases/listener/protocol.py", "_check_limits"): "cuts it",
     ("leases/listener/protocol.py", "hang_up"): "cuts it",
-    ("leases/listener/stall.py", "begin"): "cuts it",
-    ("leases/listener/transport.py", "close"): "cuts it",
+    ("leases/listener/slow_readers.py", "begin"): "cuts it",
+    ("leases/listener/forced_close.py", "close"): "cuts it",
 }
 
 

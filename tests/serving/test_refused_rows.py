@@ -15,8 +15,8 @@ from dashboard.clock import now as utc_now
 from dashboard.serving.runtime import Runtime
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.retention import Forgetting
-from leases.history.write.batch import write_what_fits
 from leases.history.write.recorder import Recorder
+from leases.history.write.write_batch import write_what_fits
 from leases.models import RefusedRow
 from tests.history.factory import a_change
 from tests.history.test_refusals import BEYOND, a_batch

@@ -16,7 +16,7 @@ from dashboard.access.redaction import (
 )
 from dashboard.config import Config, ConfigError, load
 from dashboard.configuration.cluster_specs import parse_clusters
-from leases.kube.source import parse_source
+from leases.kube.cluster_source import parse_source
 
 CANARY = "s3cr3t-canary-/#?&"
 SECRET = "CANARY"

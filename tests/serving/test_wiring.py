@@ -14,7 +14,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import ConnectionState
 from leases.kube.backoff import Backoff
-from leases.kube.source import Source, SourceKind
+from leases.kube.cluster_source import Source, SourceKind
 from leases.tracking.tracker import Tracker
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,9 +14,9 @@ from dashboard.board import install_board
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.kube.source import Source, SourceKind
+from leases.kube.cluster_source import Source, SourceKind
 from leases.tracking.store import Store
-from leases.wire.events import Listed
+from leases.wire.watch_events import Listed
 
 KEY = ObjectName("kube-system", "scheduler")
 

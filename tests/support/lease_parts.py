@@ -9,7 +9,7 @@ from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Lasting, Tracked
+from leases.tracking.tracked_lease import Lasting, Tracked
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
 

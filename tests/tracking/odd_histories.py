@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from leases.domain.changes.change import Change
 from leases.domain.lease import Lease
-from leases.tracking.restore import read_remembered
+from leases.tracking.restore_checkpoint import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
-from leases.wire.events import Applied, Deleted, Listed, Renewed, WatchEvent
+from leases.tracking.tracked_lease import Update
+from leases.wire.watch_events import Applied, Deleted, Listed, Renewed, WatchEvent
 from tests.domain.build import lease
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

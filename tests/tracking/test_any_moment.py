@@ -13,9 +13,9 @@ from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from leases.domain.changes.change_identity import identity
 from leases.domain.past.terms import fold
-from leases.tracking.renewal_log import RenewalLog
-from leases.tracking.restore import read_remembered
-from leases.tracking.tracked import Tracked
+from leases.tracking.renewal_intervals import RenewalLog
+from leases.tracking.restore_checkpoint import read_remembered
+from leases.tracking.tracked_lease import Tracked
 from tests.tracking.odd_histories import Follower, Step, odd_histories
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.clock import Jump
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewal_log import RenewalLog
+from leases.domain.steady_clock import Jump
+from leases.tracking.renewal_intervals import RenewalLog
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.events import (
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Connected,

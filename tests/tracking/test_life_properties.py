@@ -14,7 +14,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
-from leases.wire.events import Applied, Deleted
+from leases.wire.watch_events import Applied, Deleted
 from tests.domain.build import after, lease
 from tests.tracking.test_store_properties import Event, histories, tell
 

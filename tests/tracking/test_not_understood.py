@@ -10,11 +10,12 @@ import pytest
 
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking import ledger, observation, rows
+from leases.tracking import cluster_state, lease_index, observation
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.events import (
+from leases.wire.renewal_fingerprints import Reader
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Bookmark,
@@ -25,7 +26,6 @@ from leases.wire.events import (
     Replayed,
     Unreadable,
 )
-from leases.wire.fingerprints import Reader
 from tests.domain.build import NOON, after, lease
 
 ODD = ObjectName("default", "odd")
@@ -65,13 +65,13 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultAt]:
         where: Any
         match place:
             case "next_sight" | "first_sight" | "turned" | "listed_renewed":
-                where, name = ledger, place
+                where, name = cluster_state, place
             case "compare" | "phase_of":
                 where, name = observation, place
             case "_arm":
-                where, name = ledger.Ledger, place
+                where, name = cluster_state.ClusterState, place
             case _:
-                where, name = rows.Rows, place
+                where, name = lease_index.LeaseIndex, place
         real = getattr(where, name)
 
         def fails(*given: Any, **named: Any) -> Any:

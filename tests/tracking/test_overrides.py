@@ -8,8 +8,8 @@ from leases.domain.kind import Kind, Verdict
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked
-from leases.wire.events import Applied, Deleted, Listed
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.watch_events import Applied, Deleted, Listed
 from tests.domain.build import after, lease
 
 KEY = ObjectName("default", "controller")

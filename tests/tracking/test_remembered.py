@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from leases.tracking.restore import read_remembered
+from leases.tracking.restore_checkpoint import read_remembered
 from leases.tracking.store import Store
-from leases.wire.events import Listed
+from leases.wire.watch_events import Listed
 from tests.domain.build import after, lease
 
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import msgspec
 
 from leases.domain.cadence import EMPTY, with_sample
-from leases.tracking import renewal_log
-from leases.tracking.renewal_log import SLOT, SLOTS, RenewalLog
-from leases.tracking.tracked import Tracked
+from leases.tracking import renewal_intervals
+from leases.tracking.renewal_intervals import SLOT, SLOTS, RenewalLog
+from leases.tracking.tracked_lease import Tracked
 from tests.support.lease_parts import NOW, tracked
 
 KNOWN = tracked(cadence_seconds=None, renewals_seen=0)  # has nothing to tell itself
@@ -94,7 +94,7 @@ def test_what_is_not_renewed_any_more_is_forgotten():
 
 
 def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
-    monkeypatch.setattr(renewal_log, "MAX_LEASES", 1)
+    monkeypatch.setattr(renewal_intervals, "MAX_LEASES", 1)
     log = RenewalLog()
     one = renewed(0, 2.0, seen=1)
     meta = msgspec.structs.replace(one.lease.metadata, name="other")
@@ -107,7 +107,7 @@ def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
 
 
 def test_who_was_not_followed_tells_what_it_remembers_and_is_asked_for(monkeypatch):
-    monkeypatch.setattr(renewal_log, "MAX_ASKED", 1)
+    monkeypatch.setattr(renewal_intervals, "MAX_ASKED", 1)
     log = RenewalLog()
     assert [one.seconds for one in log.of(renewed(0, 2.0, 12.0, seen=9000))] == [2.0, 12.0]
     assert log.asked == [KNOWN.key]

@@ -13,8 +13,8 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked, Update
-from leases.wire.events import Applied, Deleted, Listed, ListPage
+from leases.tracking.tracked_lease import Tracked, Update
+from leases.wire.watch_events import Applied, Deleted, Listed, ListPage
 from tests.domain.build import after, lease
 
 KEY = ObjectName("default", "controller")

@@ -12,8 +12,8 @@ from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
-from leases.wire.events import Applied, Deleted, Listed
+from leases.tracking.tracked_lease import Update
+from leases.wire.watch_events import Applied, Deleted, Listed
 from tests.domain.build import after, lease
 
 Event = tuple[Applied | Deleted, float]

@@ -18,10 +18,10 @@ from leases.domain.past.as_of import PastPhase, as_of
 from leases.domain.past.terms import Life, fold
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
-from leases.wire.events import Applied, Bookmark, Listed, Renewed, WatchEvent
-from leases.wire.fingerprints import Reader
+from leases.tracking.tracked_lease import Update
+from leases.wire.renewal_fingerprints import Reader
 from leases.wire.status import Gone
+from leases.wire.watch_events import Applied, Bookmark, Listed, Renewed, WatchEvent
 
 STREAMS = Path(__file__).parents[1] / "conformance" / "streams"
 SOON = timedelta(seconds=0.05)  # between a doer's log and our line

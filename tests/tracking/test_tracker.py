@@ -12,9 +12,9 @@ import pytest
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.events import (
+from leases.wire.watch_events import (
     Applied,
     Arrived,
     Bookmark,

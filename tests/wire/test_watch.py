@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from leases.domain.moment import EARLIEST, LATEST
-from leases.wire.events import Applied, Bookmark, Deleted
+from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.wire.status import ApiError, Gone, Unreachable
-from leases.wire.watch import read_event, read_lease, read_page
+from leases.wire.watch_decoding import read_event, read_lease, read_page
+from leases.wire.watch_events import Applied, Bookmark, Deleted
 
 STREAMS = Path(__file__).parent.parent / "conformance" / "streams"
 

@@ -13,8 +13,8 @@ from django.utils.dateparse import parse_datetime
 from dashboard.management.refusing import RefusingCommand
 from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
-from leases.history.read import export, queries
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read import export, find_changes
+from leases.history.read.indexed_search import HistoryFilter
 
 
 class Command(RefusingCommand):
@@ -54,7 +54,7 @@ def _moment(text: str | None) -> Any:
 
 
 def _check_cluster(cluster: str | None) -> None:
-    known = queries.known_clusters()
+    known = find_changes.known_clusters()
     if cluster is not None and cluster not in known:
         listed = ", ".join(known) or "none yet"
         raise CommandError(f"No history of a cluster called {cluster[:60]!r}. Known: {listed}.")

@@ -35,8 +35,8 @@ from leases.apiserver.serving import check_data
 from leases.apiserver.start_refusal import CannotStart
 from leases.apiserver.storage.directory_lock import InUse
 from leases.history.write.replica_lock import turn
+from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
-from leases.kube.source import SourceKind
 from leases.listener.open_files import allow_open_files
 
 ADMIN = "admin"

@@ -21,17 +21,17 @@ from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.kept.holdings import HolderSummary
 from dashboard.parts.query.holder_filter import HOST
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.edit import LeaseEdit
 from leases.domain.election.candidates import Candidate, CandidateSpec
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectMeta, ObjectName
-from leases.domain.past.statistics import statistics
+from leases.domain.lease_edit import LeaseEdit
+from leases.domain.past.term_statistics import statistics
 from leases.domain.past.terms import fold
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
-from leases.history.read.holders import EndedTerms
-from leases.kube.events import KubeEvent
-from leases.tracking.renewal_log import Interval
+from leases.history.read.past_holders import EndedTerms
+from leases.kube.lease_events import KubeEvent
+from leases.tracking.renewal_intervals import Interval
 
 DAY = timedelta(hours=24)
 KEY = ObjectName("kube-system", "kube-scheduler")

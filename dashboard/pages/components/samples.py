@@ -11,7 +11,7 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Lasting, Tracked
+from leases.tracking.tracked_lease import Lasting, Tracked
 
 POD = "ingress-nginx-controller-59d4c9cf7d-l4xvb"
 OTHER_POD = "ingress-nginx-controller-59d4c9cf7d-9tqqs"

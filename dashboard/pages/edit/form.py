@@ -11,8 +11,8 @@ from django import forms
 from django.http import QueryDict
 from msgspec import UNSET
 
-from leases.domain.edit import LeaseEdit, term_of
 from leases.domain.lease import Lease
+from leases.domain.lease_edit import LeaseEdit, term_of
 
 INT32_MAX = 2**31 - 1
 MAX_TYPED_HOLDER = 1024

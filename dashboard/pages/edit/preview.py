@@ -15,12 +15,12 @@ from dashboard.parts.formatting import seconds
 from dashboard.parts.frame.yaml_text import diff_lines, to_yaml, without_managed_fields
 from dashboard.parts.holder_name import holder_view, shown_holder
 from leases.domain.cadence import EMPTY
-from leases.domain.edit import LeaseEdit, Result, changes_nothing, result_of
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
+from leases.domain.lease_edit import LeaseEdit, Result, changes_nothing, result_of
 from leases.domain.phase import counted_holder, phase_of
-from leases.tracking.tracked import Tracked
-from leases.wire.watch import lease_of
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.watch_decoding import lease_of
 
 _BOTH_MAY_ACT = (
     "stops when its renew deadline has passed, 10 s by default. Until then both may act."

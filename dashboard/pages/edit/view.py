@@ -34,7 +34,7 @@ from leases.actions.edit_lease import (
     preview,
 )
 from leases.domain.lease import Lease, ObjectName
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict, Invalid
 
 STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}

@@ -12,7 +12,7 @@ from dashboard.parts.query.url_parameters import one_of, text, words
 from dashboard.parts.query.url_time import read_moment
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.indexed_search import HistoryFilter
 
 _TRUTH = {"": None, "true": True, "false": False}
 TABLE, LINES = VIEWS = ("table", "sentences")

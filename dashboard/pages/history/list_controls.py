@@ -13,7 +13,7 @@ from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.query.history_url import filter_texts, history_query
 from dashboard.parts.query.time_range import RANGES
 from leases.domain.kind import Kind
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.indexed_search import HistoryFilter
 
 RANGE_LABELS = {"": "All times"} | {
     name: f"Last {span_of(length)}" for name, length in RANGES.items()

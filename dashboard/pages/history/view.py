@@ -21,10 +21,10 @@ from dashboard.parts.query.recent_changes import with_unwritten
 from dashboard.parts.query.strip_steps import strip_of
 from dashboard.parts.query.time_range import MAX_RANGE
 from dashboard.parts.query.url_parameters import LARGEST_PAGE, BadFilter, number, typed
-from leases.history.read import export, queries
-from leases.history.read.density import density
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import BadCursor
+from leases.history.read import export, find_changes
+from leases.history.read.change_density import density
+from leases.history.read.find_changes import BadCursor
+from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.watched_spans import unwatched_times
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
@@ -47,7 +47,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
         if answer_as in CONTENT_TYPES:
             return _stream(request, view.as_of(now), answer_as)
-        found = queries.find(cluster, view.as_of(now), before=before, limit=limit)
+        found = find_changes.find(cluster, view.as_of(now), before=before, limit=limit)
     except (BadFilter, BadCursor) as error:
         return _refuse(request, str(error))
     if answer_as == "json":

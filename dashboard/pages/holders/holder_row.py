@@ -21,7 +21,7 @@ from dashboard.parts.query.holder_parameter import holder_parameter
 from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime
 
 CHIPS = 8

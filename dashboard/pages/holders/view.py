@@ -18,7 +18,7 @@ from dashboard.parts.kept.holdings import FoundHolders
 from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
 from dashboard.parts.query.recent_changes import feed_reached
 from dashboard.parts.query.url_parameters import BadFilter, typed
-from leases.history.read.lanes import lanes
+from leases.history.read.timeline_lanes import lanes
 
 TEMPLATES = ("holders/index.html", "holders/_board.html")
 

@@ -21,9 +21,9 @@ from dashboard.parts.query.url_parameters import one_of
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
-from leases.history.read import queries
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.states import State, born_later, states_at
+from leases.history.read import find_changes
+from leases.history.read.indexed_search import HistoryFilter
+from leases.history.read.states_as_of import State, born_later, states_at
 
 CHANGES = 20
 USUAL_RANGE = "24h"
@@ -37,7 +37,9 @@ def lease_then(
     tracked = request.cluster.store.get(key)
     until = at + timedelta(microseconds=1)  # what happened at the very instant has happened
     mine = HistoryFilter(namespace=key.namespace, lease=key.name, until=until)
-    found = queries.find(cluster, mine, before=request.GET.get("before") or None, limit=CHANGES)
+    found = find_changes.find(
+        cluster, mine, before=request.GET.get("before") or None, limit=CHANGES
+    )
     state = next(iter(states_at(cluster, [key], at)), None)
     standing = state.standing if state else _not_there(request, key, at, found.total)
     if tracked is None and not found.total and not born_later(cluster, [key], at):

@@ -19,7 +19,7 @@ from leases.domain.election.candidates import (
     standing,
 )
 from leases.domain.lease import AwareDatetime, Lease
-from leases.kube.events import KubeEvent
+from leases.kube.lease_events import KubeEvent
 
 
 class ClusterTime(msgspec.Struct, frozen=True):

@@ -10,9 +10,9 @@ import msgspec
 from dashboard.pages.lease.yaml_lines import YamlLine, yaml_lines
 from dashboard.parts.formatting import age, clock, day, seconds, when
 from dashboard.parts.lease.head import explained
-from leases.domain.moment import EARLIEST, LATEST
+from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 IN_STEP = 0.5  # seconds by which two clocks may differ before we say so
 AHEAD = 60.0  # seconds by which a time must lie in the future for its age to be left out

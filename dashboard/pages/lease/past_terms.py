@@ -21,7 +21,7 @@ from dashboard.parts.lane_labels import (
     shape_view,
     until_when,
 )
-from leases.domain.past.statistics import Statistics
+from leases.domain.past.term_statistics import Statistics
 from leases.domain.past.terms import Gap, Life, Term
 from leases.domain.severity import LONG_GAP_SECONDS
 

@@ -10,10 +10,10 @@ import msgspec
 from dashboard.charts.lane_pieces import BusyTime
 from leases.actions import audit
 from leases.domain.lease import ObjectName
-from leases.domain.past.statistics import Statistics, statistics
+from leases.domain.past.term_statistics import Statistics, statistics
 from leases.domain.past.terms import Life
 from leases.domain.past.watched_times import UnwatchedTime
-from leases.history.read.lanes import lanes
+from leases.history.read.timeline_lanes import lanes
 from leases.history.write.watched_spans import unwatched_times
 
 

@@ -10,8 +10,8 @@ from dashboard.charts.renewal_intervals import MAX_BARS, RenewalChart, renewal_c
 from dashboard.charts.time_scale import Scale
 from dashboard.parts.formatting import clock, rough, seconds
 from dashboard.parts.lease.freshness import numbers
-from leases.tracking.renewal_log import SLOT, Interval
-from leases.tracking.tracked import Tracked
+from leases.tracking.renewal_intervals import SLOT, Interval
+from leases.tracking.tracked_lease import Tracked
 
 RANGES = (timedelta(minutes=10), timedelta(minutes=20), timedelta(hours=1))
 

@@ -32,11 +32,11 @@ from dashboard.parts.query.recent_changes import changes_of
 from dashboard.parts.query.time_range import RANGES, range_for
 from dashboard.parts.query.url_parameters import BadFilter, one_of
 from leases.domain.lease import ObjectName
-from leases.history.read import queries
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import BadCursor
+from leases.history.read import find_changes
+from leases.history.read.find_changes import BadCursor
+from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.watched_spans import watched_since
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 CHANGES = 20
 BESIDE = 8
@@ -108,7 +108,7 @@ class LeasePage:
         """A page of changes; the first one with those too new to be in history."""
         mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
         before = self.request.GET.get("before") or None
-        found = queries.find(self.cluster, mine, before=before, limit=CHANGES)
+        found = find_changes.find(self.cluster, mine, before=before, limit=CHANGES)
         seq, newest = changes_of(self.cluster, self.key, CHANGES)
         changes = found.changes if before else newest
         return {

@@ -21,7 +21,7 @@ from leases.domain.kind import Kind
 from leases.domain.past.as_of import PastPhase
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
-from leases.history.read.states import State
+from leases.history.read.states_as_of import State
 from leases.wire.microtime import format_microtime
 
 

@@ -22,7 +22,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase
 from leases.domain.phase import Phase
 from leases.domain.severity import PAST_SEVERITY
-from leases.history.read.states import State, gone_since, states_at
+from leases.history.read.states_as_of import State, gone_since, states_at
 from leases.tracking.store import Store
 
 MAX_MATCHES = 5000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime
 
 

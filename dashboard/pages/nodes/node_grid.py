@@ -22,7 +22,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 
 # As static/js/field.js reads them.
 PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)

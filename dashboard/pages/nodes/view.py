@@ -18,7 +18,7 @@ from dashboard.parts.frame import responses
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.parts.query.url_parameters import BadFilter, number, one_of
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 if TYPE_CHECKING:
     from dashboard.live.publisher import ClusterHub

@@ -20,8 +20,8 @@ from leases.domain.kind import Kind
 from leases.domain.past.flapping import RULES, flaps
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, needs_attention
-from leases.history.refusals import Refusal
-from leases.tracking.tracked import Tracked
+from leases.history.refused_rows import Refusal
+from leases.tracking.tracked_lease import Tracked
 
 NAMELESS_SHOWN = timedelta(hours=1)
 MANY = 4  # elections in one state from which they become one line

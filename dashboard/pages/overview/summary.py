@@ -22,10 +22,10 @@ from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE
-from leases.history.read.activity import HOLDER_CHANGES, Activity
-from leases.history.refusals import Refusal
+from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
+from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 ELECTIONS = 15
 ATTENTION = 10

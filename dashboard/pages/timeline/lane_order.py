@@ -13,7 +13,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
-from leases.history.read.lanes import LaneTotals
+from leases.history.read.timeline_lanes import LaneTotals
 from leases.tracking.store import Store
 
 USUAL_KINDS = (Kind.ELECTION,)

@@ -21,8 +21,8 @@ from leases.domain.past.as_of import PastPhase, PastState, as_of
 from leases.domain.past.terms import Life
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
-from leases.history.read import lanes as history_lanes
-from leases.history.read.states import State, born_later, gone_since, states_at
+from leases.history.read import timeline_lanes as history_lanes
+from leases.history.read.states_as_of import State, born_later, gone_since, states_at
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 

@@ -34,8 +34,8 @@ from dashboard.parts.query.time_range import (
     window,
 )
 from dashboard.parts.query.url_parameters import BadFilter, typed
-from leases.history.read.density import density
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.change_density import density
+from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.watched_spans import unwatched_times, watched_since
 
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)

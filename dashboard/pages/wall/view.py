@@ -27,7 +27,7 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 LANES = 300  # what a page of the live socket may show, less the side
 SIDE = 4

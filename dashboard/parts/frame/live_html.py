@@ -16,8 +16,8 @@ from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
 from leases.domain.changes.change import Change
-from leases.history.read.activity import Activity
-from leases.tracking.tracked import Tracked
+from leases.history.read.hourly_activity import Activity
+from leases.tracking.tracked_lease import Tracked
 
 Draw = Callable[[str, Tracked, datetime, Activity], str]
 

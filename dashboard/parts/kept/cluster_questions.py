@@ -14,7 +14,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.election.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.candidates import candidates_of
-from leases.kube.events import KubeEvent, events_of
+from leases.kube.lease_events import KubeEvent, events_of
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
 
 WITHIN = 3.0  # seconds for each answer

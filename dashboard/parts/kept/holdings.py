@@ -22,13 +22,13 @@ from dashboard.parts.query.holder_filter import (
     TERMS,
     HolderFilter,
 )
-from leases.domain.holder import split_holder
+from leases.domain.holder_identity import split_holder
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.holders import EndedTerms, Past, ended_terms
+from leases.history.read.past_holders import EndedTerms, Past, ended_terms
 from leases.tracking.store import Store
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 MAX_KEPT = 512  # characters of an identity whose host is kept
 MAX_CHOICES = 32  # kinds, groups and ranges whose answers are kept

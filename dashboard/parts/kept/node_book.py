@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from dashboard import clock
-from leases.domain.clock import Jump, moved
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.node import Node
-from leases.kube.client import LeaseClient
+from leases.domain.steady_clock import Jump, moved
+from leases.kube.lease_client import LeaseClient
 from leases.kube.nodes import list_nodes
 from leases.tracking.store import Store
 from leases.wire.status import ApiError, Forbidden, NotFound

@@ -11,10 +11,10 @@ from dashboard.parts.kept.holdings import Holdings
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.kube.client import LeaseClient
-from leases.kube.source import SourceKind
+from leases.kube.cluster_source import SourceKind
+from leases.kube.lease_client import LeaseClient
 from leases.tracking.counters import Counters
-from leases.tracking.renewal_log import RenewalLog
+from leases.tracking.renewal_intervals import RenewalLog
 from leases.tracking.store import Store
 from leases.wire.status import Status, Unreachable
 

@@ -7,10 +7,10 @@ from datetime import datetime
 import msgspec
 
 from dashboard.parts.formatting import age, clock, seconds
-from leases.domain.election.forecast import STRETCH, Forecast, Outlook, forecast
+from leases.domain.election.takeover_forecast import STRETCH, Forecast, Outlook, forecast
 from leases.domain.kind import NODE_LEASES
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 
 class Bound(msgspec.Struct, frozen=True):

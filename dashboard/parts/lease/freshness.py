@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.parts.formatting import age, rough
 from leases.domain.phase import Phase, late_after
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 FINE = 99.95  # seconds; a longer time with tenths does not fit into the ring
 RING = 188.5  # circumference of the ring, r = 30

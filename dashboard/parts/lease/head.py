@@ -15,7 +15,7 @@ from dashboard.parts.lease.phase_reason import WhyPart, why
 from dashboard.parts.lease.row import RowView, row_view
 from leases.domain.election.candidates import end_of_term
 from leases.domain.phase import Explanation, Phase, explain
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):

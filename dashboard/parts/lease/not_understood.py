@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from dashboard.parts.formatting import when
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 UNKNOWN = "unknown"
 

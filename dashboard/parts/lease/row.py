@@ -15,7 +15,7 @@ from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 
 class RowView(msgspec.Struct, frozen=True, kw_only=True):

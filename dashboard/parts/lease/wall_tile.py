@@ -14,7 +14,7 @@ from dashboard.parts.lease.row import short_name
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 
 class WallTile(msgspec.Struct, frozen=True, kw_only=True):

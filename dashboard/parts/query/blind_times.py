@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from leases.domain.past.as_of import PastPhase, PastState
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.history.write.watched_spans import unwatched_times
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 AROUND = timedelta(minutes=1)  # read after an instant to find out whether anybody watched
 NOT_YET = PastState(exists=False, phase=PastPhase.DELETED)

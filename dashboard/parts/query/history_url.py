@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from dashboard.parts.query.url_time import write_moment
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.indexed_search import HistoryFilter
 
 
 def history_query(wanted: HistoryFilter, **more: str) -> str:

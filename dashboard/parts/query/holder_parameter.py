@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 
 from dashboard.parts.query.url_parameters import MAX_TEXT
-from leases.domain.holder import split_holder
+from leases.domain.holder_identity import split_holder
 
 _DIGEST = "sha256:"
 _PART = 200  # characters that are enough to find a holder

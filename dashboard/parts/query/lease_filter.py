@@ -20,7 +20,7 @@ from dashboard.parts.query.url_parameters import (
 )
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.selectors import SelectorError, parse_labels
 
 PAGE_SIZE = 50

@@ -19,7 +19,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 SORTED_WHOLE = 2000  # from so many wanted rows on, a full sort is cheaper than a heap
 RUN = 4096  # rows sorted at a time, because no other thread runs meanwhile

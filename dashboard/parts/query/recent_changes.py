@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from dashboard.board import running_board
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.read import queries
+from leases.history.read import find_changes
 
 
 def feed_reached(cluster: str) -> int:
@@ -21,7 +21,7 @@ _WRITTEN_WITHIN = timedelta(seconds=3)
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().publisher.recent(cluster)
-    written = queries.recent(cluster, limit) if len(sent) < limit else []
+    written = find_changes.recent(cluster, limit) if len(sent) < limit else []
     return seq, _merged(sent, written)[:limit]
 
 
@@ -48,7 +48,9 @@ def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Cha
     mine = [
         change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
     ]
-    return seq, _merged(mine, queries.of_lease(cluster, key.namespace, key.name, limit))[:limit]
+    return seq, _merged(mine, find_changes.of_lease(cluster, key.namespace, key.name, limit))[
+        :limit
+    ]
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from dashboard.clock import passed
 from dashboard.parts.formatting import age, when
-from leases.domain.clock import Jump, SteadyClock, moved
+from leases.domain.steady_clock import Jump, SteadyClock, moved
 
 logger = logging.getLogger(__name__)
 

@@ -13,19 +13,19 @@ from dashboard.live.publisher import KEPT_CHANGES, Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.supervisor import Problem
-from leases.domain.clock import Jump
-from leases.history.read import queries
-from leases.history.refusals import recently_refused
+from leases.domain.steady_clock import Jump
+from leases.history.read import find_changes
+from leases.history.refused_rows import recently_refused
 from leases.history.write import checkpoint
 from leases.history.write.recorder import Recorder, StateSource
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
 from leases.kube.reflector import reflect
-from leases.tracking.restore import read_remembered
+from leases.tracking.restore_checkpoint import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked import Update
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.events import Disconnected
+from leases.wire.watch_events import Disconnected
 
 
 class ClusterWatch:
@@ -52,7 +52,7 @@ class ClusterWatch:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
         cluster, store, in_thread = self._cluster, self._cluster.store, self._recorder.in_thread
         remembered = await in_thread(partial(_remember, store))
-        recent = await in_thread(partial(queries.recent, cluster.name, KEPT_CHANGES))
+        recent = await in_thread(partial(find_changes.recent, cluster.name, KEPT_CHANGES))
         self._publisher.fill(cluster.name, recent)
         activity = self._publisher.hubs[cluster.name].activity
         await in_thread(partial(activity.read, cluster.name, self._clock.now()))

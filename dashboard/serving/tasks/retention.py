@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from leases.history.read.queries import known_clusters
-from leases.history.refusals import forget_refused
+from leases.history.read.find_changes import known_clusters
+from leases.history.refused_rows import forget_refused
 from leases.history.write.recorder import Recorder
 from leases.history.write.retention import cut_of_rows, forget, forget_watches, forgettable
 

@@ -20,7 +20,7 @@ from leases.apiserver.errors import bad_request, unsupported_body
 from leases.apiserver.http.request import Request
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Version
-from leases.wire.causes import go_quote
+from leases.wire.status_causes import go_quote
 
 _SUMMARY = 30
 _FIND_KIND = (

@@ -20,7 +20,6 @@ from leases.apiserver.errors import (
     too_long,
 )
 from leases.apiserver.http.request import Params, Request
-from leases.wire.causes import bad_value, go_quote
 from leases.wire.selectors import (
     FieldTerm,
     Matcher,
@@ -31,6 +30,7 @@ from leases.wire.selectors import (
     parse_labels,
 )
 from leases.wire.status import StatusCause
+from leases.wire.status_causes import bad_value, go_quote
 
 MAX_MANAGER_BYTES = 128
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"

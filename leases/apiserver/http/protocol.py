@@ -12,9 +12,9 @@ import struct
 
 import httptools
 
+from leases.listener.forced_close import ClosingTransport
 from leases.listener.limits import KIB, MIB, Limits
 from leases.listener.protocol import LimitedProtocol
-from leases.listener.transport import ClosingTransport
 
 LIMITS = Limits(
     head_bytes=MIB + 4 * KIB,

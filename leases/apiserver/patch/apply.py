@@ -33,8 +33,8 @@ from leases.apiserver.registry.managed_fields import (
     updated,
     write_managed,
 )
-from leases.wire.causes import go_quote
 from leases.wire.status import ApiError, StatusCause, StatusDetails
+from leases.wire.status_causes import go_quote
 
 BEFORE_FIRST = "before-first-apply"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -15,7 +15,7 @@ from leases.apiserver.errors import bad_request, internal
 from leases.apiserver.http.request import Request
 from leases.apiserver.patch.strategic_merge import go_text
 from leases.apiserver.resources import Resource
-from leases.wire.causes import go_quote
+from leases.wire.status_causes import go_quote
 
 Object = dict[str, Any]
 

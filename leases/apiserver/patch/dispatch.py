@@ -35,8 +35,8 @@ from leases.apiserver.registry.create_update import (
 )
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import now_text
-from leases.wire.causes import bad_value, go_quote
 from leases.wire.status import ApiError, StatusDetails
+from leases.wire.status_causes import bad_value, go_quote
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

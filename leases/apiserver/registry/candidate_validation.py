@@ -6,9 +6,9 @@ from typing import Any
 
 from leases.apiserver.errors import not_supported, required
 from leases.domain.election.semver import Version, parse_version, precedence
-from leases.wire.causes import bad_value, go_quote
-from leases.wire.names import qualified_name_errors
+from leases.wire.name_rules import qualified_name_errors
 from leases.wire.status import StatusCause
+from leases.wire.status_causes import bad_value, go_quote
 
 OLDEST_EMULATION = "OldestEmulationVersion"
 _ZERO: Version = (0, 0, 0, ())

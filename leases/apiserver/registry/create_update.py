@@ -26,8 +26,8 @@ from leases.apiserver.registry.validation import create_errors, update_errors
 from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
-from leases.wire.causes import bad_value
-from leases.wire.names import generated_name
+from leases.wire.name_rules import generated_name
+from leases.wire.status_causes import bad_value
 
 Object = dict[str, Any]
 _NAME_TRIES = 8

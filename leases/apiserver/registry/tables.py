@@ -9,7 +9,7 @@ from typing import Any
 from leases.apiserver.errors import bad_request, not_acceptable
 from leases.apiserver.http.negotiation import Output
 from leases.apiserver.resources import Resource
-from leases.wire.causes import go_quote
+from leases.wire.status_causes import go_quote
 
 Object = dict[str, Any]
 _INCLUDES = ("", "Metadata", "Object", "None")

@@ -15,9 +15,9 @@ from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.errors import not_allowed, required
 from leases.apiserver.registry.candidate_validation import candidate_errors, strategy_errors
 from leases.apiserver.resources import CANDIDATES, LEASES, NameErrors, Resource
-from leases.wire.causes import bad_value, go_quote
-from leases.wire.names import label_value_errors, qualified_name_errors
+from leases.wire.name_rules import label_value_errors, qualified_name_errors
 from leases.wire.status import StatusCause
+from leases.wire.status_causes import bad_value, go_quote
 
 Object = dict[str, Any]
 _ANNOTATIONS_LIMIT = 256 * 1024

@@ -14,10 +14,10 @@ from typing import Protocol
 import msgspec
 
 from leases.domain.changes.write_time import Observation, renewal_moved, written_at
-from leases.domain.configuration import reconfigured_fields
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
 from leases.domain.phase import Phase, runs_out_at
+from leases.domain.reconfigured_fields import reconfigured_fields
 
 
 class ChangeType(StrEnum):

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import msgspec
 
+from leases.domain.bounded_time import after
 from leases.domain.lease import Lease
-from leases.domain.moment import after
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 import msgspec
 
+from leases.domain.bounded_time import LATEST, plus
 from leases.domain.election.semver import Precedence, parse_version, precedence
 from leases.domain.lease import AwareDatetime, Lease, ObjectMeta
-from leases.domain.moment import LATEST, plus
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 VALID = timedelta(minutes=30)  # leaseCandidateValidDuration: a candidate renewed longer ago is out

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from leases.domain.changes.change import Change
-from leases.history.read.index_streams import HistoryFilter
-from leases.history.read.queries import known_clusters, oldest_first
+from leases.history.read.find_changes import known_clusters, oldest_first
+from leases.history.read.indexed_search import HistoryFilter
 
 FIELDS = (
     "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",

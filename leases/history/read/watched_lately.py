@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from leases.domain.clock import Jump, moved
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, unwatched
+from leases.domain.steady_clock import Jump, moved
 from leases.history.write.watched_spans import spans_around
 
 DAY = timedelta(days=1)

@@ -25,10 +25,10 @@ from django.db import DatabaseError
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
-from leases.history.refused import RefusedRows
+from leases.history.recent_refusals import RecentRefusals
 from leases.history.write.backlog import MAX_WAITING, Backlog
-from leases.history.write.batch import Batch, let_go, write_what_fits
 from leases.history.write.watched_spans import WatchLog
+from leases.history.write.write_batch import Batch, let_go, write_what_fits
 from leases.history.write.write_queue import Waiting
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Recorder:
         self._backlog = Backlog(most_waiting)
         self._writing = 0  # changes in the transaction that is tried
         self._unwritten: Batch | None = None  # taken from the queue and not written yet
-        self.refused = RefusedRows()
+        self.refused = RecentRefusals()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
 

@@ -15,9 +15,9 @@ from django.db import transaction
 from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history.read.index_streams import Position, stored_clusters
-from leases.history.read.select import by_index, moment, select
-from leases.history.read.states import kept_at
+from leases.history.read.indexed_search import Position, stored_clusters
+from leases.history.read.raw_select import by_index, moment, select
+from leases.history.read.states_as_of import kept_at
 from leases.history.write.replica_lock import take_turn
 
 BATCH = 50  # rows forgotten in one transaction, for which the writer may have to wait

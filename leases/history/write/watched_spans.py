@@ -14,10 +14,10 @@ from django.db import connection
 from django.db.models import Min
 
 from leases import models
-from leases.domain.clock import Jump
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
-from leases.history.text import from_stored, to_stored
+from leases.domain.steady_clock import Jump
+from leases.history.database_text import from_stored, to_stored
 
 MAX_CLOSED = 10_000  # spans of one cluster that wait; the oldest go, and count as unwatched
 LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from leases.domain.by_name import ByName
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
+from leases.domain.split_dict import SplitDict
 from leases.history.write.backlog import MAX_WAITING
 
 CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
@@ -29,7 +29,7 @@ class Waiting:
     def __init__(self, most_names: int = MAX_WAITING) -> None:
         self._changes: deque[Change] = deque()
         # Twice the changes that wait, and one if a state goes with the last of them.
-        self._per_lease: ByName[int] = ByName()
+        self._per_lease: SplitDict[int] = SplitDict()
         self._changed: dict[ObjectName, None] = {}  # without a change that waits
         self._most_names = self._limit = most_names
         self.let_names_go = False  # so the states of which Leases are to be forgotten is not known

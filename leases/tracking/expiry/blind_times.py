@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from leases.domain.changes.write_time import Observation
-from leases.domain.clock import Jump, moved
-from leases.tracking.tracked import Tracked
+from leases.domain.steady_clock import Jump, moved
+from leases.tracking.tracked_lease import Tracked
 
 BRIEF = timedelta(seconds=2)  # a connection lost for no longer leaves no verdict in doubt
 

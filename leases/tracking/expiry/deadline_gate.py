@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from math import inf
 from statistics import median
 
-from leases.domain.clock import Jump, moved
-from leases.wire.events import Applied, Renewed, WatchEvent
+from leases.domain.steady_clock import Jump, moved
+from leases.wire.watch_events import Applied, Renewed, WatchEvent
 
 GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
 OLD = 0.5  # seconds; what is older is late, or written by a wrong clock

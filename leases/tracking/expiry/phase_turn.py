@@ -8,10 +8,10 @@ from math import ceil, floor
 
 import msgspec
 
+from leases.domain.bounded_time import span
 from leases.domain.kind import Kind
-from leases.domain.moment import span
 from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
-from leases.tracking.tracked import Tracked
+from leases.tracking.tracked_lease import Tracked
 
 STEADY_SHARE = 0.75  # of the cadence; nearly all renewals are further apart
 STEPS = 64  # a second; many Leases share what is rounded to them

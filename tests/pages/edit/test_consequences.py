@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dashboard.pages.edit.preview import collisions, consequences
-from leases.domain.edit import LeaseEdit
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
+from leases.domain.lease_edit import LeaseEdit
 
 CP1 = "cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
 

@@ -15,9 +15,9 @@ from django.test import AsyncClient
 from dashboard.pages.edit.form import EditLeaseForm
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
-from leases.history.text import from_stored
+from leases.history.database_text import from_stored
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.source import parse_source
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.pages.test_every_parameter import VALUES

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dashboard.pages.edit.form import INT32_MAX, EditLeaseForm, initial_of
 from dashboard.pages.edit.preview import as_read
-from leases.domain.edit import merge_patch, term_of
 from leases.domain.lease import Lease
+from leases.domain.lease_edit import merge_patch, term_of
 from leases.domain.phase import Phase
 from tests.support.lease_parts import NOW, tracked
 

@@ -14,8 +14,8 @@ from dashboard.pages.edit.form import initial_of
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.source import parse_source
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.support.board import fill, member

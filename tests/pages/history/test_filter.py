@@ -10,7 +10,7 @@ from django.http import QueryDict
 from dashboard.pages.history.filter import read_history_filter
 from dashboard.pages.history.list_controls import history_query
 from dashboard.parts.query.url_parameters import BadFilter
-from leases.history.read.index_streams import HistoryFilter
+from leases.history.read.indexed_search import HistoryFilter
 
 
 def asked(query: str) -> HistoryFilter:

@@ -14,8 +14,8 @@ from dashboard.parts.kept import cluster_questions
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.source import parse_source
 from leases.wire.microtime import format_microtime
 from tests.kube.scripted import ScriptedServer, answer, silence, status
 from tests.support.api_client import LeaseApi

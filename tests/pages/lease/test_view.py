@@ -14,7 +14,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read import lanes
+from leases.history.read import timeline_lanes
 from leases.models import WatchSpan
 from tests.support.board import KEY, a_lease, fill
 
@@ -135,8 +135,8 @@ def test_a_range_cuts_what_came_before_it(store, operator):
 
 
 def test_so_many_changes_that_they_are_only_counted_say_so(store, operator, monkeypatch):
-    monkeypatch.setattr(lanes, "CHANGES", 10)
-    monkeypatch.setattr(lanes, "MIN_CHANGES", 10)
+    monkeypatch.setattr(timeline_lanes, "CHANGES", 10)
+    monkeypatch.setattr(timeline_lanes, "MIN_CHANGES", 10)
     for number in range(30):
         holder, before = f"cp-{number % 2}", f"cp-{(number + 1) % 2}"
         remember(ChangeType.REPLACED, 9 - number / 10, holder=holder, previous_holder=before)

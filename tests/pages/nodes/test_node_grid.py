@@ -13,7 +13,7 @@ from dashboard.parts.kept.node_book import NodeBook
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.node import Node
 from leases.tracking.store import Store
-from leases.wire.events import Applied, Deleted, Listed
+from leases.wire.watch_events import Applied, Deleted, Listed
 
 NOW = datetime.now(UTC)
 HELD, EXPIRED = 0, 2

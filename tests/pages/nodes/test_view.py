@@ -12,7 +12,7 @@ from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.node_summary import group_lines, nodes_view
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.domain.node import Node
-from leases.wire.events import Listed
+from leases.wire.watch_events import Listed
 
 NOW = datetime.now(UTC)
 

@@ -14,7 +14,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read.lanes import LaneTotals
+from leases.history.read.timeline_lanes import LaneTotals
 from leases.models import Edit, WatchSpan
 from tests.support.board import KEY, a_lease, fill, member
 

@@ -1,0 +1,119 @@
+"""The demo's cast, and how a cue befalls it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterator
+from random import Random
+from typing import Any
+
+from leases.demo.demo_client import ApiDownError, DemoApi
+from leases.demo.elector import Contender, DemoElection, Order, Pace, seeded, stamp
+from leases.demo.kubelet import Heartbeat, api_server, node
+from leases.demo.locks import StateLock
+from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names
+from leases.demo.schedule import Act, Cue
+from leases.domain.lease import ObjectName
+
+PATIENCE = 40.0  # seconds until somebody must have been elected, also after another run's crash
+ATTEMPTS = 5
+
+
+class Stage:
+    """Everybody who renews a Lease."""
+
+    def __init__(self, *, api: DemoApi, pace: Pace, seed: int) -> None:
+        self._api = api
+        self._pace = pace
+        self._random: Random = seeded(seed, "stage")
+        self.elections = {
+            name.name: DemoElection(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
+        }
+        self.nodes: dict[str, Heartbeat] = {
+            name: node(name, api=api, pace=pace, random=seeded(seed, name)) for name in NODES
+        }
+        self.api_servers = [
+            api_server(
+                name, f"control-plane-{i + 1}", api=api, pace=pace, random=seeded(seed, name)
+            )
+            for i, name in enumerate(api_server_names(self._random))
+        ]
+        self.locks = [
+            StateLock(name, forgotten=i > 0, api=api, pace=pace, random=seeded(seed, name))
+            for i, name in enumerate(LOCKS)
+        ]
+
+    def lives(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What each of them does all the time."""
+        for election in self.elections.values():
+            for contender in election.contenders:
+                yield contender.run()
+        for heartbeat in (*self.nodes.values(), *self.api_servers):
+            yield heartbeat.run()
+        for lock in self.locks:
+            yield lock.run()
+
+    async def perform(self, cue: Cue) -> None:
+        """Let this happen; nothing does while the API is down or nobody holds the Lease."""
+        away = cue.away / self._pace.tempo
+        try:
+            if cue.act is Act.NODE_DOWN:
+                self.nodes[cue.target].die(away)
+            elif cue.act is Act.API_RESTART:
+                await self._random.choice(self.api_servers).restart()
+            else:
+                await self._befall(self.elections[cue.target], cue.act, away)
+        except ApiDownError:
+            return
+
+    async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
+        leader = await self._leader(election)
+        if leader is None:
+            return
+        if act is Act.CRASH:
+            leader.order(Order(away))
+        elif act is Act.FREEZE:
+            leader.order(Order(away, reborn=False))
+        elif act is Act.RELEASE:
+            leader.order(Order(away, release=True))
+        elif act in (Act.VACATE, Act.OUTAGE):
+            release = act is Act.VACATE
+            for one in election.contenders:
+                one.order(Order(away, release=release, reborn=release))
+        elif act is Act.HAND_OVER:
+            await self._hand_over(election)
+        elif act is Act.RECONFIGURE:
+            note = f"checked {stamp()[:10]} by on-call, no. {self._random.randint(1000, 9999)}"
+            await self._edit(election.key, annotations={"demo.example.com/note": note})
+        elif act is Act.DELETE:
+            await self._api.delete(election.key)
+
+    async def _leader(self, election: DemoElection) -> Contender | None:
+        until = time.monotonic() + PATIENCE / self._pace.tempo
+        while time.monotonic() < until:
+            if leader := election.leader():
+                return leader
+            await asyncio.sleep(self._pace.retry_period)
+        return None
+
+    async def _hand_over(self, election: DemoElection) -> None:
+        heir = election.standby()
+        if heir is not None:
+            await self._edit(election.key, holder=heir.identity)
+
+    async def _edit(
+        self, key: ObjectName, *, holder: str = "", annotations: dict[str, str] | None = None
+    ) -> None:
+        """What somebody with kubectl does; a renewal in between is no reason to give up."""
+        for _ in range(ATTEMPTS):
+            lease = await self._api.get(key)
+            if lease is None:
+                return
+            if holder:
+                moment, spec = stamp(), lease["spec"]
+                spec |= {"holderIdentity": holder, "acquireTime": moment, "renewTime": moment}
+                spec["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1
+            lease["metadata"].setdefault("annotations", {}).update(annotations or {})
+            if await self._api.update(lease):
+                return

@@ -1,0 +1,55 @@
+"""Who a holder identity speaks of: the host (a pod or a node) and the suffix of the process.
+
+Holders are never matched by prefix: `node-1` is not `node-10`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from leases.domain.known_holder_prefixes import without_known_word
+
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_is_uuid = re.compile(_UUID).fullmatch
+# A bare UUID, a digest, a process id, or external-provisioner's `<milliseconds>-<random>-<driver>`.
+_names_no_host = re.compile(
+    rf"{_UUID}|[0-9a-fA-F]{{32}}|[0-9a-fA-F]{{64}}|[0-9]+|[0-9]{{13}}-[0-9]+-.+", re.DOTALL
+).fullmatch
+_is_suffix = re.compile(rf"{_UUID}|[0-9a-fA-F]{{3,32}}").fullmatch
+# cilium-operator: the node's name, a dash and ten random letters and digits.
+_with_random = re.compile(r"(.+)-((?=[^-]*[A-Z])[A-Za-z0-9]{10})", re.DOTALL).fullmatch
+_namespace_and_pod = re.compile(r"[^/]+/([^/]+)").fullmatch
+
+
+class Holder(msgspec.Struct, frozen=True, gc=False):
+    """The two parts of an identity; None where it does not tell."""
+
+    host: str | None
+    suffix: str | None
+
+
+_NOBODY = Holder(None, None)
+
+
+def is_uuid(text: str) -> bool:
+    return _is_uuid(text) is not None
+
+
+def split_holder(identity: str | None) -> Holder:
+    """Host and suffix of a holder identity, by the first rule that fits."""
+    identity = without_known_word(identity or "")
+    if not identity or _names_no_host(identity):
+        return _NOBODY
+    if "|" in identity:
+        host, _, suffix = identity.rpartition("|")
+        return Holder(host or None, suffix or None)
+    host, underscore, suffix = identity.rpartition("_")
+    if underscore and _is_suffix(suffix):  # node and pod names cannot contain an underscore
+        return Holder(host or None, suffix)
+    if match := _with_random(identity):
+        return Holder(match[1], match[2])
+    if match := _namespace_and_pod(identity):
+        return Holder(match[1], None)
+    return Holder(identity, None)

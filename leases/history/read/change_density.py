@@ -1,0 +1,120 @@
+"""How many changes there were in each of many equal steps of time.
+
+One question works for a bounded time, the newest steps first, and what it has counted of the past
+is kept for a while: of a long time full of changes the next question counts on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+import msgspec
+from django.db import connection
+
+from leases.history.read.indexed_search import HistoryFilter, count_between, count_slots, streams
+
+SECONDS = 0.15  # that one question counts for
+BUDGET = 40_000  # rows that it looks at, where it has to
+KEPT = 64  # filters whose counts are kept
+KEPT_FOR = 600.0  # seconds; a change of the past may become known later, or be forgotten
+SETTLED = timedelta(minutes=2)  # ago: younger steps are counted each time
+# Half a millisecond, because a Julian day is a float and a step may begin with a change.
+_SLOT = {
+    "sqlite": "FLOOR(((julianday(at) - 2440587.5) * 86400.0 + 0.0005) / %s)",
+    "postgresql": "FLOOR((EXTRACT(EPOCH FROM at) + 0.0005) / %s)",
+}
+
+
+class _Counted(msgspec.Struct):
+    """What is known of one filter: counts by number of the step since 1970."""
+
+    since: float
+    counts: dict[int, int]
+
+
+_kept: OrderedDict[tuple[str, HistoryFilter, float], _Counted] = OrderedDict()
+_lock = Lock()
+
+
+def density(
+    cluster: str,
+    wanted: HistoryFilter,
+    since: datetime,
+    step: timedelta,
+    number: int,
+    *,
+    now: datetime,
+) -> list[int | None]:
+    """Matching changes in each of `number` steps; None where nobody has counted yet.
+
+    `since` is a whole number of steps after 1970, so that steps stay the same while time goes on.
+    The filter's own times are left aside.
+    """
+    wanted = msgspec.structs.replace(wanted, since=None, until=None)
+    seconds = step.total_seconds()
+    first = round(since.timestamp() / seconds)
+    known = _known((cluster, wanted, seconds))
+    end = first + number
+    settled = min(max(first, int((now - SETTLED).timestamp() / seconds)), end)
+    fresh = _count(cluster, wanted, range(settled, end), seconds)
+    missing = [place for place in range(first, settled) if place not in known.counts]
+    if missing:
+        past = _count(cluster, wanted, range(missing[0], missing[-1] + 1), seconds)
+        with _lock:
+            known.counts.update(past)
+    counts = known.counts | fresh
+    return [counts.get(place) for place in range(first, end)]
+
+
+def _known(key: tuple[str, HistoryFilter, float]) -> _Counted:
+    with _lock:
+        known = _kept.pop(key, None)
+        if known is None or time.monotonic() - known.since > KEPT_FOR:
+            known = _Counted(time.monotonic(), {})
+        _kept[key] = known
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+        return known
+
+
+def _count(cluster: str, wanted: HistoryFilter, places: range, seconds: float) -> dict[int, int]:
+    """Of these steps the newest, as many as the bounds allow."""
+    if not places:
+        return {}
+    sources = streams(cluster, wanted)
+    if any(source.asked for source in sources):
+        return _count_rows(cluster, wanted, places, seconds)
+    end = time.monotonic() + SECONDS
+    counts: dict[int, int] = {}
+    for place in reversed(places):
+        since, until = _moment(place, seconds), _moment(place + 1, seconds)
+        counts[place] = count_between(sources, since, until) if sources else 0
+        if time.monotonic() > end:
+            break
+    return counts
+
+
+def _count_rows(
+    cluster: str, wanted: HistoryFilter, places: range, seconds: float
+) -> dict[int, int]:
+    """The same for a filter that no index answers alone: each row has to be looked at."""
+    since, until = _moment(places.start, seconds), _moment(places.stop, seconds)
+    sources = streams(cluster, msgspec.structs.replace(wanted, since=since, until=until))
+    budget = BUDGET // max(1, len(sources))
+    counts = dict.fromkeys(places, 0)
+    whole = places.start
+    for source in sources:
+        rows = count_slots(source, _SLOT[connection.vendor], [seconds], budget)
+        for place, _, found, _ in rows:
+            counts[place] = counts.get(place, 0) + found
+        if sum(looked for _, looked, _, _ in rows) >= budget:
+            oldest = min(oldest for *_, oldest in rows)
+            whole = max(whole, int(oldest.timestamp() / seconds) + 1)
+    return {place: count for place, count in counts.items() if place >= whole}
+
+
+def _moment(place: int, seconds: float) -> datetime:
+    return datetime.fromtimestamp(place * seconds, UTC)

@@ -1,0 +1,150 @@
+"""What the pages ask of history: plain questions in, changes out, newest first."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from leases import models
+from leases.domain.changes.change import Change
+from leases.history.change_row import from_row
+from leases.history.read.indexed_search import (
+    BUDGET,
+    FEW,
+    HistoryFilter,
+    Position,
+    Stream,
+    Taken,
+    count,
+    position,
+    stored_clusters,
+    streams,
+    take,
+)
+from leases.history.read.raw_select import Row, to_change
+
+LARGEST_ID = 2**63 - 1
+MAX_CURSOR = 60  # characters; those that we write are shorter
+
+
+class BadCursor(ValueError):
+    """A page cursor that this server did not make."""
+
+
+class ChangePage(msgspec.Struct, frozen=True):
+    """Changes, newest first; one search looks at a bounded number of rows, so that a page of a rare
+    match may be short, or even empty, with an `older` one behind it.
+    """
+
+    changes: list[Change]
+    older: str | None  # cursor of the next page
+    total: int  # that match in all; at least so many if not `exact`
+    exact: bool
+
+
+def recent(cluster: str, limit: int) -> list[Change]:
+    """The newest changes of one cluster."""
+    rows = models.ChangeRecord.objects.filter(cluster=cluster).order_by("-at", "-id")
+    return [from_row(row) for row in rows[:limit]]
+
+
+def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change]:
+    """The newest changes of one Lease, over all its generations."""
+    rows = models.ChangeRecord.objects.filter(cluster=cluster, namespace=namespace, name=name)
+    return [from_row(row) for row in rows.order_by("-at", "-id")[:limit]]
+
+
+def find(
+    cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int
+) -> ChangePage:
+    """One page of changes. Raises BadCursor for a `before` that is no cursor of an earlier page."""
+    sources = streams(cluster, wanted)
+    after = _read_cursor(before) if before else None
+    rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
+    total, exact = _total(sources)
+    older = write_cursor(more) if more else None
+    return ChangePage([to_change(row) for row in rows], older, total, exact)
+
+
+def known_clusters() -> list[str]:
+    """Every cluster that history knows anything of, by name."""
+    watched = models.WatchRecord.objects.values_list("cluster", flat=True)
+    return sorted({*watched, *stored_clusters()})
+
+
+def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator[Change]:
+    """Every change that matches, a chunk in memory at a time and no transaction in between."""
+    sources = streams(cluster, wanted)
+    after: Position | None = None
+    while True:
+        rows, after = _merged(sources, after=after, newest_first=False, limit=chunk)
+        yield from map(to_change, rows)
+        if after is None:
+            return
+
+
+def _merged(
+    sources: list[Stream], *, after: Position | None, newest_first: bool, limit: int
+) -> tuple[list[Row], Position | None]:
+    """The next rows of all streams in one order, and where to go on; None at the end."""
+    budget = max(limit, BUDGET // max(1, len(sources)))
+    taken = [
+        take(source, after=after, newest_first=newest_first, limit=limit + 1, budget=budget)
+        for source in sources
+    ]
+    rows = sorted((row for part in taken for row in part.rows), key=position, reverse=newest_first)
+    horizon = _horizon(taken, newest_first=newest_first)
+    if horizon is not None:
+        rows = [row for row in rows if _within(position(row), horizon, newest_first)]
+    if len(rows) > limit:
+        return rows[:limit], position(rows[limit - 1])
+    return rows, horizon
+
+
+def _horizon(taken: list[Taken], *, newest_first: bool) -> Position | None:
+    """Up to where all streams have been looked through; None: to the end."""
+    looked = [part.looked_to for part in taken if part.looked_to is not None]
+    if not looked:
+        return None
+    return max(looked) if newest_first else min(looked)
+
+
+def _within(place: Position, horizon: Position, newest_first: bool) -> bool:
+    return place >= horizon if newest_first else place <= horizon
+
+
+def _total(sources: list[Stream]) -> tuple[int, bool]:
+    """How many match, counted up to FEW; a filter that no index answers is counted among so many
+    of the newest."""
+    total = 0
+    for source in sources:
+        found, all_seen = count(source, FEW)
+        total += found
+        if not all_seen or total > FEW:
+            return total, False
+    return total, True
+
+
+def write_cursor(reached: Position) -> str:
+    text = f"{reached[0].isoformat()}|{reached[1]}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> Position:
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        at, _, number = text.partition("|")
+        moment = datetime.fromisoformat(at)
+        place = moment.astimezone(UTC), int(number)
+        if moment.tzinfo is None or not 0 <= place[1] <= LARGEST_ID:
+            raise ValueError(text)
+    except (ValueError, OverflowError, binascii.Error) as error:
+        shown = cursor if len(cursor) <= MAX_CURSOR else cursor[: MAX_CURSOR - 1] + "…"
+        raise BadCursor(
+            f"before cannot be {shown!r}: it is not a page of this history. Start again without it."
+        ) from error
+    return place

@@ -1,0 +1,179 @@
+"""How much happened in each of the last 24 hours, of every Lease and of each kind: kept in memory,
+so that a page asks no database.
+
+It begins with what history remembers and goes on with what the tracker tells. A Lease that was
+there before we looked is no activity.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from leases import models
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump, moved
+from leases.history.change_row import from_row
+from leases.history.read.watched_lately import WatchedLately
+
+HOURS = 24
+HOUR = timedelta(hours=1)
+HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
+KEPT = 2000  # changes of holder kept whole, the newest
+MISSING = 200  # changes kept whole before which some were missed
+_MAX_READ = 500_000  # changes of a day that a start reads
+_SECONDS = 3600
+_SMALL, _WIDE = "I", "d"  # of one Lease, of which there may be 130,000; of a kind
+_LARGEST = 2**32 - 1
+
+
+class _Hours(msgspec.Struct, gc=False):
+    """Numbers per hour, and the last one's hour since 1970: replaced together, for any thread may
+    read them.
+    """
+
+    kept: tuple[int, array[Any]]
+
+    @classmethod
+    def none(cls, hour: int, code: str) -> _Hours:
+        return cls((hour, array(code, [0] * HOURS)))
+
+    @property
+    def newest(self) -> int:
+        return self.kept[0]
+
+    def add(self, hour: int, by: float) -> None:
+        if hour > self.kept[0]:
+            self.kept = (hour, self.until(hour))
+        newest, numbers = self.kept
+        place = HOURS - 1 - (newest - hour)
+        if place >= 0:
+            numbers[place] = min(numbers[place] + by, _LARGEST)
+
+    def until(self, hour: int) -> array[Any]:
+        newest, numbers = self.kept
+        passed = min(max(0, hour - newest), HOURS)
+        return numbers[passed:] + array(numbers.typecode, [0] * passed)
+
+
+class Activity:
+    """One cluster's last day. One writer, on the event loop; any thread may read."""
+
+    def __init__(self) -> None:
+        self._jumped = self._ahead = timedelta(0)  # by which the wall clock was set, all in all
+        self.watched = WatchedLately()
+        self._leases: dict[ObjectName, _Hours] = {}
+        self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
+        self._gaps: dict[Kind, _Hours] = {}
+        self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of elections; oldest first
+        self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: what happened in the last day still did."""
+        self._jumped += jump.by
+        self._ahead = round(self._jumped / HOUR) * HOUR  # hours stay those of the clock
+        by = jump.by
+        self.watched.clock_jumped(jump)
+        self.holder_changes = deque((_moved(one, by) for one in self.holder_changes), KEPT)
+        self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
+
+    def note(self, changes: Iterable[Change]) -> None:
+        """Changes that just became known."""
+        for change in changes:
+            if change.inferred and change.change is ChangeType.CREATED:
+                continue
+            key = ObjectName(change.namespace, change.name)
+            self._count(key, change.kind, change.change, change.at, change.gap_seconds)
+            self._keep(change)
+
+    def _keep(self, change: Change) -> None:
+        if change.change in HOLDER_CHANGES and change.kind is Kind.ELECTION:
+            self.holder_changes.append(change)
+        if change.missed:
+            self.missed.append(change)
+
+    def _count(
+        self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
+    ) -> None:
+        hour = self._hour(at)
+        if (hours := self._leases.get(key)) is None:
+            hours = self._leases[key] = _Hours.none(hour, _SMALL)
+        hours.add(hour, 1)
+        if (hours := self._changes.get((kind, change))) is None:
+            hours = self._changes[kind, change] = _Hours.none(hour, _WIDE)
+        hours.add(hour, 1)
+        if gap:
+            self._add_gap(kind, (at - self._ahead).timestamp(), gap)
+
+    def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
+        """To every hour what of it was in the gap, as far back as anybody watched."""
+        first = self.watched.first
+        hour = int(until) // _SECONDS
+        if (hours := self._gaps.get(kind)) is None:
+            hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
+        since = max(until - seconds, (hour - HOURS) * _SECONDS)
+        if first is not None:
+            since = max(since, (first - self._ahead).timestamp())
+        while until > since:
+            start = max(since, hour * _SECONDS)
+            hours.add(hour, until - start)
+            hour, until = hour - 1, start
+
+    def of(self, key: ObjectName, now: datetime) -> list[int]:
+        """Changes of one Lease per hour, the running hour last."""
+        hours = self._leases.get(key)
+        return [0] * HOURS if hours is None else list(hours.until(self._hour(now)))
+
+    def totals(self, now: datetime) -> dict[ObjectName, int]:
+        """Changes in these hours of each Lease that had any."""
+        hour = self._hour(now)
+        sums = {key: sum(hours.until(hour)) for key, hours in self._leases.copy().items()}
+        return {key: number for key, number in sums.items() if number}
+
+    def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
+        """Changes of these types to all Leases of a kind per hour, the running hour last."""
+        rows = [
+            hours.until(self._hour(now))
+            for change in changes
+            if (hours := self._changes.get((kind, change))) is not None
+        ]
+        return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
+
+    def gap_seconds(self, kind: Kind, now: datetime) -> float:
+        """Seconds of these hours in gaps that have ended, summed over a kind's Leases."""
+        hours = self._gaps.get(kind)
+        return 0.0 if hours is None else sum(hours.until(self._hour(now)))
+
+    def forget(self, now: datetime) -> None:
+        """Let go of the Leases whose last change is a day old."""
+        oldest = self._hour(now) - HOURS
+        for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
+            del self._leases[key]
+
+    def read(self, cluster: str, now: datetime) -> None:
+        """Begin with what history remembers."""
+        self.watched.read(cluster, now)
+        day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
+        seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
+        few = ("namespace", "name", "kind", "change", "at", "gap_seconds")
+        for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MAX_READ]:
+            key = ObjectName(namespace, name)
+            self._count(key, Kind(kind), ChangeType(change), at, gap)
+        held = seen.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)
+        self.holder_changes.extendleft(map(from_row, held[:KEPT]))
+        self.missed.extendleft(map(from_row, seen.filter(missed__gt=0)[:MISSING]))
+
+    def _hour(self, moment: datetime) -> int:
+        return int((moment - self._ahead).timestamp()) // _SECONDS
+
+
+def _moved(change: Change, by: timedelta) -> Change:
+    at, observed_at = moved(change.at, by), moved(change.observed_at, by)
+    return msgspec.structs.replace(change, at=at, observed_at=observed_at)

@@ -1,0 +1,274 @@
+"""Which indexes answer a filter, and rows taken from them in order with bounded work.
+
+A filter becomes one or more streams, each in the order of time by an index. What no index tells is
+judged row by row, for at most BUDGET rows: rather than search millions for a rare match, an answer
+says how far it has looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import product
+
+import msgspec
+
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+from leases.history.database_text import to_stored
+from leases.history.read.raw_select import AT, COLUMNS, Row, by_index, moment, select
+from leases.models import INDEXED_HOLDER
+
+BUDGET = 20_000  # rows one search looks at
+FEW = 10_000  # as many rows can be sorted, and counted, at once
+Position = tuple[datetime, int]  # at and id of a row
+
+
+class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which changes are wanted; an empty field wants them all. Times: since <= at < until."""
+
+    change: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    namespace: str | None = None
+    lease: str | None = None
+    holder: str | None = None
+    inferred: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+Condition = tuple[str, tuple[object, ...]]  # SQL and its parameters
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Rows that one index gives in order of time, and what each of them is asked beside."""
+
+    index: str
+    found: tuple[Condition, ...]
+    asked: tuple[Condition, ...]
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """Rows in order; `looked_to` is set when the search stopped there for its length."""
+
+    rows: list[Row]
+    looked_to: Position | None
+
+
+def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
+    """What to read for a filter: the narrowest index that it allows."""
+    if wanted.lease is not None:
+        places = [wanted.namespace] if wanted.namespace else _namespaces(cluster)
+        wheres = [_equal(namespace=place, name=wanted.lease) for place in places]
+        return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace", "name"))
+    if wanted.holder is not None:
+        return _of_holder(cluster, wanted, to_stored(wanted.holder))
+    if wanted.namespace is not None and _few_in(cluster, wanted.namespace):
+        wheres = [_equal(namespace=wanted.namespace)]
+        return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace",))
+    if wanted.kind or wanted.change:
+        pairs = product(wanted.kind or tuple(Kind), wanted.change or tuple(ChangeType))
+        wheres = [_equal(kind=str(kind), change=str(change)) for kind, change in pairs]
+        return _streams(cluster, wanted, "change_by_kind", wheres, ("kind", "change"))
+    if wanted.inferred:
+        return _streams(cluster, wanted, "change_inferred", [(_INFERRED,)], ("inferred",))
+    return _streams(cluster, wanted, "change_by_time", [()], ())
+
+
+def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]:
+    """What somebody came to hold, and what somebody lost."""
+    if len(holder) <= INDEXED_HOLDER:
+        # The index holds such holders alone, and serves only a question that says so.
+        came: tuple[Condition, ...] = (
+            *_equal(holder=holder), (f"LENGTH(holder) <= {INDEXED_HOLDER}", ()),
+        )  # fmt: skip
+        lost: tuple[Condition, ...] = (
+            *_equal(previous_holder=holder), (f"LENGTH(previous_holder) <= {INDEXED_HOLDER}", ()),
+        )  # fmt: skip
+        return [
+            *_streams(cluster, wanted, "change_by_holder", [came], ("holder",)),
+            *_streams(cluster, wanted, "change_by_previous", [lost], ("previous",)),
+        ]
+    found = [
+        ("change_by_long_holder", "holder", "holder"),
+        ("change_by_long_previous", "previous_holder", "previous"),
+    ]
+    return [
+        msgspec.structs.replace(stream, asked=((f"{column} = %s", (holder,)), *stream.asked))
+        for index, column, answered in found
+        for stream in _streams(cluster, wanted, index, [_starts(column, holder)], (answered,))
+    ]
+
+
+def _starts(column: str, holder: str) -> tuple[Condition, ...]:
+    """What the index of long holders tells: how they start. Their rest is asked of each row."""
+    return (
+        (f"LENGTH({column}) > {INDEXED_HOLDER}", ()),
+        (f"SUBSTR({column}, 1, {INDEXED_HOLDER}) = %s", (holder[:INDEXED_HOLDER],)),
+    )
+
+
+def take(
+    stream: Stream, *, after: Position | None, newest_first: bool, limit: int, budget: int
+) -> Taken:
+    """Up to `limit` rows that come after a position, out of `budget` looked at."""
+    way, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+    conditions = list(stream.found)
+    if after is not None:
+        conditions.append((f"(at, id) {beyond} (%s, %s)", after))
+    where, parameters = _joined(conditions)
+    order = f"ORDER BY at {way}, id {way}"
+    table = by_index(stream.index)
+    if not stream.asked:
+        sql = f"SELECT {COLUMNS} FROM {table} WHERE {where} {order} LIMIT {limit}"  # noqa: S608
+        return Taken(select(sql, parameters), None)
+    asked, more = _joined(stream.asked)
+    looked_at = f"SELECT {COLUMNS} FROM {table} WHERE {where} {order} LIMIT {budget}"  # noqa: S608
+    rows = select(
+        f"SELECT * FROM ({looked_at}) AS looked_at WHERE {asked} LIMIT {limit}",  # noqa: S608
+        [*parameters, *more],
+    )
+    if len(rows) >= limit:
+        return Taken(rows, None)
+    last = select(
+        f"SELECT at, id FROM {table} WHERE {where} {order} LIMIT 1 OFFSET {budget - 1}",  # noqa: S608
+        parameters,
+    )
+    return Taken(rows, (moment(last[0][0]), last[0][1]) if last else None)
+
+
+def count(stream: Stream, limit: int) -> tuple[int, bool]:
+    """How many of the newest rows match, and whether these are all there are."""
+    where, parameters = _joined(stream.found)
+    asked, more = _joined(stream.asked)
+    # Only of a part does it matter which: no order is asked for where all rows match.
+    columns, order = (COLUMNS, "ORDER BY at DESC, id DESC") if stream.asked else ("id", "")
+    looked_at = (
+        f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where} "  # noqa: S608
+        f"{order} LIMIT {limit + 1}"
+    )
+    ((looked, found),) = select(
+        f"SELECT COUNT(*), SUM(CASE WHEN {asked} THEN 1 ELSE 0 END) "  # noqa: S608
+        f"FROM ({looked_at}) AS looked_at",
+        [*more, *parameters],
+    )
+    return min(found or 0, limit), looked <= limit
+
+
+def count_between(sources: Sequence[Stream], since: datetime, until: datetime) -> int:
+    """How many rows of streams that ask nothing beside their index lie in a span."""
+    counts, parameters = [], []
+    for source in sources:
+        where, given = _joined((*source.found, *_span(since, until)))
+        counts.append(f"SELECT COUNT(*) AS number FROM {by_index(source.index)} WHERE {where}")  # noqa: S608
+        parameters += given
+    sql = f"SELECT SUM(number) FROM ({' UNION ALL '.join(counts)}) AS counted"  # noqa: S608
+    return int(select(sql, parameters)[0][0])
+
+
+def count_slots(
+    stream: Stream, slot: str, parameters: Sequence[object], limit: int
+) -> list[tuple[int, int, int, datetime]]:
+    """In each slot, which is SQL of `at`: how many of the newest rows were looked at, how many of
+    them match, and the oldest one's time. No more than `limit` rows are looked at.
+    """
+    where, found = _joined(stream.found)
+    asked, more = _joined(stream.asked)
+    columns = COLUMNS if stream.asked else "at"
+    looked_at = (
+        f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where} "  # noqa: S608
+        f"ORDER BY at DESC, id DESC LIMIT {limit}"
+    )
+    rows = select(
+        f"SELECT {slot} AS slot, COUNT(*), SUM(CASE WHEN {asked} THEN 1 ELSE 0 END), MIN(at) "  # noqa: S608
+        f"FROM ({looked_at}) AS looked_at GROUP BY slot",
+        [*parameters, *more, *found],
+    )
+    return [
+        (int(place), looked, int(number), moment(oldest)) for place, looked, number, oldest in rows
+    ]
+
+
+def position(row: Row) -> Position:
+    """Where a row of COLUMNS stands."""
+    return moment(row[AT]), row[0]
+
+
+_INFERRED: Condition = ("inferred", ())
+
+
+def _equal(**values: object) -> tuple[Condition, ...]:
+    return tuple((f"{column} = %s", (value,)) for column, value in values.items())
+
+
+def _streams(
+    cluster: str,
+    wanted: HistoryFilter,
+    index: str,
+    wheres: Sequence[tuple[Condition, ...]],
+    answered: tuple[str, ...],
+) -> list[Stream]:
+    """One stream for each of `wheres`; rows are asked all that the index has not `answered`."""
+    span = _span(wanted.since, wanted.until)
+    asked = tuple(
+        condition for name, condition in _conditions(wanted).items() if name not in answered
+    )
+    home = _equal(cluster=cluster)
+    return [Stream(index, (*home, *where, *span), asked) for where in wheres]
+
+
+def _span(since: datetime | None, until: datetime | None) -> tuple[Condition, ...]:
+    ends = (("at >= %s", since), ("at < %s", until))
+    return tuple((sql, (moment,)) for sql, moment in ends if moment is not None)
+
+
+def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
+    """Each thing that a filter asks of a row, but its time."""
+    found: dict[str, Condition] = {}
+    if wanted.namespace is not None:
+        found["namespace"] = ("namespace = %s", (wanted.namespace,))
+    if wanted.holder is not None:
+        # Of two streams the second leaves out what the first has.
+        found["holder"] = (
+            "(holder IS NULL OR holder <> %s)",
+            (to_stored(wanted.holder),),
+        )
+    for column, words in (("kind", wanted.kind), ("change", wanted.change)):
+        if words:
+            marks = ", ".join(["%s"] * len(words))
+            found[column] = (f"{column} IN ({marks})", tuple(map(str, words)))
+    if wanted.inferred is not None:
+        found["inferred"] = _INFERRED if wanted.inferred else ("NOT inferred", ())
+    return found
+
+
+def _joined(conditions: Sequence[Condition]) -> tuple[str, list[object]]:
+    text = " AND ".join(sql for sql, _ in conditions) or "1 = 1"
+    return text, [value for _, values in conditions for value in values]
+
+
+def _few_in(cluster: str, namespace: str) -> bool:
+    everything = _equal(cluster=cluster, namespace=namespace)
+    return count(Stream("change_by_lease", everything, ()), FEW)[1]
+
+
+def stored_clusters() -> list[str]:
+    """All clusters of which there are changes, one step of the index for each."""
+    return _distinct("change_by_time", "cluster")
+
+
+def _namespaces(cluster: str) -> list[str]:
+    return _distinct("change_by_lease", "namespace", *_equal(cluster=cluster))
+
+
+def _distinct(index: str, column: str, *home: Condition) -> list[str]:
+    table, (where, parameters) = by_index(index), _joined(home)
+    rows = select(
+        f"WITH RECURSIVE known(word) AS ("  # noqa: S608
+        f"SELECT MIN({column}) FROM {table} WHERE {where} "
+        f"UNION ALL SELECT (SELECT MIN({column}) FROM {table} "
+        f"WHERE {where} AND {column} > known.word) FROM known WHERE known.word IS NOT NULL) "
+        f"SELECT word FROM known WHERE word IS NOT NULL",
+        [*parameters, *parameters],
+    )
+    return [row[0] for row in rows]

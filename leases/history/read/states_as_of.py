@@ -1,0 +1,193 @@
+"""How Leases stood at an instant, found without reading what came before: of each Lease the last
+change that says who holds it, and the one that its term or gap began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+from django.db import connection
+
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.as_of import PastPhase, PastState
+from leases.history.database_text import from_stored
+from leases.history.read.raw_select import FIELDS, Row, by_index, moment, select, to_change
+from leases.models import BEGIN_A_SPAN
+
+# What a Lease stands by after these was begun by an earlier change.
+_GO_ON = frozenset({ChangeType.EXPIRED, ChangeType.RECOVERED})
+# An index, and the condition that it serves.
+_LAST = ("change_by_lease", "1 = 1")
+_SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
+_BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
+_STANDING = ("change", "at", "holder", "uid", "kind", "transitions")
+AT_ONCE = 1000  # instants in one statement
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One Lease as it stood at an instant; the standing names no term."""
+
+    key: ObjectName
+    uid: str
+    kind: Kind
+    standing: PastState
+    transitions: int | None  # leaseTransitions as the last change told it
+
+
+def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[State]:
+    """Those of `keys` that were there at that instant, in the order of `keys`.
+
+    Give the names that live now and those of `gone_since`: no other can have been there.
+    """
+    asked = [(key, at) for key in keys]
+    said = _last(cluster, asked, range(len(asked)), _SAYS, _STANDING)
+    going_on = [number for number, row in said.items() if row[0] == ChangeType.RECOVERED]
+    began = _last(cluster, asked, going_on, _BEGINS, _STANDING)
+    found = []
+    for number, key in enumerate(keys):
+        row = said.get(number)
+        if row is None or row[0] == ChangeType.DELETED:
+            continue
+        change, since, holder, uid, kind, transitions = row
+        standing = _standing(change, moment(since), from_stored(holder), began.get(number))
+        found.append(
+            State(key=key, uid=uid, kind=Kind(kind), standing=standing, transitions=transitions)
+        )
+    return found
+
+
+def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> PastState:
+    """As `domain.as_of` has it of the same two changes."""
+    if change == ChangeType.EXPIRED:
+        return PastState(exists=True, holder=holder, phase=PastPhase.EXPIRED, since=since)
+    if holder is None:
+        return PastState(exists=True, phase=PastPhase.VACANT, since=since)
+    if change == ChangeType.RECOVERED:
+        return PastState(
+            exists=True,
+            holder=holder,
+            phase=PastPhase.HELD,
+            since=moment(began[1]) if began else None,
+        )
+    return PastState(exists=True, holder=holder, phase=PastPhase.HELD, since=since)
+
+
+def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[ObjectName]:
+    """Those of `keys` whose first change after that instant was seen to create them."""
+    sql = (
+        f"SELECT change, inferred FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
+        f"AND namespace = %s AND name = %s AND at > %s ORDER BY at, id LIMIT 1"
+    )
+    found = set()
+    for key in keys:
+        rows = select(sql, [cluster, key.namespace, key.name, at])
+        if rows and rows[0][0] == ChangeType.CREATED and not rows[0][1]:
+            found.add(key)
+    return found
+
+
+def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[ObjectName]:
+    """The names deleted after that instant; no kinds mean all."""
+    table = by_index("change_by_kind")
+    sql = (
+        f"SELECT DISTINCT namespace, name FROM {table} "  # noqa: S608
+        f"WHERE cluster = %s AND kind = %s AND change = %s AND at > %s"
+    )
+    return {
+        ObjectName(*row)
+        for kind in kinds or Kind
+        for row in select(sql, [cluster, kind.value, ChangeType.DELETED.value, at])
+    }
+
+
+def changes_before(
+    cluster: str, keys: Sequence[ObjectName], at: datetime
+) -> dict[ObjectName, list[Change]]:
+    """The changes, oldest first, by which each Lease stands at that instant: the one that says so,
+    behind the one that its term began with where that is another."""
+    found = changes_at(cluster, [(key, at) for key in keys])
+    return {key: changes for key, changes in zip(keys, found, strict=True) if changes}
+
+
+def changes_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
+    """The same for each name at an instant of its own."""
+    said = _newest(cluster, asked, range(len(asked)), _SAYS)
+    going_on = [number for number, change in said.items() if change.change in _GO_ON]
+    began = _newest(cluster, asked, going_on, _BEGINS)
+    found = []
+    for number in range(len(asked)):
+        changes = (began.get(number), said.get(number))
+        found.append([change for change in changes if change is not None])
+    return found
+
+
+def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list[tuple[int, str]]]:
+    """Of each Lease the rows, as id and change, that tell later ones what came before: its last
+    change first, then the ones by which it stands."""
+    asked = [(key, at) for key in keys]
+    rows = [
+        _last(cluster, asked, range(len(asked)), wanted, ("id", "change"))
+        for wanted in (_LAST, _SAYS, _BEGINS)
+    ]
+    return [[found[number] for found in rows if number in found] for number in range(len(asked))]
+
+
+def _newest(
+    cluster: str,
+    asked: Sequence[tuple[ObjectName, datetime]],
+    numbers: Sequence[int],
+    wanted: tuple[str, str],
+) -> dict[int, Change]:
+    rows = _last(cluster, asked, numbers, wanted, FIELDS)
+    return {number: to_change(row) for number, row in rows.items()}
+
+
+def _last(
+    cluster: str,
+    asked: Sequence[tuple[ObjectName, datetime]],
+    numbers: Sequence[int],
+    wanted: tuple[str, str],
+    fields: Sequence[str],
+) -> dict[int, Row]:
+    """The newest change, of those wanted, up to each instant that is asked for, by its number."""
+    index, condition = wanted
+    newest = (
+        f"SELECT id FROM {by_index(index)} WHERE cluster = %s AND namespace = asked.namespace "  # noqa: S608
+        f"AND name = asked.name AND at <= asked.at AND {condition} "
+        f"ORDER BY at DESC, id DESC LIMIT 1"
+    )
+    columns = ", ".join(f"newest.{field}" for field in fields)
+    found: dict[int, Row] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        instants = [(number, *asked[number]) for number in numbers[start : start + AT_ONCE]]
+        rows = select(
+            f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
+            f"CROSS JOIN leases_change AS newest WHERE newest.id = ({newest})",
+            [_encoded(instants), cluster],
+        )
+        found.update((int(row[-1]), row[:-1]) for row in rows)
+    return found
+
+
+_ELEMENT = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
+_ASKED = {
+    "sqlite": f"(SELECT {_ELEMENT} value ->> 3 AS at FROM json_each(%s))",  # noqa: S608
+    "postgresql": f"(SELECT {_ELEMENT} CAST(value ->> 3 AS timestamptz) AS at "  # noqa: S608
+    "FROM json_array_elements(CAST(%s AS json)))",
+}
+
+
+def _encoded(instants: Iterable[tuple[int, ObjectName, datetime]]) -> str:
+    """As one parameter, times as the column has them."""
+    adapt = connection.ops.adapt_datetimefield_value
+    texts: dict[datetime, str] = {}
+    rows = []
+    for number, key, at in instants:
+        if at not in texts:
+            texts[at] = str(adapt(at))
+        rows.append((number, key.namespace, key.name, texts[at]))
+    return msgspec.json.encode(rows).decode()

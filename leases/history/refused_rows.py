@@ -1,0 +1,182 @@
+"""What the database will never store, told apart from a database that stores nothing just now.
+
+A value that the database refuses, such as a number beyond its range, is refused at every try: it
+must not hold up all others. It is set aside as a RefusedRow, with everything it said. Where the
+database is away, locked, full or read-only, nothing is set aside: everything waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import DataError, Error, transaction
+from django.utils import timezone
+
+from leases.history.database_text import to_stored
+from leases.models import RefusedRow
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SHOWN_FOR = timedelta(days=1)  # how long a refusal needs attention
+MAX_SHOWN = 200  # refusals of one cluster kept in memory for that
+MAX_KEPT = 10_000  # rows kept in all, the newest
+MAX_SENTENCE = 500
+# SQLSTATE classes: data exception, integrity violation, program limit (too long for an index).
+_OF_THE_VALUE = frozenset({"22", "23", "54"})
+_SQLITE_OF_THE_VALUE = ("SQLITE_TOOBIG", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_RANGE")
+
+
+class What(StrEnum):
+    """What was refused."""
+
+    CHANGE = "change"
+    STATE = "state"  # of a Lease, with which a restart compares
+    SPAN = "span"  # a time in which a cluster was watched
+    PROGRESS = "progress"  # how far the watch was written down
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was set aside. `same` is what makes it the same when it is told again."""
+
+    at: datetime
+    cluster: str
+    what: What
+    namespace: str = ""
+    name: str = ""
+    error: str
+    content: str = ""
+    same: str = ""
+
+
+def is_of_the_value(error: Exception) -> bool:
+    """Whether this very value is refused, and would be at every further try."""
+    if not isinstance(error, Error):
+        return not isinstance(error, OSError | MemoryError)
+    cause = error.__cause__
+    if state := getattr(cause, "sqlstate", None):
+        return state[:2] in _OF_THE_VALUE
+    if name := getattr(cause, "sqlite_errorname", None):
+        return bool(name.startswith(_SQLITE_OF_THE_VALUE))
+    return isinstance(error, DataError)  # psycopg itself refuses a NUL
+
+
+def write_all_but_refused(
+    items: Sequence[T],
+    write: Callable[[Sequence[T]], None],
+    refuse: Callable[[T, Exception], None],
+) -> None:
+    """Write the items in their order, halving what fails until the refused ones are found.
+
+    Runs inside the caller's transaction. Raises what says that the database is out of order.
+    """
+    if not items:
+        return
+    try:
+        with transaction.atomic():
+            write(items)
+    except Exception as error:
+        if not is_of_the_value(error):
+            raise
+        if len(items) == 1:
+            refuse(items[0], error)
+            return
+        middle = len(items) // 2
+        write_all_but_refused(items[:middle], write, refuse)
+        write_all_but_refused(items[middle:], write, refuse)
+
+
+def refusal(
+    what: What, item: Any, error: Exception, *, cluster: str, same: str, key: Any = None
+) -> Refusal:
+    """A Refusal of `item`, made of nothing that a database could refuse again."""
+    return Refusal(
+        at=timezone.now(),
+        cluster=cluster,
+        what=what,
+        namespace=_safe(key.namespace) if key is not None else "",
+        name=_safe(key.name) if key is not None else "",
+        error=_sentence(error),
+        content=_content(item),
+        same=same,
+    )
+
+
+def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
+    """Store what was refused, once each; those that are new. Runs inside the caller's
+    transaction."""
+    new = []
+    for one in refused:
+        identity = json.dumps([one.what, one.cluster, one.namespace, one.name, one.same])
+        row = RefusedRow(
+            at=one.at,
+            cluster=one.cluster,
+            what=one.what.value,
+            namespace=one.namespace,
+            name=one.name,
+            error=one.error,
+            content=one.content,
+            digest=hashlib.sha256(identity.encode()).hexdigest(),
+        )
+        if not RefusedRow.objects.filter(digest=row.digest).exists():
+            row.save(force_insert=True)
+            new.append(one)
+    return new
+
+
+def log(refused: Sequence[Refusal]) -> None:
+    """One line for each."""
+    for one in refused:
+        logger.error(
+            "%s: the database refuses a %s of %r, which is set aside: %s",
+            one.cluster, one.what.value, f"{one.namespace}/{one.name}", one.error,
+        )  # fmt: skip
+
+
+def recently_refused(cluster: str, now: datetime) -> list[Refusal]:
+    """What was set aside lately, oldest first, without what it said."""
+    rows = RefusedRow.objects.filter(cluster=cluster, at__gte=now - SHOWN_FOR).order_by("-at")
+    fields = ("at", "what", "namespace", "name", "error")
+    found = [
+        Refusal(
+            at=at, cluster=cluster, what=What(what), namespace=namespace, name=name, error=error
+        )
+        for at, what, namespace, name, error in rows.values_list(*fields)[:MAX_SHOWN]
+    ]
+    return found[::-1]
+
+
+def forget_refused(before: datetime) -> int:
+    """Forget what was set aside before then, and all but the newest MAX_KEPT."""
+    gone, _ = RefusedRow.objects.filter(at__lt=before).delete()
+    beyond = RefusedRow.objects.order_by("-id").values_list("id", flat=True)[
+        MAX_KEPT : MAX_KEPT + 1
+    ]
+    for last in list(beyond):
+        gone += RefusedRow.objects.filter(id__lte=last).delete()[0]
+    return gone
+
+
+def _sentence(error: Exception) -> str:
+    text = _safe(str(error).strip().partition("\n")[0])[:MAX_SENTENCE]
+    return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
+
+
+def _content(item: Any) -> str:
+    """The item as JSON that is ASCII alone: a NUL is spelled \\u0000 in it."""
+    try:
+        return json.dumps(msgspec.to_builtins(item), default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ascii(item)
+
+
+def _safe(text: str) -> str:
+    return to_stored(text).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,139 @@
+"""What goes into one transaction: changes, and the states they led to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import Error, connection, transaction
+
+from leases.domain.changes.change import Change
+from leases.domain.changes.change_identity import identity
+from leases.domain.lease import ObjectName
+from leases.domain.past.watched_times import WatchedTime
+from leases.history.refused_rows import (
+    Refusal,
+    What,
+    is_of_the_value,
+    log,
+    refusal,
+    set_aside,
+    write_all_but_refused,
+)
+from leases.history.write import checkpoint, watched_spans
+from leases.history.write.insert_changes import write_changes
+from leases.history.write.replica_lock import take_turn
+
+T = TypeVar("T")
+Write = Callable[[What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Of one cluster, as of one instant."""
+
+    cluster: str
+    changes: tuple[Change, ...]
+    states: tuple[tuple[ObjectName, Any], ...]
+    encode: Callable[[Any], bytes]
+    resource_version: str | None
+    complete: bool  # with this, all that waited is written
+    watched_until: datetime
+    process: str
+    spans: tuple[WatchedTime, ...]
+    went_back: bool  # the cluster was restored: its versions count on from an old one
+    present: frozenset[ObjectName] | None = None  # set: the states of all other Leases may go
+
+
+def write_what_fits(batch: Batch) -> list[Refusal]:
+    """Write all; where the database refuses a value, all others, and set that one aside.
+
+    Gives what was set aside. Raises what says that the database is out of order: then nothing of
+    the batch is written.
+    """
+    try:
+        _write(batch, _all_at_once)
+    except Exception as error:
+        if not is_of_the_value(error):
+            raise
+        return _write_but_refused(batch)
+    return []
+
+
+def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]], None]) -> None:
+    if items:
+        write(items)
+
+
+def _write_but_refused(batch: Batch) -> list[Refusal]:
+    refused: list[Refusal] = []
+
+    def write(what: What, items: Sequence[T], part: Callable[[Sequence[T]], None]) -> None:
+        write_all_but_refused(
+            items, part, lambda item, error: refused.append(_refused(batch, what, item, error))
+        )
+
+    new = _write(batch, write, refused)
+    log(new)
+    return new
+
+
+def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
+    make = partial(refusal, what, error=error, cluster=batch.cluster)
+    if what is What.CHANGE:
+        try:
+            same = identity(item)
+        except ValueError:
+            same = ascii(item)
+        return make(item=item, same=same, key=item)
+    if what is What.STATE:
+        return make(item=item[1], same="", key=item[0])
+    if what is What.SPAN:
+        return make(item=item, same=f"{batch.process} {item.since}")
+    return make(item=item, same="")
+
+
+def _write(batch: Batch, write: Write, refused: Sequence[Refusal] = ()) -> list[Refusal]:
+    """One transaction, in the recorder's thread. Changes already there are left as they are.
+
+    `write` writes all items of one kind; what it adds to `refused` meanwhile is stored, too.
+    """
+    try:
+        with transaction.atomic():
+            take_turn(batch.cluster)
+            write(What.CHANGE, batch.changes, write_changes)
+            write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
+            if batch.went_back or not checkpoint.is_behind(batch.cluster, batch.resource_version):
+                _write_states(batch, write)
+            # Else another replica, further on, remembers all this and more.
+            return set_aside(refused)
+    except Error:
+        # SQLite's stays open: on a full disk the last one to close could not be opened again.
+        if not connection.is_usable():
+            connection.close()
+        raise
+
+
+def _write_states(batch: Batch, write: Write) -> None:
+    def save(states: Sequence[tuple[ObjectName, Any]]) -> None:
+        encode = batch.encode
+        encoded = ((key, None if state is None else encode(state)) for key, state in states)
+        checkpoint.save(batch.cluster, encoded)
+
+    def save_progress(versions: Sequence[str]) -> None:
+        checkpoint.save_progress(
+            batch.cluster, resource_version=versions[0], watched_until=batch.watched_until
+        )
+
+    write(What.STATE, batch.states, save)
+    if batch.present is not None:
+        checkpoint.forget_all_but(batch.cluster, batch.present)
+    if batch.complete and batch.resource_version is not None:
+        write(What.PROGRESS, (batch.resource_version,), save_progress)
+
+
+def let_go() -> None:
+    """Close the connection of the thread that runs this."""
+    connection.close()

@@ -1,0 +1,204 @@
+"""One cluster's HTTP session: requests within limits, credentials read again, errors as ApiError.
+
+Configuration and sessions are those of `kubernetes.aio`, so that client certificates, exec plugins
+and token refresh work as they do for its users; bodies are read as bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import ConfigException
+
+from leases.kube.failure_sentences import unreachable
+from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read_status
+
+USER_AGENT = "leaseboard/0.1"  # up to the slash it is also our field manager
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+READ_BUFFER = 256 * 1024  # bytes; a reading of a body holds at most twice as many
+# What a session is made of; when only a token differs, open connections may stay.
+_TRANSPORT = (
+    "host",
+    "ssl_ca_cert",
+    "cert_file",
+    "key_file",
+    "verify_ssl",
+    "proxy",
+    "tls_server_name",
+)
+
+Configure = Callable[[], Awaitable[Configuration]]
+Query = Sequence[tuple[str, str]]
+
+
+class ConfigureError(Exception):
+    """A cluster's configuration cannot be had just now: one sentence."""
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait for what, in seconds."""
+
+    connect: float = 5.0
+    answer: float = 30.0  # a whole answer, or a watch's header
+    page: float = 60.0  # one page of a list
+    quiet: float = (
+        4.0  # a watch that says nothing for so long makes us ask whether anybody is there
+    )
+    probe: float = 4.0  # the answer to that question
+    slack: float = 30.0  # beyond its timeoutSeconds a watch must have ended
+    # Real servers send a bookmark about every minute when anything at all was written meanwhile.
+    bookmark: float = 90.0
+    renew: float = 10.0  # credentials are not read more often than that
+    replay: float = 1.0  # a backlog comes at once; after so long without an event there is no more
+    short: float = 1.0  # a watch that ends sooner than this must not be opened again at once
+
+
+class Session:
+    """Sends requests to one cluster: `host` is its address."""
+
+    def __init__(self, configure: Configure, *, host: str, limits: Timeouts | None = None) -> None:
+        self.host = host
+        self.limits = limits or Timeouts()
+        self._configure = configure
+        self._api: ApiClient | None = None
+        self._configuring = asyncio.Lock()
+        self._configured_at = float("-inf")
+        self._suspect = False  # the address was wrong or empty: read it again before the next try
+
+    async def fetch(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: Any = None,
+        content_type: str = "application/json",
+        within: float | None = None,
+        accept: str = "application/json",
+    ) -> bytes:
+        """The whole body of a good answer. Raises ApiError."""
+        limit = within or self.limits.answer
+        with self._translated(limit):
+            async with asyncio.timeout(limit):
+                headers = {"Accept": accept, "Content-Type": content_type}
+                response = await self._open(method, path, query, body, headers)
+                async with response:
+                    answer = await response.read()
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def stream(self, path: str, *, query: Query) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A good answer whose body is still to come. Raises ApiError; leaving closes it."""
+        limit = self.limits.answer
+        with self._translated(limit):
+            async with asyncio.timeout(limit):
+                headers = {"Accept": "application/json"}
+                response = await self._open("GET", path, query, None, headers)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        api, self._api = self._api, None
+        if api is not None:
+            await api.close()  # type: ignore[no-untyped-call]
+
+    async def _open(
+        self, method: str, path: str, query: Query, body: Any, headers: dict[str, str]
+    ) -> aiohttp.ClientResponse:
+        api = self._api
+        if api is None or (self._suspect and self._may_renew()):
+            api = await self._renew()
+        try:
+            return await self._send(api, method, path, query, body, headers)
+        except Unauthorized:
+            # A token may have been replaced on disk, or an exec plugin's may have run out.
+            if not self._may_renew():
+                raise
+            return await self._send(await self._renew(), method, path, query, body, headers)
+
+    async def _send(
+        self,
+        api: ApiClient,
+        method: str,
+        path: str,
+        query: Query,
+        body: Any,
+        headers: dict[str, str],
+    ) -> aiohttp.ClientResponse:
+        _, url, headers, body, _ = await api.param_serialize(
+            method, path, query_params=list(query), header_params=dict(headers), body=body,
+            auth_settings=["BearerToken"],
+        )  # fmt: skip
+        answer = await api.call_api(
+            method, url, header_params=headers, body=body, _preload_content=False,
+            _request_timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect),
+        )  # fmt: skip
+        response = cast("aiohttp.ClientResponse", answer.response)
+        if response.status < 300:
+            return response
+        async with response:
+            text = await response.read()
+        retry_after = response.headers.get("Retry-After", "")
+        seconds = int(retry_after) if retry_after.isdecimal() else 0
+        raise error_of(read_status(response.status, text, retry_after=seconds))
+
+    def _may_renew(self) -> bool:
+        return asyncio.get_running_loop().time() - self._configured_at >= self.limits.renew
+
+    async def _renew(self) -> ApiClient:
+        """Read configuration and credentials (again)."""
+        async with self._configuring:
+            if self._api is not None and not self._may_renew():
+                return self._api
+            configuration = await self._configure()
+            self._configured_at = asyncio.get_running_loop().time()
+            self._suspect = False
+            known = self._api and self._api.configuration
+            if self._api and known and _same_transport(known, configuration):
+                known.api_key = configuration.api_key
+                known.refresh_api_key_hook = configuration.refresh_api_key_hook
+                return self._api
+            await self.close()
+            self.host = configuration.host
+            try:
+                self._api = _client(configuration)
+            except OSError as error:
+                raise ConfigureError(
+                    f"Cannot use the certificates for {self.host}: {error}"
+                ) from error
+            return self._api
+
+    @contextlib.contextmanager
+    def _translated(self, within: float) -> Iterator[None]:
+        """What the libraries raise leaves as ApiError."""
+        try:
+            yield
+        except (ConfigureError, ConfigException) as error:
+            raise Unreachable(Status(message=str(error))) from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            # A cluster made anew keeps its context's name but has another port and authority.
+            self._suspect = isinstance(error, aiohttp.ClientConnectorError)
+            raise unreachable(self.host, error, within=within) from error
+
+
+def _client(configuration: Configuration) -> ApiClient:
+    local = urlsplit(configuration.host).hostname in _LOOPBACK
+    # As Go does: never ask a proxy from the environment for this machine itself.
+    configuration.client_session_kwargs = {"trust_env": not local, "read_bufsize": READ_BUFFER}
+    api = ApiClient(configuration)
+    api.user_agent = USER_AGENT
+    return api
+
+
+def _same_transport(one: Configuration, other: Configuration) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in _TRANSPORT)

@@ -1,0 +1,261 @@
+"""The verbs of the Lease API, one method each. Raises only the ApiError family."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from leases.domain.lease import Lease, ObjectName
+from leases.kube.failure_sentences import advise
+from leases.kube.http_session import Query, Session, Timeouts
+from leases.kube.open_watch import OpenWatch
+from leases.wire.json_decoding import Undecodable, read_document
+from leases.wire.status import ApiError, Invalid, Status, Unreachable
+from leases.wire.watch_decoding import LeaseListPage, read_lease, read_page
+from leases.wire.watch_events import Listed, ListPage, WatchEvent
+
+API = "/apis/coordination.k8s.io/v1"
+MERGE_PATCH = "application/merge-patch+json"
+PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
+AT_ONCE = 40  # Leases of a page that are told at a time
+_DRY_RUN: Query = (("dryRun", "All"),)
+
+
+class LeaseClient:
+    """One cluster's Leases. A request that gets no answer within its limit raises Unreachable."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._watched: OpenWatch | None = None
+
+    def unprocessed_seconds(self) -> float:
+        """For how long, in seconds, something of the watch opened last may not have been told."""
+        return 0.0 if self._watched is None else self._watched.unprocessed_seconds()
+
+    @property
+    def host(self) -> str:
+        """The base URL of the cluster's API."""
+        return self._session.host
+
+    @property
+    def limits(self) -> Timeouts:
+        """How long this client waits for what."""
+        return self._session.limits
+
+    def advise(self, error: ApiError) -> str:
+        """What to do about an error of this client, as one or two sentences for a page."""
+        return advise(self.host, error)
+
+    async def list(self, *, limit: int = PAGE) -> AsyncGenerator[ListPage | Listed, None]:
+        """Every Lease of the cluster, a few of a page at a time, in the state at the first one.
+
+        While a page is worked on, the next is already asked for. Raises Gone when the continue
+        token runs out in the middle. Close it (contextlib.aclosing) when done.
+        """
+        page = await self._page(limit, "")
+        while token := page.metadata.next_page:
+            coming = asyncio.create_task(self._page(limit, token))
+            try:
+                for part in _parts(page):
+                    yield part
+                page = await coming
+            finally:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+        meta = page.metadata
+        yield Listed(page.leases, meta.resource_version, unreadable=page.unreadable)
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, since: str, *, timeout_seconds: int, known: Container[int] = ()
+    ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
+        """What each reading of a watch brings; see `open_watch`."""
+        async with (
+            self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
+            contextlib.aclosing(watch.readings()) as readings,
+        ):
+            yield readings
+
+    @contextlib.asynccontextmanager
+    async def open_watch(
+        self, since: str, *, timeout_seconds: int, known: Container[int] = ()
+    ) -> AsyncIterator[OpenWatch]:
+        """What happens after `since`; entered as soon as the server has answered.
+
+        The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
+        What has one of the `known` marks comes as Renewed.
+        """
+        query = (
+            ("watch", "true"),
+            ("resourceVersion", since),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(timeout_seconds)),
+        )
+        async with self._session.stream(f"{API}/leases", query=query) as response:
+            watch = self._watched = OpenWatch(
+                response,
+                session=self._session,
+                since=since,
+                lasts=timeout_seconds,
+                newest=self.newest_version,
+                known=known,
+            )
+            yield watch
+
+    async def newest_version(self) -> str:
+        """The cluster's present resourceVersion: the cheapest question that proves it is well."""
+        query = (("limit", "1"),)
+        body = await self._session.fetch(
+            "GET", f"{API}/leases", query=query, within=self._session.limits.probe
+        )
+        return read_page(body).metadata.resource_version
+
+    async def get(self, key: ObjectName) -> Lease:
+        """One Lease as it is now."""
+        return read_lease(await self._session.fetch("GET", _path(key)))
+
+    async def read(
+        self,
+        path: str,
+        *,
+        query: Query = (),
+        within: float | None = None,
+        accept: str = "application/json",
+    ) -> bytes:
+        """The body of any other thing the cluster tells; `within` is the limit in seconds."""
+        return await self._session.fetch("GET", path, query=query, within=within, accept=accept)
+
+    async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
+        """The whole object with every field the server keeps, managedFields among them."""
+        return _object(await self._session.fetch("GET", _path(key), within=within))
+
+    async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
+        """Make a Lease in the namespace that its metadata names."""
+        path = _collection(body.get("metadata", {}).get("namespace", ""))
+        query = _DRY_RUN if dry_run else ()
+        return read_lease(await self._session.fetch("POST", path, query=query, body=body))
+
+    async def replace(
+        self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
+    ) -> Lease:
+        """Put the whole object. Without a uid in it a Lease deleted meanwhile comes back."""
+        query = _DRY_RUN if dry_run else ()
+        return read_lease(await self._session.fetch("PUT", _path(key), query=query, body=body))
+
+    async def patch(
+        self,
+        key: ObjectName,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        *,
+        dry_run: bool = False,
+    ) -> Lease:
+        """Change some fields; a metadata.resourceVersion in it is a precondition (Conflict)."""
+        return read_lease(await self._patch(key, body, content_type, dry_run))
+
+    async def raw_patch(
+        self,
+        key: ObjectName,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        *,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """As patch; the whole object that comes of it."""
+        return _object(await self._patch(key, body, content_type, dry_run))
+
+    async def delete(
+        self,
+        key: ObjectName,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete a Lease, if it still has this uid and resourceVersion (Conflict otherwise)."""
+        guards = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {name: value for name, value in guards.items() if value}
+        await self._session.fetch(
+            "DELETE", _path(key), body=_delete_options(dry_run=dry_run, preconditions=preconditions)
+        )
+
+    async def delete_collection(
+        self,
+        namespace: str,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        dry_run: bool = False,
+    ) -> tuple[Lease, ...]:
+        """Delete those of a namespace's Leases that the selectors pick, or all; returns them."""
+        selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
+        body = await self._session.fetch(
+            "DELETE",
+            _collection(namespace),
+            query=[(name, value) for name, value in selectors if value],
+            body=_delete_options(dry_run=dry_run, preconditions={}),
+        )
+        return read_page(body).leases
+
+    async def close(self) -> None:
+        """Close every connection; open watches end with Unreachable."""
+        await self._session.close()
+
+    async def _page(self, limit: int, token: str) -> LeaseListPage:
+        query = [("limit", str(limit))] + ([("continue", token)] if token else [])
+        body = await self._session.fetch(
+            "GET", f"{API}/leases", query=query, within=self._session.limits.page
+        )
+        return read_page(body)
+
+    async def _patch(self, key: ObjectName, body: Any, content_type: str, dry_run: bool) -> bytes:
+        query = _DRY_RUN if dry_run else ()
+        return await self._session.fetch(
+            "PATCH", _path(key), query=query, body=body, content_type=content_type
+        )
+
+
+def _parts(page: LeaseListPage) -> Iterator[ListPage]:
+    """A page in pieces that hold nobody up for long."""
+    leases, meta, unreadable = page.leases, page.metadata, page.unreadable
+    for first in range(0, len(leases) or 1, AT_ONCE):
+        some = leases[first : first + AT_ONCE]
+        left = len(leases) - first - len(some)
+        remaining = None if meta.remaining is None else meta.remaining + left
+        yield ListPage(some, meta.resource_version, remaining, unreadable=unreadable)
+        unreadable = ()
+
+
+def _collection(namespace: str) -> str:
+    return f"{API}/namespaces/{segment(namespace)}/leases"
+
+
+def _path(key: ObjectName) -> str:
+    return f"{_collection(key.namespace)}/{segment(key.name)}"
+
+
+def segment(text: str) -> str:
+    """One segment of a path. An empty one or dots would address a whole collection."""
+    if text in ("", ".", "..") or "/" in text or "%" in text:
+        raise Invalid(Status(code=422, reason="Invalid", message=f"{text!r} is no object's name."))
+    return quote(text, safe="")
+
+
+def _delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
+    """metav1.DeleteOptions, complete: beside a body the API server does not read the query."""
+    options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if dry_run:
+        options["dryRun"] = ["All"]
+    if preconditions:
+        options["preconditions"] = preconditions
+    return options
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        return read_document(body)
+    except Undecodable as error:
+        raise Unreachable(Status(message=f"The cluster sent no object: {error}.")) from error

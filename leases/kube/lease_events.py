@@ -1,0 +1,87 @@
+"""The Kubernetes Events of a Lease, where the cluster lets us read them: client-go writes one when
+somebody becomes or stops being the holder. Source: k8s.io/api/core/v1/types.go (Event).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.lease import AwareDatetime, ObjectName
+from leases.kube.lease_client import LeaseClient, segment
+from leases.wire.json_decoding import Undecodable, decoder
+from leases.wire.status import Status, Unreachable
+
+MAX_EVENTS = 500  # read at once: the API lists them by name, not by time
+SHOWN = 20
+
+
+class _Source(msgspec.Struct, frozen=True):
+    component: str = ""
+
+
+class _Series(msgspec.Struct, frozen=True, rename="camel"):
+    count: int = 0
+    last_observed_time: AwareDatetime | None = None
+
+
+class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
+    """core/v1 Event, cut to what a page shows. Which of its times are set depends on its writer."""
+
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    count: int | None = None
+    first_timestamp: AwareDatetime | None = None
+    last_timestamp: AwareDatetime | None = None
+    event_time: AwareDatetime | None = None
+    reporting_component: str = ""
+    source: _Source | None = None
+    series: _Series | None = None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it happened last."""
+        seen = self.series.last_observed_time if self.series else None
+        return seen or self.last_timestamp or self.event_time or self.first_timestamp
+
+    @property
+    def times(self) -> int:
+        return (self.series.count if self.series else 0) or self.count or 1
+
+    @property
+    def component(self) -> str:
+        """Who wrote it."""
+        return self.reporting_component or (self.source.component if self.source else "")
+
+
+class _Events(msgspec.Struct, frozen=True):
+    items: tuple[KubeEvent, ...] | None = None
+
+
+_decode: Callable[[bytes], _Events] = decoder(_Events)
+
+
+async def events_of(
+    client: LeaseClient, lease: ObjectName, *, within: float
+) -> tuple[KubeEvent, ...]:
+    """The newest Events about a Lease of this name, newest first. Raises ApiError.
+
+    `within` is the limit in seconds. A cluster that keeps no Events raises NotFound.
+    """
+    about = f"involvedObject.kind=Lease,involvedObject.name={lease.name}"
+    body = await client.read(
+        f"/api/v1/namespaces/{segment(lease.namespace)}/events",
+        query=(("fieldSelector", about), ("limit", str(MAX_EVENTS))),
+        within=within,
+    )
+    try:
+        found = _decode(body).items or ()
+    except Undecodable as error:
+        sentence = f"The cluster sent something that is no list of Events ({error})."
+        raise Unreachable(Status(message=sentence)) from error
+    dated = [(event.at.timestamp() if event.at else 0.0, event) for event in found]
+    newest = sorted(dated, key=lambda pair: pair[0], reverse=True)
+    return tuple(event for _, event in newest[:SHOWN])

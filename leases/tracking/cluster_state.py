@@ -1,0 +1,298 @@
+"""The state of one cluster's Leases, and how a write, a list or the clock changes it.
+
+The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+
+from leases.domain.bounded_time import plus
+from leases.domain.changes.change import vanished
+from leases.domain.changes.write_time import Observation, believed, renewal_moved, written_at
+from leases.domain.kind import Verdict
+from leases.domain.lease import Lease, ObjectName, number_of
+from leases.domain.steady_clock import Jump, moved
+from leases.tracking.expiry.blind_times import BlindTimes
+from leases.tracking.expiry.clock_jump import reanchor
+from leases.tracking.expiry.deadlines import Deadlines
+from leases.tracking.expiry.phase_turn import outlook, turn_of
+from leases.tracking.kind_overrides import Overrides, judged_anew
+from leases.tracking.lease_index import LeaseIndex, Row, version_after
+from leases.tracking.observation import (
+    first_sight,
+    listed_renewed,
+    next_sight,
+    only_renewed,
+    renewed,
+    turned,
+)
+from leases.tracking.skipped_writes import Skipping
+from leases.tracking.store_step import Step
+from leases.tracking.tracked_lease import Tracked
+
+REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
+# In one look at the deadlines; more wait for the next, so that nothing else waits for them.
+MAX_LOOKED_AT = 400
+A_TURN = 10  # times as much work as finding that a Lease was renewed meanwhile
+
+
+class ClusterState:
+    """Every Lease of one cluster with its deadline, and the times in which we saw nothing."""
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self.rows = LeaseIndex()
+        self.deadlines: Deadlines[Row] = Deadlines()
+        self.blind_times = BlindTimes()
+        self.overrides = Overrides()
+        self.skipping = Skipping(self.rows, self.deadlines, self._arm)
+        self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
+
+    def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
+        version = version_after(tracked.resource_version, 0)
+        return Row(
+            key=tracked.key,
+            tracked=tracked,
+            version=version,
+            changed_at=changed_at,
+            listing=listing,
+        )
+
+    def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
+        """Take in rows of names not known yet."""
+        self.rows.add(*rows)
+        for row in rows:
+            try:
+                self._arm(row)
+            except Exception as error:
+                self.skipping.skip_row(row, error, at, step)
+
+    def understand(self, row: Row, now: datetime, step: Step) -> Row | None:
+        """Before a write that may be followed, go on from the last one that was."""
+        found = self.skipping.understand(row, step)
+        if found is not None:
+            verdict, known = self.overrides.get(row.key), found.tracked
+            if verdict != ((known.kind, known.kind_reason) if known.overridden else None):
+                self.rows.put(found, judged_anew(known, verdict, now))
+        return found
+
+    def renew_as(self, row: Row, lease: Lease, fingerprint: int, now: datetime) -> bool:
+        """Apply a whole Lease if it only renews, and remember its fingerprint."""
+        version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
+        if claimed is None or not version:
+            return False
+        if not (row.outlook.plain and only_renewed(row.tracked.lasting.lease, lease)):
+            return False
+        self.rows.set_fingerprint(row, fingerprint)
+        return self.renew(row, version, claimed, now)
+
+    def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
+        """Apply a renewal that changes only renewTime. False: it may change more than that."""
+        ahead, known = row.outlook, row.tracked
+        previous, behind = known.renew_time, self.blind_times.behind
+        if not ahead.plain or version <= row.version or previous is None or claimed <= previous:
+            return False
+        at = now
+        if behind is not None:
+            since = max(behind, row.changed_at, known.observed_at)
+            at = believed(claimed, known.skew_seconds, since, now)
+        if at - known.observed_at >= ahead.lasts:
+            return False
+        interval = claimed - previous
+        row.tracked = renewed(
+            known, claimed, at, interval=interval, version=version, live=behind is None
+        )
+        row.version = version
+        if interval < ahead.steady or at < known.observed_at:
+            self._arm(row)
+        return True
+
+    def write(
+        self,
+        row: Row | None,
+        lease: Lease,
+        at: datetime,
+        *,
+        inferred: bool,
+        step: Step,
+        unseen_since: datetime | None = None,
+    ) -> Row:
+        """A Lease as a watch event tells it; not all was understood since `unseen_since`."""
+        sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
+        if row is not None and row.tracked.lasting.lease.uid == lease.uid:
+            seen = sight(row.newest)
+            self.advance(row, lease, seen, step)
+            return row
+        if row is not None:
+            unseen = Observation(now=at, since=min(at, row.newest), inferred=True)
+            self.vanish_unseen(row, lease, unseen, step)
+        seen = sight(None)
+        row = self.appear(lease, seen, step, gap_since=self._deaths.get(lease.key))
+        self.enter([row], at, step)
+        return row
+
+    def appear(
+        self,
+        lease: Lease,
+        seen: Observation,
+        step: Step,
+        *,
+        gap_since: datetime | None = None,
+        listing: int = 0,
+    ) -> Row:
+        """A Lease not known before, still to be entered."""
+        verdict = self.overrides.get(lease.key)
+        tracked, change = first_sight(
+            self.cluster, lease, seen, gap_since=gap_since, verdict=verdict
+        )
+        step.changes.append(change)
+        row = self.row(tracked, change.at, listing=listing)
+        self._deaths.pop(row.key, None)
+        step.redraw[row.key] = None
+        step.removed.pop(row.key, None)
+        return row
+
+    def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
+        """A later write of a known uid."""
+        if not seen.inferred:
+            at, sure = written_at(row.tracked, lease, seen)
+            if sure:
+                self.turn(row, seen.now, by=at, step=step)
+        known = row.tracked
+        row.remembered = False
+        tracked, changes = next_sight(self.cluster, known, lease, seen)
+        self.rows.put(row, tracked)
+        self._arm(row)
+        if changes:
+            step.changes.extend(changes)
+            row.changed_at = max(change.at for change in changes)
+        fresher = renewal_moved(known.lease, lease) and not changes
+        if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
+            step.renewed.append(row.key)
+        else:
+            step.redraw[row.key] = None
+        if seen.live and tracked.observed_at < seen.now:  # its holder came without a renewal
+            self.turn(row, seen.now, by=seen.now, step=step)
+
+    def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
+        """A later write of a known uid, as a list shows it."""
+        seen = self.blind_times.listing(at, row.newest, remembered=row.remembered)
+        tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
+        if tracked is None:
+            self.advance(row, lease, seen, step)
+        else:
+            row.tracked, row.remembered = tracked, False
+            step.renewed.append(row.key)
+
+    def set_overrides(
+        self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step
+    ) -> None:
+        """Let these verdicts of admins stand, and the rules where there is none."""
+        for key in self.overrides.change_to(wanted):
+            row = self.rows.get(key)
+            if row is None or row.tracked.lasting.not_understood is not None:
+                continue
+            try:
+                self.rows.put(row, judged_anew(row.tracked, wanted.get(key), now))
+                self._arm(row)
+                step.redraw[key] = None
+            except Exception as error:
+                self.skipping.skip_row(row, error, now, step)
+
+    def vanish(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
+        """A Lease that is gone; `last` is how it was last."""
+        self._forget(row, last, seen, at, step)
+        self.rows.remove(row)
+
+    def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
+        """Leases that a list does not have any more."""
+        for row in rows:
+            count = len(step.changes)
+            try:
+                self._forget(
+                    row, row.tracked.lease, self.blind_times.listing(at, row.newest), at, step
+                )
+            except Exception as error:
+                del step.changes[count:]
+                self.skipping.lose(row, error, step)
+        self.rows.remove(*rows)
+
+    def vanish_unseen(self, row: Row, successor: Lease, seen: Observation, step: Step) -> None:
+        """Another uid stands where this one was: it was deleted before that was created."""
+        born, since = successor.metadata.creation_timestamp, seen.since
+        at = born if born and since and since <= born <= seen.now else seen.now
+        self.vanish(row, row.tracked.lease, seen, at, step)
+
+    def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
+        """Turn the phases whose time has come `by` then, or the first of very many."""
+        work = 0
+        arm = self.deadlines.arm
+        for row in self.deadlines.due(by):
+            turn_delay = row.outlook.turn_delay
+            known, count = row.tracked, len(step.changes)
+            try:
+                if turn_delay is not None and (soonest := plus(known.observed_at, turn_delay)) > by:
+                    arm(row, soonest)
+                    work += 1
+                else:
+                    work += A_TURN if self.turn(row, now, by=by, step=step) else 1
+            except Exception as error:
+                del step.changes[count:]
+                self.skipping.roll_back(row.key, row, known)
+                self.skipping.skip_row(row, error, now, step)
+                work += A_TURN
+            if work >= MAX_LOOKED_AT:
+                return
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """Move every moment that is kept, so that each Lease has as much time left as before."""
+        by = jump.by
+        self.blind_times.clock_jumped(jump)
+        self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
+        self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
+        self.deadlines.clear()
+        for row in self.rows:
+            self.deadlines.arm(row, reanchor(row, by))
+
+    def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
+        """Turn one phase if its time has come, and set its alarm; whether it did."""
+        known = row.tracked
+        turn = turn_of(known)
+        if turn is None or turn > by:
+            self._arm(row, turn)
+            return False
+        unseen_since = self.blind_times.unseen_since(known, now)
+        tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
+        self.rows.put(row, tracked)
+        step.redraw[row.key] = None
+        if change is not None:
+            step.changes.append(change)
+            row.changed_at = change.at
+        self._arm(row)
+        return True
+
+    def _arm(self, row: Row, at: datetime | None = None) -> None:
+        """Set the alarm for that time, or for as long as the next renewal can be waited for."""
+        known = row.tracked
+        turn = turn_of(known)
+        row.outlook = outlook(known, turn)
+        if at is None:
+            turn_delay = row.outlook.turn_delay
+            at = turn if turn_delay is None else plus(known.observed_at, turn_delay)
+        self.deadlines.arm(row, at)
+
+    def _forget(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
+        known = row.tracked
+        step.changes.append(vanished(self.cluster, known, last, seen=seen, at=at))
+        step.removed[row.key] = None
+        step.redraw.pop(row.key, None)
+        self.deadlines.disarm(row)
+        self.skipping.puzzling.pop(row.key, None)
+        gap_since = known.gap_since or (None if seen.inferred else at)
+        if gap_since is not None:
+            self._deaths[row.key] = gap_since
+            if len(self._deaths) > REMEMBERED_DEATHS:
+                del self._deaths[next(iter(self._deaths))]

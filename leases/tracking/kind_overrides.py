@@ -1,0 +1,60 @@
+"""What admins say the Leases of one cluster are for, and one that is judged anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from leases.domain.kind import Verdict, classify
+from leases.domain.lease import ObjectName
+from leases.domain.phase import counted_holder, phase_of
+from leases.tracking.tracked_lease import Tracked
+
+
+class Overrides:
+    """The verdicts that stand above the rules."""
+
+    def __init__(self) -> None:
+        self._verdicts: dict[ObjectName, Verdict] = {}
+        self.get = self._verdicts.get
+
+    def remember(self, tracked: Tracked) -> None:
+        """A verdict that an earlier run knew."""
+        if tracked.overridden:
+            self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
+
+    def change_to(self, wanted: Mapping[ObjectName, Verdict]) -> list[ObjectName]:
+        """Let these verdicts stand and no others; the Leases of which another one stands now."""
+        old = self._verdicts
+        changed = [key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key)]
+        for key in changed:
+            if key in wanted:
+                old[key] = wanted[key]
+            else:
+                del old[key]
+        return changed
+
+
+def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Tracked:
+    """A Lease under this verdict, or under the rules again.
+
+    Nothing happened to the Lease, so that no change is told, though a heartbeat that names nobody
+    counts as held by its own name only while it is one.
+    """
+    kind, reason = verdict or classify(known.lease, None)
+    holder = counted_holder(known.lease, kind, named=known.named)
+    phase = phase_of(
+        known.lease,
+        observed_at=known.observed_at,
+        cadence_seconds=known.cadence_seconds,
+        renewals_seen=known.renewals_seen,
+        kind=kind,
+        now=now,
+        named=known.named,
+    )
+    if (holder is None) != (known.holder is None):
+        since = known.observed_at
+        known = known.replace(
+            held_since=None if holder is None else since, gap_since=None, phase_since=since
+        )
+    return known.replace(kind=kind, kind_reason=reason, phase=phase, overridden=verdict is not None)

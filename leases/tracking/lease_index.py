@@ -1,0 +1,226 @@
+"""The rows of one cluster: by name, in name order, and counted, all kept up to date by each step.
+
+One writer; any thread may read.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName, is_number, number_of
+from leases.domain.phase import Phase
+from leases.domain.split_dict import SplitDict
+from leases.tracking.expiry.deadlines import Alarm
+from leases.tracking.expiry.phase_turn import UNKNOWN, RenewalOutlook
+from leases.tracking.tracked_lease import Tracked
+
+T = TypeVar("T")
+
+BETWEEN_READS = 0.0001  # seconds
+MAX_READ_SECONDS = 1.0  # seconds, then one that may be off by the row that moves
+SEVERAL = 100  # rows from which on they are put in order or left out of it together
+SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
+
+
+class Row(Alarm, kw_only=True, gc=False):
+    """One Lease, with its alarm. Nothing but the store changes it."""
+
+    tracked: Tracked
+    version: int  # of the newest write known
+    changed_at: datetime  # when the newest change told happened
+    remembered: bool = False  # by an earlier run, and not seen since
+    listing: int = 0  # the number of the last list that had it
+    fingerprint: int = (
+        0  # of its plain renewals, see leases.wire.renewal_fingerprints; 0 before the first
+    )
+    outlook: RenewalOutlook = UNKNOWN
+
+    @property
+    def newest(self) -> datetime:
+        """What a later write did happened after this."""
+        return max(self.changed_at, self.tracked.observed_at)
+
+
+class LeaseIndex:
+    """Every Lease of one cluster."""
+
+    def __init__(self) -> None:
+        self._by_name: SplitDict[Row] = SplitDict()
+        self._in_order: list[Row] = []
+        self._counts = {kind: dict.fromkeys(Phase, 0) for kind in Kind}
+        # All but held heartbeats: those are nearly all there are, and nobody looks for them.
+        self._few: dict[tuple[Kind, Phase], dict[ObjectName, Row]] = {
+            (kind, phase): {}
+            for kind in Kind
+            for phase in Phase
+            if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
+        }
+        self.by_fingerprint: dict[int, Row] = {}
+        self._moves = 0  # counts up before and after each move of a row: odd meanwhile
+        self.get = self._by_name.get
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._by_name)
+
+    def add(self, *rows: Row) -> None:
+        """Take in rows of names not known yet."""
+        with self._moving():
+            for row in rows:
+                self._by_name[row.key] = row
+                self._count(row, row.tracked, 1)
+        ordered, new = self._in_order, sorted(rows, key=_name)
+        if not new:
+            return
+        first = bisect_left(ordered, new[0].key, key=_name)
+        if first == len(ordered) or new[-1].key < ordered[first].key:  # as in the pages of a list
+            ordered[first:first] = new
+        elif len(new) < SEVERAL:
+            for row in new:
+                insort(ordered, row, key=_name)
+        else:
+            self._in_order = sorted((*ordered, *new), key=_name)
+
+    def remove(self, *rows: Row) -> None:
+        """Forget rows."""
+        with self._moving():
+            for row in rows:
+                self._by_name.pop(row.key)
+                self.set_fingerprint(row, 0)
+                self._count(row, row.tracked, -1)
+        if len(rows) < SEVERAL:
+            for row in rows:
+                del self._in_order[bisect_left(self._in_order, row.key, key=_name)]
+        else:
+            get = self.get
+            self._in_order = [row for row in self._in_order if get(row.key) is row]
+
+    def put(self, row: Row, tracked: Tracked) -> None:
+        """What is known of a row from now on."""
+        before = row.tracked
+        if before.lasting.lease is not tracked.lasting.lease:
+            self.set_fingerprint(row, 0)
+        if before.phase is not tracked.phase or before.kind is not tracked.kind:
+            with self._moving():
+                self._count(row, before, -1)
+                self._count(row, tracked, 1)
+                row.tracked = tracked
+        row.tracked = tracked
+
+    def set_fingerprint(self, row: Row, fingerprint: int) -> None:
+        """Know its next renewals by this mark, while its Lease is otherwise as now; 0: by none."""
+        if row.fingerprint != fingerprint:
+            self.by_fingerprint.pop(row.fingerprint, None)
+            row.fingerprint = fingerprint
+            if fingerprint:
+                self.by_fingerprint[fingerprint] = row
+
+    def after(self, key: ObjectName | None, most: int) -> list[Row]:
+        """The next so many in name order."""
+        first = 0 if key is None else bisect_right(self._in_order, key, key=_name)
+        return self._in_order[first : first + most]
+
+    def snapshot(self) -> tuple[Tracked, ...]:
+        """All of them in name order, as they are now."""
+        rows = tuple(self._in_order)  # at once, so that the writer may go on
+        return tuple([row.tracked for row in rows])
+
+    def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
+        """Those of these kinds and phases in name order; lazily, so that a page's worth of many
+        costs little.
+        """
+        number = sum(self._counts[kind][phase] for kind in kinds for phase in phases)
+        piles = [self._few.get((kind, phase)) for kind in kinds for phase in phases]
+        if None in piles or number > SORTED_APART * len(self._in_order):
+            yield from self._scan(tuple(kinds), tuple(phases))
+            return
+        found = self._at_once(
+            lambda: [row.tracked for pile in piles if pile for row in list(pile.values())]
+        )
+        found.sort(key=_key)
+        yield from found
+
+    def _scan(self, kinds: tuple[Kind, ...], phases: tuple[Phase, ...]) -> Iterator[Tracked]:
+        for row in tuple(self._in_order):
+            tracked = row.tracked
+            lasting = tracked.lasting
+            if lasting.phase in phases and lasting.kind in kinds:
+                yield tracked
+
+    def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
+        """Those of one namespace in name order."""
+        rows = tuple(self._in_order)
+        first = bisect_left(rows, namespace, key=_namespace)
+        last = bisect_right(rows, namespace, lo=first, key=_namespace)
+        return tuple([row.tracked for row in rows[first:last]])
+
+    def namespaces(self) -> list[str]:
+        """Every namespace; jumps from one to the next, since the rows are in name order."""
+        rows = tuple(self._in_order)
+        found: list[str] = []
+        at = 0
+        while at < len(rows):
+            found.append(rows[at].key.namespace)
+            at = bisect_right(rows, found[-1], lo=at, key=_namespace)
+        return found
+
+    def _count(self, row: Row, state: Tracked, by: int) -> None:
+        """Take a row in (1) where its state belongs, or out of there (-1)."""
+        self._counts[state.kind][state.phase] += by
+        pile = self._few.get((state.kind, state.phase))
+        if pile is None:
+            return
+        if by > 0:
+            pile[row.key] = row
+        else:
+            del pile[row.key]
+
+    def counts(self) -> dict[Kind, dict[Phase, int]]:
+        """How many there are, each counted once though some may be moving."""
+        return self._at_once(lambda: {kind: dict(phases) for kind, phases in self._counts.items()})
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        self._moves += 1
+        try:
+            yield
+        finally:
+            self._moves += 1
+
+    def _at_once(self, read: Callable[[], T]) -> T:
+        """What is read while no row moves."""
+        until: float | None = None
+        while True:
+            moves, found = self._moves, read()
+            if moves == self._moves and not moves % 2:
+                return found
+            now = time.monotonic()
+            until = now + MAX_READ_SECONDS if until is None else until
+            if now > until:
+                return found
+            time.sleep(BETWEEN_READS)  # the writer ends its move
+
+
+def _name(row: Row) -> ObjectName:
+    return row.key
+
+
+def _key(tracked: Tracked) -> ObjectName:
+    return tracked.lasting.key
+
+
+def _namespace(row: Row) -> str:
+    return row.key.namespace
+
+
+def version_after(resource_version: str, last: int) -> int:
+    """resourceVersions are decimal and grow over the whole server; any other one is new."""
+    return number_of(resource_version) if is_number(resource_version) else last + 1

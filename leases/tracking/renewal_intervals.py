@@ -1,0 +1,139 @@
+"""How far apart the renewals of some Leases were lately: the longest interval of each few seconds.
+
+Not told event by event, which would cost something for every renewal of the cluster, but looked at
+now and then: a Lease keeps its last intervals itself.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+import msgspec
+
+from leases.domain.cadence import samples
+from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
+from leases.tracking.tracked_lease import Tracked
+
+SLOT = 10.0  # seconds
+SLOTS = 360  # an hour
+MAX_LEASES = 5000  # Leases followed: 1.5 kB each
+MAX_ASKED = 200
+_NONE = math.nan
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The longest interval, in seconds, that ended within the slot that begins at `since`."""
+
+    since: datetime
+    seconds: float
+
+
+class RenewalLog:
+    """The intervals of the Leases it is shown. One writer; any thread may ask with `of`."""
+
+    def __init__(self) -> None:
+        self._rings: dict[ObjectName, _Ring] = {}
+        self._asked: dict[ObjectName, None] = {}  # any thread adds to it
+        self._asking = Lock()
+        self._ahead = timedelta(0)  # of the slots here, by which the wall clock was set
+
+    @property
+    def asked(self) -> list[ObjectName]:
+        """The Leases somebody asked for lately: they are worth being shown."""
+        with self._asking:
+            return list(self._asked)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: the slots that were filled stay as long ago as they were."""
+        self._ahead += jump.by
+
+    def look(self, leases: Iterable[Tracked]) -> None:
+        """Add the renewals since the last look, of at most MAX_LEASES Leases."""
+        for tracked in leases:
+            key = tracked.key
+            ring = self._rings.get(key)
+            if ring is None:
+                if len(self._rings) >= MAX_LEASES or not tracked.renewals_seen:
+                    continue
+                ring = self._rings[key] = _Ring()
+            if ring.seen != tracked.renewals_seen:
+                ring.take(tracked, self._ahead)
+
+    def forget(self, before: datetime) -> None:
+        """Drop the Leases that were not renewed since then."""
+        oldest = int((before - self._ahead).timestamp() // SLOT)
+        for key in [key for key, ring in self._rings.items() if ring.newest < oldest]:
+            del self._rings[key]
+
+    def of(self, tracked: Tracked) -> tuple[Interval, ...]:
+        """What is known of one Lease, oldest first; slots without a renewal are left out.
+
+        Of one that was not followed, what it remembers itself; it is asked for from now on.
+        """
+        key = tracked.key
+        with self._asking:
+            self._asked.pop(key, None)
+            self._asked[key] = None
+            if len(self._asked) > MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
+        ring = self._rings.get(key)
+        if ring is None:
+            ring = _Ring()
+            ring.take(tracked, self._ahead)
+        return ring.intervals(self._ahead)
+
+
+class _Ring:
+    """One Lease's hour: a slot's place is its number modulo the size."""
+
+    __slots__ = ("_longest", "newest", "seen")
+
+    def __init__(self) -> None:
+        self._longest = array("f", [_NONE]) * SLOTS
+        self.newest = 0  # number of the newest slot
+        self.seen = 0  # renewals
+
+    def take(self, tracked: Tracked, ahead: timedelta) -> None:
+        """The renewals that are new, as far back as the Lease remembers them."""
+        new = tracked.renewals_seen - self.seen
+        self.seen = tracked.renewals_seen
+        intervals = samples(tracked.intervals)
+        if new < 0 or new > len(intervals):
+            new = len(intervals)
+        ended = (tracked.observed_at - ahead).timestamp()
+        found = []
+        for seconds in reversed(intervals[len(intervals) - new :]):
+            found.append((int(ended // SLOT), seconds))
+            ended -= seconds
+        for slot, seconds in reversed(found):
+            self._put(slot, seconds)
+
+    def _put(self, slot: int, seconds: float) -> None:
+        if slot > self.newest:
+            self._clear(max(self.newest + 1, slot - SLOTS + 1), slot)
+            self.newest = slot
+        elif slot <= self.newest - SLOTS:
+            return
+        place = slot % SLOTS
+        known = self._longest[place]
+        self._longest[place] = seconds if math.isnan(known) else max(known, seconds)
+
+    def _clear(self, first: int, last: int) -> None:
+        for slot in range(first, last + 1):
+            self._longest[slot % SLOTS] = _NONE
+
+    def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
+        newest, longest = self.newest, self._longest[:]  # the loop writes on
+        oldest = max(0, newest - SLOTS + 1)
+        slots = ((slot, longest[slot % SLOTS]) for slot in range(oldest, newest + 1))
+        epoch = datetime.fromtimestamp(0, UTC) + ahead
+        return tuple(
+            Interval(epoch + timedelta(seconds=slot * SLOT), seconds)
+            for slot, seconds in slots
+            if not math.isnan(seconds)
+        )

@@ -1,0 +1,39 @@
+"""What an earlier run wrote down of each Lease, read again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from sys import intern
+
+import msgspec
+
+from leases.tracking.compact_lease import compact
+from leases.tracking.tracked_lease import Tracked
+
+logger = logging.getLogger(__name__)
+
+_replace = msgspec.structs.replace
+_decode = msgspec.json.Decoder(Tracked).decode
+
+
+def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
+    """The states that can be read; a Lease of another one counts as never seen before."""
+    states, unreadable = [], 0
+    for record in records:
+        try:
+            states.append(_shared(_decode(record)))
+        except msgspec.DecodeError:
+            unreadable += 1
+    if unreadable:
+        logger.warning("%d remembered Leases cannot be read and are seen as new", unreadable)
+    return states
+
+
+def _shared(known: Tracked) -> Tracked:
+    """The same in as little memory as when it was seen."""
+    lasting = known.lasting
+    lease = compact(lasting.lease)
+    reason = intern(lasting.kind_reason)
+    lasting = _replace(lasting, key=lease.key, lease=lease, kind_reason=reason)
+    return _replace(known, lasting=lasting)

@@ -1,0 +1,148 @@
+"""Leases whose newest write could not be followed: shown as such, until one can be.
+
+Everything here runs after something raised. Nothing of a failed write stays, but its version: it
+is not tried again, unless a list has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease, ObjectMeta, ObjectName, number_of
+from leases.domain.phase import Phase
+from leases.tracking.expiry.deadlines import Deadlines
+from leases.tracking.expiry.phase_turn import UNKNOWN
+from leases.tracking.lease_index import LeaseIndex, Row
+from leases.tracking.store_step import Step
+from leases.tracking.tracked_lease import Lasting, NotUnderstood, Skipped, Tracked
+from leases.wire.watch_events import Applied, Deleted, Renewed, Unreadable, WatchEvent
+
+
+def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
+    """A Lease of which nobody knows how it stands; else as it was understood last."""
+    earlier = None if known is None else known.lasting.not_understood
+    state = NotUnderstood(
+        since=at if earlier is None else earlier.since,
+        at=at,
+        reason=seen.reason,
+        before=known if earlier is None else earlier.before,
+    )
+    base = known or _bare(seen, at)
+    # Untimed: it cannot run out, for nobody knows whether it was renewed.
+    return base.replace(phase=Phase.UNTIMED, phase_since=state.since, not_understood=state)
+
+
+def _bare(seen: Unreadable, at: datetime) -> Tracked:
+    """A Lease of which only the name is known."""
+    assert seen.key is not None  # noqa: S101 - for the type checker; callers look first
+    meta = ObjectMeta(
+        name=seen.key.name,
+        namespace=seen.key.namespace,
+        uid=seen.uid,
+        resource_version=seen.resource_version,
+    )
+    lasting = Lasting(
+        key=seen.key,
+        lease=Lease(meta),
+        kind=Kind.UNKNOWN,
+        kind_reason="Nothing of it could be understood yet.",
+        phase=Phase.UNTIMED,
+        phase_since=at,
+    )
+    return Tracked(lasting, None, at, estimated=True)
+
+
+def failed_on(event: WatchEvent, error: Exception, row: Tracked | None) -> Unreadable:
+    """An event that we could not follow; `row` is what is known of its Lease, where it is known."""
+    reason = _failed(error)
+    if isinstance(event, Applied | Deleted):
+        meta = event.lease.metadata
+        return Unreadable(event.lease.key, reason, meta.uid, meta.resource_version)
+    key = None if row is None else row.key
+    version = event.resource_version if isinstance(event, Renewed) else ""
+    return Unreadable(key, reason, resource_version=version)
+
+
+class Skipping:
+    """The Leases of one cluster that are not understood, and how they come to be and cease to."""
+
+    def __init__(
+        self, rows: LeaseIndex, deadlines: Deadlines[Row], arm: Callable[[Row], object]
+    ) -> None:
+        self._rows = rows
+        self._deadlines = deadlines
+        self._arm = arm
+        self.puzzling: dict[ObjectName, Row] = {}
+        self.nameless_at: datetime | None = None  # the last without a readable name
+
+    def skip(
+        self, seen: Unreadable, at: datetime, step: Step, *, error: Exception | None = None
+    ) -> Row | None:
+        """Show a Lease as not understood; its row, where its name is known."""
+        key = seen.key
+        row = None if key is None else self._rows.get(key)
+        known = None if row is None else row.tracked
+        earlier = None if known is None else known.lasting.not_understood
+        again = earlier is not None and earlier.reason == seen.reason
+        step.skipped.append(Skipped(key, seen.reason, error, again))
+        if key is None:
+            self.nameless_at = at
+            return None
+        tracked, version = puzzling(known, seen, at), number_of(seen.resource_version)
+        if row is None:
+            row = Row(key=key, tracked=tracked, version=version, changed_at=at)
+            self._rows.add(row)
+        else:
+            self._rows.put(row, tracked)
+            self._rows.set_fingerprint(row, 0)
+            row.version = max(row.version, version)
+        row.outlook = UNKNOWN
+        self._deadlines.disarm(row)
+        self.puzzling[key] = row
+        step.redraw[key] = None
+        step.removed.pop(key, None)
+        return row
+
+    def skip_row(self, row: Row, error: Exception, at: datetime, step: Step) -> None:
+        """The same where what failed was no write: a deadline, or a verdict."""
+        self.skip(Unreadable(row.key, _failed(error)), at, step, error=error)
+
+    def lose(self, row: Row, error: Exception, step: Step) -> None:
+        """A Lease that is gone, and whose end could not be told."""
+        step.skipped.append(Skipped(row.key, _failed(error), error))
+        step.removed[row.key] = None
+        step.redraw.pop(row.key, None)
+        self._deadlines.disarm(row)
+        self.puzzling.pop(row.key, None)
+
+    def understand(self, row: Row, step: Step) -> Row | None:
+        """Go on from how a Lease was understood last; None where it never was."""
+        state = row.tracked.lasting.not_understood
+        self.puzzling.pop(row.key, None)
+        step.redraw[row.key] = None
+        if state is None or state.before is None:
+            self._rows.remove(row)
+            return None
+        self._rows.put(row, state.before)
+        self._arm(row)
+        return row
+
+    def roll_back(self, key: ObjectName, row: Row | None, known: Tracked | None) -> None:
+        """Have nothing of a write that failed halfway: the row as it was known before."""
+        there = self._rows.get(key)
+        if there is not None and there is not row:
+            self._rows.remove(there)
+            self._deadlines.disarm(there)
+        if row is None or known is None:
+            return
+        if there is row:
+            self._rows.put(row, known)
+        else:
+            row.tracked = known
+            self._rows.add(row)
+
+
+def _failed(error: Exception) -> str:
+    return f"Leaseboard failed on it ({type(error).__name__})."

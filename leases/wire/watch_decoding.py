@@ -1,0 +1,193 @@
+"""Bodies of lists and lines of watches -> values.
+
+Source: k8s.io/apimachinery/pkg/watch (event types), pkg/apis/meta/v1 ListMeta, and
+"Efficient detection of changes" in Kubernetes' API concepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC
+from typing import Any
+
+import msgspec
+
+from leases.domain.bounded_time import in_utc
+from leases.domain.lease import Lease, ObjectMeta, ResourceVersion
+from leases.wire.json_decoding import FAILURES, Undecodable, decoder
+from leases.wire.status import Status, Unreachable, error_of
+from leases.wire.unreadable_leases import cut_list, unreadable_event, unreadable_lease
+from leases.wire.watch_events import Applied, Bookmark, Deleted, Unreadable
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_replace = msgspec.structs.replace
+
+
+class ListMeta(msgspec.Struct, frozen=True):
+    """metav1.ListMeta; an empty `next_page` says that this page is the last."""
+
+    resource_version: ResourceVersion = msgspec.field(name="resourceVersion", default="")
+    next_page: str = msgspec.field(name="continue", default="")
+    remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
+
+
+class LeaseListPage(msgspec.Struct, frozen=True):
+    """One page of a LeaseList; `unreadable` are its items that break the rules of the API."""
+
+    metadata: ListMeta
+    leases: tuple[Lease, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[Lease, ...] | None = None
+
+
+class _Progress(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+
+
+class _Added(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ADDED"):
+    object: Lease
+
+
+class _Modified(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="MODIFIED"):
+    object: Lease
+
+
+class _Bookmark(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="BOOKMARK"):
+    object: _Progress
+
+
+class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR"):
+    object: Status
+
+
+_WRITTEN = (_Modified, _Added)
+_Event = _Modified | _Added | Deleted | _Bookmark | _Error
+# One typed decode per event: the decoder skips managedFields and makes no dict.
+_decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
+_decode_event_slowly: Callable[[bytes], _Event] = decoder(_Event)
+_decode_list: Callable[[bytes], _List] = decoder(_List)
+_decode_lease: Callable[[bytes], Lease] = decoder(Lease)
+
+
+def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
+    """What one line of a watch says.
+
+    Raises the error an ERROR event stands for (Gone for 410), Unreachable for garbage.
+    """
+    try:
+        event = _decode_event(line)
+    except FAILURES:
+        try:
+            event = _decode_event_slowly(line)
+        except Undecodable as error:
+            found = unreadable_event(line, error)
+            if found is None:
+                raise _garbage(line, error) from error
+            return found
+    if isinstance(event, _WRITTEN):
+        lease = _checked(event.object)
+        return lease if isinstance(lease, Unreadable) else Applied(lease)
+    if isinstance(event, Deleted):
+        lease = _checked(event.lease)
+        return lease if isinstance(lease, Unreadable) else Deleted(lease)
+    if isinstance(event, _Bookmark):
+        metadata = event.object.metadata
+        ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+        return Bookmark(metadata.resource_version, ends)
+    raise error_of(event.object)
+
+
+def read_page(body: bytes) -> LeaseListPage:
+    """One page of a list. Raises Unreachable for bytes that are none."""
+    try:
+        page = _decode_list(body)
+        return _page(page.metadata, map(_checked, page.items or ()))
+    except Undecodable as error:
+        found = _read_items(body)
+        if found is None:
+            raise _garbage(body, error) from error
+        return found
+
+
+def _read_items(body: bytes) -> LeaseListPage | None:
+    """A page of which some items cannot be read: all others, and the names of those."""
+    cut = cut_list(body)
+    if cut is None:
+        return None
+    try:
+        metadata = _decode_list(cut[0]).metadata
+    except Undecodable:
+        return None
+    page = _page(metadata, map(_read_item, cut[1]))
+    if not page.leases and not any(one.key for one in page.unreadable):
+        return None  # a list of something else
+    return page
+
+
+def _read_item(body: bytes) -> Lease | Unreadable:
+    try:
+        return _checked(_decode_lease(body))
+    except Undecodable as error:
+        return unreadable_lease(body, error)
+
+
+def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeaseListPage:
+    leases: list[Lease] = []
+    unreadable: list[Unreadable] = []
+    for item in items:
+        if isinstance(item, Unreadable):
+            unreadable.append(item)
+        else:
+            leases.append(item)
+    return LeaseListPage(metadata, tuple(leases), tuple(unreadable))
+
+
+def read_lease(body: bytes) -> Lease:
+    """One Lease. Raises Unreachable for bytes that are none."""
+    try:
+        lease = _checked(_decode_lease(body))
+    except Undecodable as error:
+        raise _garbage(body, error) from error
+    if isinstance(lease, Unreadable):
+        raise Unreachable(Status(message=lease.reason))
+    return lease
+
+
+def lease_of(document: dict[str, Any]) -> Lease:
+    """The Lease in an object as JSON has it. Raises Unreachable if it is none."""
+    return read_lease(msgspec.json.encode(document))
+
+
+def _checked(lease: Lease) -> Lease | Unreadable:
+    """A Lease that can be told by its name, with its times in UTC."""
+    meta, spec = lease.metadata, lease.spec
+    name, namespace = meta.name, meta.namespace
+    text = namespace + name + meta.uid + meta.resource_version
+    # As can_be_told has it, without a call: this is done for each write.
+    if not (name and namespace and text.isascii() and text.isprintable() and "/" not in text):
+        return Unreadable(None, "Its name, uid or resourceVersion cannot be one.")
+    acquired, renewed, created = spec.acquire_time, spec.renew_time, meta.creation_timestamp
+    if (
+        (renewed is None or renewed.tzinfo is UTC)
+        and (acquired is None or acquired.tzinfo is UTC)
+        and (created is None or created.tzinfo is UTC)
+    ):
+        return lease
+    return Lease(
+        _replace(meta, creation_timestamp=created and in_utc(created)),
+        _replace(
+            spec,
+            acquire_time=acquired and in_utc(acquired),
+            renew_time=renewed and in_utc(renewed),
+        ),
+    )
+
+
+def _garbage(body: bytes, error: Undecodable) -> Unreachable:
+    seen = body[:80].decode("utf-8", "replace")
+    sentence = f"The cluster sent something that is no Lease API answer: {seen!r} ({error})."
+    return Unreachable(Status(message=sentence))
