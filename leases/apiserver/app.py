@@ -24,14 +24,7 @@ from leases.apiserver.http.negotiation import (
     negotiate_or_json,
 )
 from leases.apiserver.http.request import Receive, Request, Scope, Send
-from leases.apiserver.http.routes import (
-    BadPath,
-    RequestTarget,
-    access_of,
-    methods_of,
-    place_of,
-    split,
-)
+from leases.apiserver.http.routes import BadPath, RequestTarget, access_of, allows_method, place_of
 from leases.apiserver.patch.dispatch import PATCH_TYPES
 from leases.apiserver.registry.access_reviews import review
 from leases.apiserver.resources import Resource
@@ -82,16 +75,16 @@ class App:
         if (access.group, access.resource) == (AUTHORIZATION_GROUP, REVIEWS):
             await self._serve_review(request)
             return
-        parts = split(request.path)
+        parts = request.parts
         version = parts[2] if access.group or parts[0] == "apis" else parts[1]
         resource = self._resources.get((access.group, version, access.resource))
-        place = place_of(request.path, resource) if resource else None
+        place = place_of(request, resource) if resource else None
         if place is None:
             await self._unknown(request)
             return
         if place.resource.warning:
             request.warn(place.resource.warning)
-        if request.method not in methods_of(place):
+        if not allows_method(place, request.method):
             raise method_not_allowed()
         _check_route(request, place)
         await self._handlers.handle(request, place)
@@ -102,7 +95,7 @@ class App:
         await request.answer_text(404, NOT_FOUND)
 
     async def _serve_review(self, request: Request) -> None:
-        if len(split(request.path)) != 4:
+        if len(request.parts) != 4:
             raise no_such_path()
         if request.method != "POST":
             raise method_not_allowed()

@@ -25,15 +25,17 @@ from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.dispatch import Patcher
 from leases.apiserver.registry.create_update import (
     Writer,
-    check_name,
+    Written,
+    check_sent,
+    check_uid,
     merge_owners,
-    place_in_namespace,
 )
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.registry.get_list import StoredPage, list_page, wait_for_version
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.registry.tables import convert_list, convert_object
 from leases.apiserver.resources import NAMESPACES, Resource
+from leases.apiserver.storage.records import Version
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.stream import Watches
 from leases.wire.status import NotFound
@@ -89,15 +91,22 @@ class Handlers:
         found = self._store.get(resource.plural, place.namespace, place.name)
         if found is None:
             raise not_found(resource.plural, place.name, resource.group)
-        if _plain(request, output):
-            body = b"%s%s\n" % (resource.head, found.body[1:])
-            await request.answer(200, body, JSON)
-        else:
-            await self._answer_object(request, resource, 200, found.read(), output)
+        await self._answer_object(request, resource, 200, found, output)
 
     async def _answer_object(
-        self, request: Request, resource: Resource, status: int, obj: Object, output: Output
+        self,
+        request: Request,
+        resource: Resource,
+        status: int,
+        found: Version | Object,
+        output: Output,
     ) -> None:
+        """A stored version goes out as it is where the client wants plain JSON."""
+        if isinstance(found, Version) and _plain(request, output):
+            body = b"%s%s\n" % (resource.head, found.body[1:])
+            await request.answer(status, body, JSON)
+            return
+        obj = found.read() if isinstance(found, Version) else found
         include = request.query.text("includeObject")
         shown = convert_object(resource, obj, output, include)
         await request.answer_value(status, shown, output)
@@ -146,44 +155,35 @@ class Handlers:
             dry_run=options.dry_run,
             size=len(data),
         )
-        await self._answer_object(request, resource, 201, written.obj, output)
+        await self._answer_object(request, resource, 201, written.found, output)
 
     async def _replace(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         data = await request.body()
         options = write_options(request, "UpdateOptions")
         media_type = media_type_of(request)
-        stored = self._store.get(resource.plural, place.namespace, place.name)
 
-        def read() -> Object:
-            obj = read_object(
-                request, data, media_type, resource, options.validation, stored=stored
-            )
-            place_in_namespace(obj, place.namespace)
-            check_name(obj, place.name)
-            merge_owners(obj, request.warn)
+        def wanted(old: Object | None) -> Object:
+            known = None if old is None else old["metadata"]
+            obj = read_object(request, data, media_type, resource, options.validation, known=known)
+            check_sent(place, obj, request.warn)
+            check_uid(place, obj, old)
             return obj
 
-        obj = await aside(len(data), read)
-        written = await self._writer.update(
-            resource,
-            place.namespace,
-            place.name,
-            lambda old: self._writer.tracked(resource, old, obj, options.manager),
-            uid=obj["metadata"].get("uid", ""),
-            dry_run=options.dry_run,
-            size=len(data),
-        )
-        await self._namespaces.finish(place.namespace)
-        await self._answer_object(
-            request, resource, 201 if written.created else 200, written.obj, output
-        )
+        written = await self._writer.update(place, wanted, options, size=len(data))
+        await self._answer_written(request, place, written, output)
 
     async def _patch(self, request: Request, place: RequestTarget, output: Output) -> None:
         written = await self._patcher.patch(request, place)
-        await self._namespaces.finish(place.namespace)
+        await self._answer_written(request, place, written, output)
+
+    async def _answer_written(
+        self, request: Request, place: RequestTarget, written: Written, output: Output
+    ) -> None:
+        if written.removed:
+            await self._namespaces.finish(place.namespace)
         status = 201 if written.created else 200
-        await self._answer_object(request, place.resource, status, written.obj, output)
+        await self._answer_object(request, place.resource, status, written.found, output)
 
     async def _delete(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource

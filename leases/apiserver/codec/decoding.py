@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.go_json import Number, Pairs, number_text, type_word
+from leases.apiserver.codec.go_json import Number, Pairs, exact_json, number_text, type_word
 from leases.wire.microtime import normal_microtime, normal_time
 
 MAX_STRICT_ERRORS = 100
@@ -62,10 +62,11 @@ class ValuePath:
 class Decoder:
     """One body. `strict` collects what fieldValidation complains about, in order of appearance.
 
-    `known` are managedFields in canonical form: a client mostly sends back those that it read.
+    `known` is the metadata of the stored object, in canonical form: a client that renews a Lease
+    sends back the metadata that it read, so that nothing in it needs decoding.
     """
 
-    def __init__(self, known: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, known: dict[str, Any] | None = None) -> None:
         self.strict: list[str] = []
         self._known = known
         self._type_error: str | None = None
@@ -93,6 +94,9 @@ class Decoder:
         place: ValuePath,
     ) -> dict[str, Any]:
         raw: dict[str, Any] = {} if into is None else into
+        known = self._known
+        if known is not None and kind is schema.OBJECT_META and not raw and _same(known, value):
+            return dict(known)
         if isinstance(value, dict):
             seen: set[str] = set()
             pairs = value.pairs if isinstance(value, Pairs) else value.items()
@@ -203,8 +207,6 @@ class Decoder:
         if not isinstance(item, list):
             self._wrong(place, type_word(item), kind)
             return None
-        if kind is schema.MANAGED_FIELDS and self._known == item:
-            return self._known
         found: list[Any] = []
         for index, element in enumerate(item):
             inner = ValuePath(place.struct, place, index)
@@ -217,58 +219,9 @@ class Decoder:
         return found
 
 
-class UnstructuredDecoder(Decoder):
-    """Decodes as runtime.FromUnstructured does: other words, the first error ends it, whole floats
-    are integers.
-    """
-
-    def _struct(
-        self,
-        value: Any,
-        kind: schema.Structure,
-        into: dict[str, Any] | None,
-        place: ValuePath,
-    ) -> dict[str, Any]:
-        if value is not None and not isinstance(value, dict):
-            raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
-        return super()._struct(value, kind, into, place)
-
-    def _wrong(self, place: ValuePath, word: str, kind: schema.GoType) -> None:
-        del place  # this decoder does not tell where
-        if isinstance(kind, schema.Mapping | schema.SliceType):
-            shape = "map" if isinstance(kind, schema.Mapping) else "slice"
-            reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
-            raise DecodeError(f"cannot restore {shape} from {reflected}")
-        reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
-        raise DecodeError(f"unrecognized type: {reflected}")
-
-    def _value(self, item: Any, kind: schema.GoType, before: Any, place: ValuePath) -> Any:
-        if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
-            raise DecodeError(f"cannot convert int64 to {kind.name}")
-        return super()._value(item, kind, before, place)
-
-    def _integer(self, item: Any, kind: schema.Integer, place: ValuePath) -> int | None:
-        if isinstance(item, bool) or not isinstance(item, int | float):
-            self._wrong(place, type_word(item), kind)
-            return None
-        if isinstance(item, float) and not item.is_integer():
-            raise DecodeError(f"cannot convert float64 to {kind.name}")
-        span = kind.high - kind.low + 1
-        wrapped: int = (int(item) - kind.low) % span + kind.low
-        return wrapped
-
-    def _moment(self, item: Any, kind: schema.TimeType, place: ValuePath) -> str | None:
-        if not isinstance(item, str):
-            raise DecodeError(
-                f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"
-            )
-        return super()._moment(item, kind, place)
-
-
-def _reflect_kind(value: Any) -> str:
-    if isinstance(value, float):
-        return "float64"
-    return {"number": "int64", "array": "slice"}.get(type_word(value), type_word(value))
+def _same(one: Any, other: Any) -> bool:
+    # In Python, 1 == 1.0 == True.
+    return bool(one == other) and exact_json(one) == exact_json(other)
 
 
 def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> list[str]:

@@ -28,8 +28,6 @@ MAX_DEPTH = 200
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _STEPS = dict.fromkeys(b"[{", 1) | dict.fromkeys(b"]}", -1)
 _NO_BRACKETS = bytes(code for code in range(256) if code not in _STEPS)
-_encode = msgspec.json.Encoder().encode
-decode_stored = msgspec.json.Decoder().decode
 
 
 class Pairs(dict[str, Any]):
@@ -74,6 +72,13 @@ def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
     return "\ufffd" * (error.end - error.start), error.end
 
 
+_encode = msgspec.json.Encoder().encode
+_encode_exact = msgspec.json.Encoder(
+    enc_hook=lambda number: number.text, order="deterministic"
+).encode
+_decode = msgspec.json.Decoder(float_hook=Number).decode
+decode_stored = msgspec.json.Decoder().decode
+
 codecs.register_error("leaseboard-go", _replace_bytes)
 _decoder = json.JSONDecoder(
     object_pairs_hook=_object,
@@ -87,6 +92,17 @@ def loads(data: bytes) -> Any:
     """The value that the bytes hold. Raises JsonError with the words of Go's encoding/json."""
     if _too_deep(data):
         raise JsonError("exceeded max depth")
+    try:
+        value = _decode(data)
+        # What reads and writes back to the same text repeats no name and has plain numbers only.
+        if _encode(value) == msgspec.json.format(data, indent=-1):
+            return value
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
+        pass  # floats, or no JSON
+    return _loads_as_go(data)
+
+
+def _loads_as_go(data: bytes) -> Any:
     text = data.decode("utf-8", "leaseboard-go")
     try:
         value = _decoder.decode(text)
@@ -117,6 +133,11 @@ def _without_surrogates(value: Any) -> Any:
 def dumps(value: Any) -> bytes:
     """Compact JSON without a newline; `<`, `>`, `&`, U+2028 and U+2029 are escaped."""
     return _escape(_encode(value))
+
+
+def exact_json(value: Any) -> bytes:
+    """JSON with sorted names and numbers as they were written: equal only for equal JSON values."""
+    return _encode_exact(value)
 
 
 def dumps_pretty(value: Any) -> bytes:

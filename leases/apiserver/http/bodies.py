@@ -19,7 +19,6 @@ from leases.apiserver.codec.yaml_input import YamlError, load_yaml
 from leases.apiserver.errors import bad_request, unsupported_body
 from leases.apiserver.http.request import Request
 from leases.apiserver.resources import Resource
-from leases.apiserver.storage.records import Version
 from leases.wire.status_causes import go_quote
 
 _SUMMARY = 30
@@ -81,12 +80,11 @@ def read_object(
     resource: Resource,
     validation: str,
     *,
-    stored: Version | None = None,
+    known: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The canonical object in a body, without kind and apiVersion.
 
-    `stored` is what the body is about to replace: parts of it that come back need no decoding.
-    Raises 400; warns on the request.
+    `known` is the metadata of the object that the body replaces. Raises 400; warns on the request.
     """
     try:
         parsed = parse(data, media_type, resource.schema)
@@ -96,7 +94,6 @@ def read_object(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
             f"{error} ({summary(data)})"
         ) from None
-    known = None if stored is None else stored.read()["metadata"].get("managedFields")
     decoder = Decoder(known)
     try:
         _check_kind(kind, version, resource)

@@ -44,6 +44,7 @@ class MediaRange(msgspec.Struct, frozen=True):
 
 
 _PLAIN = Output()
+_PLAIN_ACCEPTS = (JSON, "", "*/*")
 
 
 def parse_accept(header: str) -> list[MediaRange]:
@@ -78,7 +79,7 @@ def _quality(text: str) -> float:
 
 def check_produced(accept: str, *, streams: bool) -> None:
     """Raise 406 as the router does when nothing that the route produces is named in the header."""
-    if not accept:
+    if accept in _PLAIN_ACCEPTS:
         return
     for part in accept.split(","):
         kind = part.partition(";")[0].strip()
@@ -91,7 +92,7 @@ def check_produced(accept: str, *, streams: bool) -> None:
 
 def negotiate(accept: str) -> Output:
     """The first representation in the order of the client's wishes that we can give. Raises 406."""
-    if accept in (JSON, "", "*/*"):
+    if accept in _PLAIN_ACCEPTS:
         return _PLAIN
     for clause in parse_accept(accept):
         for media_type in (JSON, YAML):

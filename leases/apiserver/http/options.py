@@ -176,7 +176,9 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
     """Raises 422. `kind` is CreateOptions, UpdateOptions or PatchOptions."""
-    query = request.query
+    query, own = request.query, manager_of(request.header(b"user-agent"))
+    if not query and not apply:
+        return WriteOptions(manager=own)
     force = query.flag("force") if kind == "PatchOptions" else None
     dry_run, given = query.all("dryRun"), query.text("fieldManager")
     wrong: list[StatusCause] = []
@@ -192,8 +194,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
         wrong.append(not_supported("fieldValidation", go_quote(validation), known))
     if wrong:
         raise invalid_options(kind, wrong)
-    manager = given or manager_of(request.header(b"user-agent"))
-    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+    return WriteOptions(bool(dry_run), given or own, validation or "Warn", force)
 
 
 def manager_of(agent: str) -> str:

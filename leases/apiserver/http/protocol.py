@@ -33,7 +33,7 @@ LATE = "leaseboard.late"
 
 
 class Joined(ClosingTransport):
-    """A transport that writes the head of an answer and what follows at once as one packet."""
+    """A transport that writes the head of an answer together with the first bytes of its body."""
 
     def __init__(self, transport: asyncio.BaseTransport) -> None:
         super().__init__(transport)
@@ -44,7 +44,6 @@ class Joined(ClosingTransport):
             data, self._head = self._head + data, b""
         elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100"):
             self._head = data
-            self._loop.call_soon(self.flush)
             return
         self._transport.write(data)
 
@@ -64,7 +63,12 @@ class Protocol(LimitedProtocol):
     """
 
     def wrap(self, transport: asyncio.BaseTransport) -> Joined:
-        return Joined(transport)
+        self.joined = Joined(transport)
+        return self.joined
+
+    def on_response_complete(self) -> None:
+        self.joined.flush()  # an answer without a body
+        super().on_response_complete()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

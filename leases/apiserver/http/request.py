@@ -90,6 +90,9 @@ class Request:
         self.send = send
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        trimmed = self.path.strip("/")
+        # Empty parts in the middle count.
+        self.parts = trimmed.split("/") if trimmed else []
         self.query = Params(scope["query_string"])
         self._headers: dict[bytes, str] = {
             name: value.decode("latin-1") for name, value in reversed(scope["headers"])

@@ -23,8 +23,8 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-_OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
-_COLLECTION_METHODS = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 
 
@@ -41,18 +41,12 @@ class RequestTarget(msgspec.Struct, frozen=True):
     watch: bool
 
 
-def split(path: str) -> list[str]:
-    """The parts of a path; empty ones in the middle are kept."""
-    trimmed = path.strip("/")
-    return trimmed.split("/") if trimmed else []
-
-
 def access_of(request: Request) -> Access | None:
     """What the authorizer is asked about, or None for a path that is no resource.
 
     Raises BadPath.
     """
-    parts = split(request.path)
+    parts = request.parts
     if len(parts) < 3 or parts[0] not in ("api", "apis"):
         return None
     group = ""
@@ -99,9 +93,9 @@ def _collection_verb(request: Request) -> tuple[str, str]:
     return ("watch" if request.query.flag("watch") else "list"), name
 
 
-def place_of(path: str, resource: Resource) -> RequestTarget | None:
+def place_of(request: Request, resource: Resource) -> RequestTarget | None:
     """Where in the resource a path points, or None for a path that the resource does not have."""
-    parts = split(path)[3 if resource.group else 2 :]
+    parts = request.parts[3 if resource.group else 2 :]
     watch = bool(parts) and parts[0] == "watch"
     if watch:
         parts = parts[1:]
@@ -118,15 +112,13 @@ def place_of(path: str, resource: Resource) -> RequestTarget | None:
     return RequestTarget(resource, parts[1], parts[3] if len(parts) == 4 else "", watch)
 
 
-def methods_of(place: RequestTarget) -> set[str]:
-    """The methods that a place allows."""
-    verbs = place.resource.verbs
+def allows_method(place: RequestTarget, method: str) -> bool:
     if place.watch:
-        return {"GET"} if "watch" in verbs else set()
-    if place.name:
-        pairs = _OBJECT_METHODS
+        verb = "watch" if method == "GET" else None
+    elif place.name:
+        verb = _OBJECT_VERBS.get(method)
     elif place.resource.namespaced and not place.namespace:
-        pairs = {"list": "GET"}
+        verb = "list" if method == "GET" else None
     else:
-        pairs = _COLLECTION_METHODS
-    return {method for verb, method in pairs.items() if verb in verbs}
+        verb = _COLLECTION_VERBS.get(method)
+    return verb in place.resource.verbs

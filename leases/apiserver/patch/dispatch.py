@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leases.apiserver.codec.decoding import (
-    DecodeError,
-    Decoder,
-    UnstructuredDecoder,
-    repeated_fields,
-)
+from leases.apiserver.codec.decoding import DecodeError, Decoder, repeated_fields
 from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word
 from leases.apiserver.codec.known_kinds import is_registered
 from leases.apiserver.codec.large_bodies import aside
+from leases.apiserver.codec.unstructured import UnstructuredDecoder
 from leases.apiserver.errors import bad_request, failure, internal, invalid, not_found, too_large
 from leases.apiserver.http.bodies import no_object, unregistered
 from leases.apiserver.http.options import WriteOptions, write_options
@@ -26,13 +22,7 @@ from leases.apiserver.patch.apply import Apply
 from leases.apiserver.patch.apply_body import read_applied
 from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
 from leases.apiserver.patch.strategic_merge import StrategicError, go_text, strategic_merge
-from leases.apiserver.registry.create_update import (
-    Writer,
-    Written,
-    check_name,
-    merge_owners,
-    place_in_namespace,
-)
+from leases.apiserver.registry.create_update import Writer, Written, check_sent
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import now_text
 from leases.wire.status import ApiError, StatusDetails
@@ -76,21 +66,11 @@ class Patcher:
             if isinstance(sent, ApiError):
                 raise sent
             new = change(old, sent)
-            place_in_namespace(new, place.namespace)
-            check_name(new, place.name)
-            merge_owners(new, request.warn)
-            if kind == APPLY_PATCH:
-                return new
-            return self._writer.tracked(place.resource, old, new, options.manager)
+            check_sent(place, new, request.warn)
+            return new
 
-        return await self._writer.update(
-            place.resource,
-            place.namespace,
-            place.name,
-            wanted,
-            dry_run=options.dry_run,
-            size=len(data),
-        )
+        tracks = kind != APPLY_PATCH
+        return await self._writer.update(place, wanted, options, tracks=tracks, size=len(data))
 
 
 def _attempt(read: Callable[[], Any]) -> Any:

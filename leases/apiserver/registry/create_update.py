@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.errors import (
@@ -20,6 +22,8 @@ from leases.apiserver.errors import (
     internal,
     invalid,
 )
+from leases.apiserver.http.options import WriteOptions
+from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.registry.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.registry.namespaces import Namespaces, completed
 from leases.apiserver.registry.validation import create_errors, update_errors
@@ -51,14 +55,12 @@ def _without_system_fields(meta: Object) -> Object:
     return {name: value for name, value in meta.items() if name not in _SYSTEM_FIELDS}
 
 
-class Written:
-    """What a write left behind: the object as it is answered, and whether it is new."""
+class Written(msgspec.Struct):
+    """The result of a write: the stored version, or the object where nothing is stored."""
 
-    __slots__ = ("created", "obj")
-
-    def __init__(self, obj: Object, *, created: bool = False) -> None:
-        self.obj = obj
-        self.created = created
+    found: Version | Object
+    created: bool = False
+    removed: bool = False
 
 
 # The wanted object from the one that is stored (None: there is none).
@@ -74,8 +76,10 @@ def place_in_namespace(obj: Object, namespace: str) -> None:
         meta["namespace"] = namespace
 
 
-def check_name(obj: Object, name: str) -> None:
+def check_sent(place: RequestTarget, obj: Object, warn: Callable[[str], None]) -> None:
     """Raises 400 when the object is not the one that the URL names."""
+    place_in_namespace(obj, place.namespace)
+    name = place.name
     given = obj["metadata"].get("name", "")
     if not given:
         raise bad_request(
@@ -86,6 +90,7 @@ def check_name(obj: Object, name: str) -> None:
         raise bad_request(
             f"the name of the object ({given}) does not match the name on the URL ({name})"
         )
+    merge_owners(obj, warn)
 
 
 def merge_owners(obj: Object, warn: Callable[[str], None]) -> None:
@@ -113,12 +118,6 @@ class Writer:
         self._namespaces = namespaces
         self.coordinated = CLE_GATE in gates
 
-    def tracked(self, resource: Resource, old: Object | None, new: Object, manager: str) -> Object:
-        """The object with its managedFields as they are after an update by this manager."""
-        version, kind = resource.api_version, resource.schema
-        entries = after_update(old, new, manager, version, kind, now_text())
-        return _with_managed(new, entries)
-
     async def create(
         self,
         resource: Resource,
@@ -134,7 +133,7 @@ class Writer:
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         obj = obj | {"metadata": _without_system_fields(obj["metadata"])}
-        obj = await aside(size, self.tracked, resource, None, obj, manager)
+        await aside(size, _track, resource, None, obj, manager)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
             new = await aside(size, self._completed, resource, obj)
@@ -153,7 +152,7 @@ class Writer:
             return Plan() if dry_run else Plan(new)
 
         stored = await self._store.write(resource.plural, namespace, name, attempt)
-        return Written(new if stored is None else stored.read(), created=True)
+        return Written(new if stored is None else stored, created=True)
 
     def _completed(self, resource: Resource, obj: Object) -> Object:
         """The object with what the server adds at creation. Raises 422."""
@@ -186,50 +185,50 @@ class Writer:
 
     async def update(
         self,
-        resource: Resource,
-        namespace: str,
-        name: str,
+        place: RequestTarget,
         wanted: Wanted,
+        options: WriteOptions,
         *,
-        uid: str = "",
-        dry_run: bool,
+        tracks: bool = True,
         size: int,
     ) -> Written:
-        """Make the object what `wanted` says; one that is not there is created.
+        """Store the object that `wanted` returns; create it where there is none.
 
-        `uid` is a precondition, `size` that of what was sent. Raises what `wanted` raises, and 403,
-        404, 409, 422 and 500.
+        `tracks`: write its managedFields. `size` is that of the request's body. Raises what
+        `wanted` raises, and 403, 404, 409, 422 and 500.
         """
+        resource = place.resource
         written: list[Written] = []
 
         def attempt(existing: Version | None) -> Plan:
-            if uid and uid != (existing.uid if existing else ""):
-                raise _foreign_uid(resource, namespace, name, uid, existing)
             old = None if existing is None else existing.read()
             new = wanted(old)
+            if tracks:
+                _track(resource, old, new, options.manager)
             if old is None:
-                self._namespaces.check_takes_new(resource, namespace, name)
+                self._namespaces.check_takes_new(resource, place.namespace, place.name)
                 new = self._completed(resource, new)
-                written.append(Written(new, created=True))
-                return Plan() if dry_run else Plan(new)
-            new = self._updated(resource, new, old)
-            written.append(Written(new))
-            if _finished(new, old) and resource.namespaced:
-                return Plan() if dry_run else Plan(remove=True)
-            return Plan() if dry_run or new == old else Plan(new)
+            else:
+                new = self._updated(resource, new, old)
+            written.append(Written(new, created=old is None))
+            if options.dry_run or new == old:
+                return Plan()
+            removed = old is not None and _finished(new, old) and resource.namespaced
+            return Plan(remove=True) if removed else Plan(new)
 
-        stored = await self._store.write(resource.plural, namespace, name, attempt, size=size)
-        (found,) = written
-        if stored is None or dry_run:
-            return found
-        return Written(stored.read(), created=found.created)
+        key = (resource.plural, place.namespace, place.name)
+        stored = await self._store.write(*key, attempt, size=size)
+        (result,) = written
+        if not options.dry_run:
+            result.found, result.removed = stored or result.found, stored is None
+        return result
 
     def _updated(self, resource: Resource, new: Object, old: Object) -> Object:
         """The new form of a stored object with what a client cannot change put back.
 
         Raises 409, 422, 500.
         """
-        meta, before = dict(new["metadata"]), old["metadata"]
+        meta, before = new["metadata"], old["metadata"]
         _check_version(resource, meta, before)
         meta.pop("selfLink", None)
         meta.pop("generation", None)
@@ -240,7 +239,7 @@ class Writer:
         if "deletionTimestamp" in before:
             meta["deletionTimestamp"] = before["deletionTimestamp"]
             meta["deletionGracePeriodSeconds"] = before.get("deletionGracePeriodSeconds", 0)
-        new = new | {"metadata": ordered_metadata(meta)}
+        new["metadata"] = ordered_metadata(meta)
         if resource is NAMESPACES:
             new |= {"spec": old["spec"], "status": old["status"]}
         self._drop_gated(resource, new, old)
@@ -250,11 +249,13 @@ class Writer:
         return new
 
 
-def _with_managed(obj: Object, entries: list[Object]) -> Object:
-    meta = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+def _track(resource: Resource, old: Object | None, new: Object, manager: str) -> None:
+    """Write the managedFields that the object has after an update by this manager."""
+    version, kind = resource.api_version, resource.schema
+    entries = after_update(old, new, manager, version, kind, now_text())
+    new["metadata"].pop("managedFields", None)
     if entries:
-        meta["managedFields"] = entries
-    return obj | {"metadata": meta}
+        new["metadata"]["managedFields"] = entries
 
 
 def _finished(new: Object, old: Object) -> bool:
@@ -274,14 +275,16 @@ def _check_version(resource: Resource, meta: Object, before: Object) -> None:
     meta["resourceVersion"] = before["resourceVersion"]
 
 
-def _foreign_uid(
-    resource: Resource, namespace: str, name: str, uid: str, existing: Version | None
-) -> Exception:
-    key = "/".join(part for part in ("/registry", resource.plural, namespace, name) if part)
-    found = existing.uid if existing else ""
+def check_uid(place: RequestTarget, new: Object, old: Object | None) -> None:
+    """Raises 409 when the object names the uid of another one."""
+    uid, found = new["metadata"].get("uid", ""), old["metadata"]["uid"] if old else ""
+    if not uid or uid == found:
+        return
+    plural, name = place.resource.plural, place.name
+    key = "/".join(part for part in ("/registry", plural, place.namespace, name) if part)
     why = (
         f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
         "AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
     )
-    return conflict(resource.plural, name, why, resource.group)
+    raise conflict(plural, name, why, place.resource.group)

@@ -7,15 +7,19 @@ tofieldset.go, fieldpath).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.codec.go_json import decode_stored, dumps, exact_json
 
 Path = tuple[str, ...]
 Paths = set[Path]
+# FieldsV1 values up to these sizes are read and written from a cache.
+CACHED_BYTES, CACHED_PATHS = 2048, 64
 
 # What no manager owns. Source: managedfields/internal/stripmeta.go.
 _STRIPPED = {
@@ -155,8 +159,19 @@ def _collect(value: Any, kind: schema.GoType, path: Path, found: Paths) -> None:
             found.add(inner)
 
 
-def read_fields(value: Any, path: Path = ()) -> Paths:
+def read_fields(value: Any) -> Paths:
     """A FieldsV1 value as paths. Raises ValueError."""
+    text = exact_json(value)
+    return set(_read_text(text) if len(text) < CACHED_BYTES else _read(value, ()))
+
+
+@lru_cache(maxsize=1024)
+def _read_text(text: bytes) -> frozenset[Path]:
+    # The Leases of one kind of writer have the same fields.
+    return frozenset(_read(decode_stored(text), ()))
+
+
+def _read(value: Any, path: Path) -> Paths:
     if not isinstance(value, dict):
         raise ValueError("FieldsV1 is no object")
     found: Paths = set()
@@ -167,12 +182,21 @@ def read_fields(value: Any, path: Path = ()) -> Paths:
             continue
         if element[:2] not in ("f:", "k:", "v:", "i:"):
             raise ValueError(f"no path element: {element}")
-        found |= read_fields(inner, (*path, element))
+        found |= _read(inner, (*path, element))
     return found
 
 
 def write_fields(paths: Paths) -> dict[str, Any]:
-    """The FieldsV1 value of some paths."""
+    """The FieldsV1 value of some paths. It is shared: nobody may change it."""
+    return _write_few(frozenset(paths)) if len(paths) < CACHED_PATHS else _write(paths)
+
+
+@lru_cache(maxsize=1024)
+def _write_few(paths: frozenset[Path]) -> dict[str, Any]:
+    return _write(paths)
+
+
+def _write(paths: Iterable[Path]) -> dict[str, Any]:
     root: dict[str, Any] = {}
     for path in sorted(paths):
         node = root

@@ -120,7 +120,8 @@ def updated(
     now: str,
 ) -> Managed:
     """Give the manager what it changed, take that from the others, forget what is gone."""
-    difference = compare(_bare(live, kind), _bare(new, kind), kind)
+    nothing: Object = {name: {} for name in kind.required}
+    difference = compare(nothing if live is None else live, new, kind)
     taken = difference.modified | difference.added
     result: Managed = {}
     for other, owned in managed.items():
@@ -131,16 +132,6 @@ def updated(
         before = result.get(manager)
         result[manager] = Owned(taken | (before.paths if before else set()), now)
     return capped(result, manager.version)
-
-
-def _bare(obj: Object | None, kind: schema.Structure) -> Object:
-    """The object without managedFields; for none, the empty one of the type."""
-    if obj is None:
-        return {name: {} for name in kind.required}
-    meta = obj["metadata"]
-    if "managedFields" not in meta:
-        return obj
-    return obj | {"metadata": {key: meta[key] for key in meta if key != "managedFields"}}
 
 
 def capped(managed: Managed, version: str) -> Managed:
@@ -172,10 +163,9 @@ def keep_times_of_no_change(new: Object, old: Object) -> None:
     """
     after = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
-    if after is None or before is None or after == before:
+    if after is None or before is None or new.get("spec") != old.get("spec"):
         return
     if without_times(after) == without_times(before):
-        bare_new = {key: value for key, value in new["metadata"].items() if key != "managedFields"}
-        bare_old = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
-        if bare_new == bare_old and new.get("spec") == old.get("spec"):
-            new["metadata"]["managedFields"] = before
+        kept = new["metadata"] | {"managedFields": before}
+        if kept == old["metadata"]:
+            new["metadata"] = kept

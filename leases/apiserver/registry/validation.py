@@ -20,6 +20,7 @@ from leases.wire.status import StatusCause
 from leases.wire.status_causes import bad_value, go_quote
 
 Object = dict[str, Any]
+_UNCHECKED = {"managedFields": None}
 _ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _IMMUTABLE = (
@@ -30,7 +31,9 @@ _IMMUTABLE = (
 
 def create_errors(resource: Resource, obj: Object, *, coordinated: bool) -> list[StatusCause]:
     """Everything wrong with an object to be created."""
-    wrong = metadata_errors(obj["metadata"], resource.name_errors, namespaced=resource.namespaced)
+    meta, names = obj["metadata"], resource.name_errors
+    common = _common_errors(meta)
+    wrong = _metadata_errors(meta, names, common, namespaced=resource.namespaced)
     return wrong + _spec_errors(resource, obj, None, coordinated=coordinated)
 
 
@@ -39,9 +42,13 @@ def update_errors(
 ) -> list[StatusCause]:
     """Everything wrong with the new form of a stored object."""
     meta, before = obj["metadata"], old["metadata"]
-    wrong = metadata_errors(meta, _path_segment_errors, namespaced=resource.namespaced)
-    changed = metadata_update_errors(meta, before)
-    return wrong + changed + changed + _spec_errors(resource, obj, old, coordinated=coordinated)
+    wrong: list[StatusCause] = []
+    if meta | _UNCHECKED != before | _UNCHECKED:
+        common = _common_errors(meta)
+        wrong = _metadata_errors(meta, _path_segment_errors, common, namespaced=resource.namespaced)
+        changed = _metadata_update_errors(meta, before) + common
+        wrong += changed + changed
+    return wrong + _spec_errors(resource, obj, old, coordinated=coordinated)
 
 
 def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
@@ -50,8 +57,8 @@ def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in name]
 
 
-def metadata_errors(
-    meta: Object, name_errors: NameErrors, *, namespaced: bool
+def _metadata_errors(
+    meta: Object, name_errors: NameErrors, common: list[StatusCause], *, namespaced: bool
 ) -> list[StatusCause]:
     wrong: list[StatusCause] = []
     if base := meta.get("generateName", ""):
@@ -65,12 +72,12 @@ def metadata_errors(
     if (generation := meta.get("generation", 0)) < 0:
         detail = "must be greater than or equal to 0"
         wrong.append(bad_value("metadata.generation", str(generation), detail))
-    wrong += _common_errors(meta)
+    wrong += common
     return wrong + _finalizer_errors(meta.get("finalizers") or [])
 
 
 def _common_errors(meta: Object) -> list[StatusCause]:
-    """Labels, annotations and owners: checked at creation and twice more at an update."""
+    """Errors in labels, annotations and owners: once at creation, three times at an update."""
     return (
         _label_errors(meta.get("labels") or {})
         + _annotation_errors(meta.get("annotations") or {})
@@ -151,7 +158,7 @@ def _finalizer_errors(finalizers: list[str]) -> list[StatusCause]:
     return wrong
 
 
-def metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
+def _metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
     wrong: list[StatusCause] = []
     if "deletionTimestamp" in old:
         before = old.get("finalizers") or []
@@ -163,12 +170,11 @@ def metadata_update_errors(meta: Object, old: Object) -> list[StatusCause]:
                 f"found new finalizers []string{{{listed}}}"
             )
             wrong.append(not_allowed("metadata.finalizers", detail))
-    changed = [name for name in _IMMUTABLE if meta.get(name) != old.get(name)]
-    wrong += [
+    return wrong + [
         bad_value(f"metadata.{name}", _shown(meta.get(name)), "field is immutable")
-        for name in changed
+        for name in _IMMUTABLE
+        if meta.get(name) != old.get(name)
     ]
-    return wrong + _common_errors(meta)
 
 
 def _shown(value: Any) -> str:
@@ -181,13 +187,13 @@ def _spec_errors(
     resource: Resource, obj: Object, old: Object | None, *, coordinated: bool
 ) -> list[StatusCause]:
     if resource is LEASES:
-        return lease_spec_errors(obj["spec"], coordinated=coordinated)
+        return _lease_spec_errors(obj["spec"], coordinated=coordinated)
     if resource is CANDIDATES:
         return candidate_errors(obj["spec"], None if old is None else old["spec"])
     return []
 
 
-def lease_spec_errors(spec: Object, *, coordinated: bool) -> list[StatusCause]:
+def _lease_spec_errors(spec: Object, *, coordinated: bool) -> list[StatusCause]:
     wrong: list[StatusCause] = []
     if (seconds := spec.get("leaseDurationSeconds", 1)) <= 0:
         path = "spec.leaseDurationSeconds"

@@ -178,7 +178,7 @@ async def _left(request: Request, watcher: Watcher) -> None:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines put together to pieces worth sending."""
+    """Lines joined to pieces worth sending. The last one may be empty: it sends the head."""
     held: list[bytes] = []
     size = 0
     for line in lines:
@@ -187,8 +187,7 @@ def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
         if size >= _PIECE:
             yield b"".join(held)
             held, size = [], 0
-    if held:
-        yield b"".join(held)
+    yield b"".join(held)
 
 
 def _since(text: str) -> int:
