@@ -1,0 +1,349 @@
+"""Each line of the runtime that connects two rooms: take it out, and a test here fails."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models.signals import post_delete
+
+from dashboard import clock
+from dashboard.access.rights import rights_watch
+from dashboard.access.rights.rights import UserRight, WallRight
+from dashboard.access.wall import link_use
+from dashboard.board import install_board, running_board
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.serving import lifespan, runtime
+from dashboard.serving.runtime import Options, Runtime
+from dashboard.serving.tasks import kind_overrides
+from leases.apiserver.start_refusal import CannotStart
+from leases.domain.connection import ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.change_row import to_row
+from leases.history.refused_rows import Refusal, What
+from leases.kube.cluster_source import Source, SourceKind
+from leases.models import ChangeRecord, KindOverride, LeaseRecord, WallLink
+from tests.history.factory import a_change
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = ObjectName("default", "one")
+BODY = {
+    "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+    "spec": {"holderIdentity": "cp-1"},
+}
+
+
+def options(data: Path, **given: object) -> Options:
+    return Options(clusters=(ClusterSpec("a", Source(SourceKind.EMBEDDED)),), data=data, **given)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a while does so only for a moment."""
+    for room, name in (
+        (runtime, "LOOK_SECONDS"),
+        (kind_overrides, "LOOK_SECONDS"),
+        (link_use, "WRITE_SECONDS"),
+        (rights_watch, "MIN_SPACING"),
+    ):
+        monkeypatch.setattr(room, name, 0.01)
+    monkeypatch.setattr(rights_watch, "CHECK_SECONDS", 3600.0)
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Callable]:
+    started: list[Runtime] = []
+    switching = sys.getswitchinterval()
+
+    async def make(**given: object) -> Runtime:
+        one = Runtime(options(tmp_path / "data", **given))
+        started.append(one)
+        await one.start()
+        return one
+
+    yield make
+    for one in started:
+        if not one.supervisor._stopping.is_set():
+            await one.stop()
+    sys.setswitchinterval(switching)
+    gc.unfreeze()
+    await sync_to_async(connections.close_all)()
+
+
+async def until(seen: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while not seen():
+            await asyncio.sleep(0.01)
+
+
+async def until_stored(count: Callable[[], int], wanted: int) -> None:
+    async with asyncio.timeout(30):
+        while await sync_to_async(count)() != wanted:
+            await asyncio.sleep(0.01)
+
+
+def a_row(**given: object) -> ChangeRecord:
+    return to_row(a_change(**given))
+
+
+def days_ago(days: float) -> dict[str, object]:
+    at = clock.now() - timedelta(days=days)
+    return {"at": at, "observed_at": at}
+
+
+async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
+    running = await start()
+    store, hub = running.clusters["a"].store, running.publisher.hubs["a"]
+    assert sys.getswitchinterval() == pytest.approx(runtime.SWITCH_SECONDS)
+    assert gc.get_freeze_count() > 0
+    await until(lambda: store.connection.state is ConnectionState.LIVE)
+    before = hub.seq
+    await running.clusters["a"].writer.create(BODY)
+    await until(lambda: store.get(KEY))
+    assert hub.seq == before + 1
+    assert sum(running.activity("a").of(KEY, clock.now())) == 1
+    await until_stored(ChangeRecord.objects.filter(name=KEY.name).count, 1)
+    ticks = hub._ticks
+    await until(lambda: hub._ticks > ticks)
+
+
+async def test_every_task_is_supervised(start):
+    running = await start()
+    of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
+    tasks = {(task, "") for task in of_all} | {("lease-api", "")}
+    tasks |= {(task, "a") for task in ("watch", "nodes", "publisher")}
+    assert set(running.supervisor.restarts) == tasks
+
+
+async def test_what_history_remembers_is_shown_from_the_start(start):
+    await ChangeRecord.objects.abulk_create([a_row(**days_ago(0.01))])
+    running = await start()
+    assert sum(running.activity("a").totals(clock.now()).values()) == 1
+    assert len(running.publisher.hubs["a"].recent) == 1
+
+
+async def test_old_history_is_deleted(start):
+    rows = [a_row(number=n, **days_ago(age)) for n, age in enumerate((9, 8, 1))]
+    await ChangeRecord.objects.abulk_create(rows)
+    await start(retention_days=7)
+    await until_stored(ChangeRecord.objects.count, 2)  # and the last one before, for the state
+
+
+async def test_more_history_than_asked_for_is_deleted(start):
+    rows = [a_row(number=n, **days_ago(1 - n / 100)) for n in range(10)]
+    await ChangeRecord.objects.abulk_create(rows)
+    await start(retention_rows=4)
+    await until_stored(ChangeRecord.objects.count, 5)
+
+
+async def test_activity_of_yesterday_is_forgotten(tmp_path, monkeypatch):
+    running = Runtime(options(tmp_path))
+    old = a_change(**days_ago(3))
+    activity = running.activity("a")
+    activity.note((old,))
+    assert activity.totals(old.at)
+    forgetting = asyncio.create_task(running._forget())
+    await until(lambda: not activity.totals(old.at))
+    forgetting.cancel()
+    await asyncio.gather(forgetting, return_exceptions=True)
+
+
+async def test_a_kind_that_an_admin_set_is_taken_over(start):
+    place = {"cluster": "a", "namespace": KEY.namespace, "name": KEY.name}
+    running = await start()
+    store = running.clusters["a"].store
+    await until(lambda: store.connection.state is ConnectionState.LIVE)
+    await running.clusters["a"].writer.create(BODY)
+    await until(lambda: store.get(KEY))
+    assert store.get(KEY).kind is not Kind.IDENTITY
+    await KindOverride.objects.acreate(
+        **place, kind=Kind.IDENTITY.value, username="ada", at=clock.now()
+    )
+    await until(lambda: store.get(KEY).kind is Kind.IDENTITY)
+
+
+async def test_the_renewals_of_leases_are_noted_and_leftovers_given_back(start, monkeypatch):
+    given: list[bool] = []
+    monkeypatch.setattr(runtime, "give_back", lambda: given.append(True))
+    running = await start()
+    cluster = running.clusters["a"]
+    looked: list[object] = []
+    monkeypatch.setattr(cluster.renewals, "look", looked.extend)
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    await cluster.writer.create(BODY)
+    await until(lambda: looked)
+    await until(lambda: given)
+
+
+async def test_a_wall_link_that_is_open_counts_as_used(start):
+    link = await WallLink.objects.acreate(
+        name="lobby", clusters=["a"], created_by="ada", created_at=clock.now()
+    )
+    running = await start()
+    running.rights.add(WallRight(link.pk, "a"), lambda _reason: None)
+    await until_stored(WallLink.objects.filter(last_used_at__isnull=False).count, 1)
+
+
+async def test_a_right_that_ends_here_ends_at_once(start):
+    user = await User.objects.acreate(username="olga")
+    running = await start()
+    ended: list[str] = []
+    running.rights.add(UserRight(user.pk, None), ended.append)
+    await until(lambda: running.rights._loop)
+    await user.adelete()
+    await until(lambda: ended)
+
+
+async def test_pages_tell_what_is_wrong_anywhere(tmp_path, monkeypatch):
+    running = Runtime(options(tmp_path))
+    hub = running.publisher.hubs["a"]
+    assert hub.problem() is None
+    hub.failed("regions", KeyError("x"))
+    assert "Parts of open pages of a are not drawn anew." in hub.problem()
+    running.rights._failing = True
+    assert rights_watch.PROBLEM in hub.problem()
+    monkeypatch.setattr(type(running.recorder), "problem", "History waits.")
+    assert hub.problem().startswith("History waits. ")
+    refusal = Refusal(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")
+    running.recorder.refused.fill("a", (refusal,))
+    assert list(hub.refused(clock.now())) == [refusal]
+    running.rights.close()
+
+
+async def test_the_embedded_api_is_started_as_asked(start):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    gates = frozenset({"CoordinatedLeaderElection"})
+    running = await start(api_port=port, host="127.0.0.2", feature_gates=gates)
+    assert running.api.url == f"http://127.0.0.2:{port}"
+    await until(lambda: running.clusters["a"].client)
+    body = BODY | {"spec": BODY["spec"] | {"strategy": "OldestEmulationVersion"}}
+    made = await running.clusters["a"].writer.create(body)
+    assert made.spec.strategy == "OldestEmulationVersion"
+    running.api._failed("a request", KeyError("x"))
+    assert "The embedded Lease API failed" in running.problem()
+
+
+async def test_the_demo_is_a_client_of_the_embedded_api(start):
+    running = await start(demo=True)
+    await until(lambda: running.clusters["a"].lease_count)
+
+
+def test_another_cluster_is_found_by_the_kubeconfig_that_was_named(tmp_path):
+    named = (tmp_path / "config",)
+    running = Runtime(
+        Options(
+            clusters=(ClusterSpec("b", Source(SourceKind.CONTEXT)),),
+            data=tmp_path,
+            kubeconfig=named,
+        )
+    )
+    assert running._kubeconfig_of(running.clusters["b"]) == named
+    running.rights.close()
+
+
+async def test_nothing_is_left_after_the_end(start):
+    running = await start()
+    store = running.clusters["a"].store
+    await until(lambda: store.connection.state is ConnectionState.LIVE)
+    listening = post_delete.has_listeners(WallLink)
+    await running.clusters["a"].writer.create(BODY)
+    await until(lambda: store.get(KEY))
+    api, client = running.api, running.clusters["a"].client
+    await running.stop()
+    assert (listening, post_delete.has_listeners(WallLink)) == (True, False)
+    assert await LeaseRecord.objects.acount() == 1
+    assert running._writing.done()
+    assert running.rights._thread._shutdown
+    assert client._session._api is None
+    assert api.serving is None
+    watching = [task.get_name() for task in asyncio.all_tasks() if task.get_name().endswith(" a")]
+    assert watching == []
+
+
+async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypatch, settings):
+    config = settings.LEASEBOARD
+    named = runtime._from_settings()
+    assert (named.clusters, named.data, named.kubeconfig) == (
+        config.clusters, config.data, config.kubeconfig,
+    )  # fmt: skip
+    assert (named.retention_days, named.retention_rows) == (
+        config.retention_days, config.retention_rows,
+    )  # fmt: skip
+    assert not named.demo
+    monkeypatch.setattr(runtime, "_options", None)
+    runtime.configure(Options(clusters=(), data=tmp_path))
+    running = await runtime.launch()
+    try:
+        assert running_board() is running
+        assert running.options.data == tmp_path
+    finally:
+        install_board(None)
+        await running.stop()
+
+
+class Server:
+    """The server's end of the lifespan: two messages in, the answers out."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    async def receive(self) -> dict[str, str]:
+        self._calls.append("received")
+        return {}
+
+    async def send(self, message: dict[str, str]) -> None:
+        self._calls.append(message["type"])
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    for name in ("bound_connections", "close_connections"):
+        monkeypatch.setattr(lifespan, name, lambda name=name: found.append(name))
+    return found
+
+
+async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monkeypatch):
+    class Running:
+        async def stop(self) -> None:
+            calls.append("stopped")
+
+    async def launch() -> Running:
+        calls.append("launched")
+        return Running()
+
+    monkeypatch.setattr(runtime, "launch", launch)
+    server = Server(calls)
+    await lifespan.lifespan({}, server.receive, server.send)
+    assert calls == [
+        "received", "bound_connections", "launched", "lifespan.startup.complete",
+        "received", "stopped", "close_connections", "lifespan.shutdown.complete",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [CannotStart("no room"), OSError("taken"), KeyError("defect")])
+async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypatch, caplog, error):
+    async def launch() -> None:
+        raise error
+
+    monkeypatch.setattr(runtime, "launch", launch)
+    server = Server(calls)
+    await lifespan.lifespan({}, server.receive, server.send)
+    assert calls == [
+        "received", "bound_connections", "close_connections", "lifespan.startup.failed",
+    ]  # fmt: skip
+    assert "Leaseboard cannot start" in caplog.text
+    assert ("Traceback" in caplog.text) is isinstance(error, KeyError)
