@@ -1,4 +1,3 @@
-"""What Prometheus reads at `/metrics`: the process, each cluster, and its elections one by one.
-
-docs/operations.md names them all. Tests: tests/metrics/test_families.py.
+"""`/metrics`, `/healthz` and `/readyz`. docs/operations.md names all metrics. Tests:
+tests/metrics.
 """

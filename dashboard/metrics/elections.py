@@ -1,6 +1,6 @@
-"""Elections one by one, in Prometheus' text format.
+"""The series of each election, written directly in Prometheus' text format.
 
-Written as text at once: made through the library's samples, 2,000 elections take 100 ms and more.
+Through the library's samples, 2,000 elections would take more than 100 ms.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ FAMILIES = (
 
 
 def shown(cluster: WatchedCluster, limit: int) -> Iterator[Tracked]:
-    """The first elections by name, so that the same ones are told each time."""
+    """The first elections by name, so that each scrape has the same ones."""
     return islice(cluster.store.select((Kind.ELECTION,), tuple(Phase)), limit)
 
 
 def left_out(cluster: WatchedCluster, limit: int) -> int:
-    """How many elections are not told one by one."""
+    """How many elections have no series of their own."""
     return max(0, sum(cluster.store.counts()[Kind.ELECTION].values()) - limit)
 
 
 def exposition(clusters: Iterable[WatchedCluster], limit: int, now: datetime) -> str:
-    """Every family with its lines, at most `limit` elections a cluster."""
+    """All families with their lines, at most `limit` elections of each cluster."""
     lines: list[list[str]] = [
         [f"# HELP {PREFIX}{name} {text}", f"# TYPE {PREFIX}{name} {kind}"]
         for name, kind, text in FAMILIES
@@ -52,7 +52,7 @@ def exposition(clusters: Iterable[WatchedCluster], limit: int, now: datetime) ->
 
 
 def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterator[tuple[int, str]]:
-    """The number of the family and the line, for each value that there is."""
+    """Each value's family, as an index of FAMILIES, and its line."""
     key, spec = tracked.key, tracked.lease.spec
     namespace, name = _escaped(key.namespace), _escaped(key.name)
     labels = f'cluster="{cluster.name}",namespace="{namespace}",name="{name}"'
@@ -74,5 +74,5 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
 
 
 def _escaped(value: str) -> str:
-    """A label's value as the text format has it."""
+    """Escape a label's value for the text format."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

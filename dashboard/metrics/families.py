@@ -1,4 +1,4 @@
-"""The families of which there are few series: the process, its history and each cluster."""
+"""The metrics of the process, of history and of each cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leases.domain.connection import ConnectionState
 
 
 def metrics(board: Board, *, elections: int, now: datetime) -> str:
-    """The whole page; at most so many elections of each cluster are told one by one."""
+    """The whole page, with series for at most `elections` elections of each cluster."""
     registry = CollectorRegistry()
     registry.register(_Families(board, elections))
     ProcessCollector(registry=registry)
@@ -38,7 +38,7 @@ def metrics(board: Board, *, elections: int, now: datetime) -> str:
 
 
 class _Families(Collector):
-    """Reads what runs at the moment of asking."""
+    """Reads the running process at each scrape."""
 
     def __init__(self, board: Board, elections: int) -> None:
         self._runtime = board
@@ -115,7 +115,7 @@ def _leases(clusters: Iterable[WatchedCluster]) -> Metric:
 
 
 def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
-    """What grows with what happens in a cluster."""
+    """The counters of the clusters."""
     changes = CounterMetricFamily(
         "leaseboard_changes", "Changes told since the start.", labels=["cluster", "kind", "change"]
     )
@@ -147,7 +147,7 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
 
 
 def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
-    """How each watch stands."""
+    """The state of each watch."""
     stands = [(cluster.name, cluster.store.connection) for cluster in clusters]
     yield _gauge(
         "connected", "1 while the watch is live.",
@@ -168,7 +168,7 @@ def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
 
 
 def _gauge(word: str, text: str, values: Iterable[tuple[str, float | None]]) -> Metric:
-    """One value a cluster; none where it is not known."""
+    """One value for each cluster; unknown values are left out."""
     family = GaugeMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
     for name, value in values:
         if value is not None:

@@ -1,4 +1,4 @@
-"""For probes: is the process alive, and can it answer?"""
+"""Probes: is the process alive, and is it ready?"""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 once the database answers and every cluster has been listed, and while no task of the
-    process is down; else 503. Names and addresses are for those who may read, and for the metrics'
-    token; others learn how many."""
+    """200 if the database answers, every cluster was listed and no task is down; else 503.
+
+    Only readers and the metrics token see names and addresses; others see numbers.
+    """
     running = running_board()
     clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
     tasks = running.supervisor.problems()
@@ -55,7 +56,7 @@ def _may_know(request: HttpRequest) -> bool:
         return True
     try:
         return may_view(request.user)
-    except Error:  # the database does not tell who asks
+    except Error:  # the database cannot say who asks
         return False
 
 
@@ -70,7 +71,7 @@ def _of_task(problem: Problem) -> str:
 
 
 def _database_error() -> str:
-    """Why the database does not answer; empty: it does."""
+    """Why the database does not answer; "" if it does."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -18,7 +18,7 @@ from dashboard.metrics.families import metrics as exposition
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Every family; 401 without the token where the settings name one."""
+    """All metrics; 401 without the token if the settings have one."""
     config: Config = settings.LEASEBOARD
     if is_token_set() and not sends_token(request):
         return HttpResponse(

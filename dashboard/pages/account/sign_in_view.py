@@ -1,4 +1,4 @@
-"""Signing in by name and password, or by the one-time link that `serve` prints."""
+"""Sign in by name and password, or by the one-time link that `serve` prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEMPLATE = "registration/sign_in.html"
 
 
 class SignInView(LoginView):
-    """The form. `dashboard.access.sign_in.limits` slows down who guesses."""
+    """The form. `dashboard.access.sign_in.limits` slows down guessing."""
 
     template_name = TEMPLATE
     redirect_authenticated_user = True
@@ -33,13 +33,13 @@ class SignInView(LoginView):
 @never_cache
 @require_safe
 def by_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask for a click: programs that fetch links do not press buttons."""
+    """Show a button, because programs that fetch links do not press buttons."""
     try:
         user = find_user(token, now=clock.now())
     except LinkError as error:
         return _refuse(request, error)
     answer = render(request, TEMPLATE, {"link_user": user, "token": token})
-    # The path holds the token: what the page loads must not tell it to a proxy's log.
+    # The path contains the token: no request of this page may put it into a proxy's log.
     answer["Referrer-Policy"] = "strict-origin"
     return answer
 
@@ -47,7 +47,7 @@ def by_link(request: HttpRequest, token: str) -> HttpResponse:
 @never_cache
 @require_POST
 def redeem_link(request: HttpRequest) -> HttpResponse:
-    """Sign in and use the link up. The token comes in the body, which nobody logs."""
+    """Sign in and use the link up. The token is in the body, which is not logged."""
     try:
         user = redeem(request.POST.get("token", ""), now=clock.now())
     except LinkError as error:
@@ -59,6 +59,6 @@ def redeem_link(request: HttpRequest) -> HttpResponse:
 
 
 def _refuse(request: HttpRequest, error: LinkError) -> HttpResponse:
-    """410 says why, and offers the form."""
+    """Answer 410 with the reason and the form."""
     context = {"link_error": str(error), "next": reverse("home")}
     return render(request, TEMPLATE, context, status=410)

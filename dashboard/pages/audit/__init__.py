@@ -1,1 +1,1 @@
-"""Who edited what."""
+"""The audit trail: who edited what."""

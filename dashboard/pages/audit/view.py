@@ -1,4 +1,4 @@
-"""Who edited what: every write made through a form, newest first."""
+"""The audit trail: every write through a form, newest first."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Every partial in every state."""
+"""Every partial in every state, with made-up Leases."""

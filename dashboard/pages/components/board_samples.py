@@ -1,4 +1,4 @@
-"""Made-up pictures and heartbeats for the components page: the boards' partials in every state."""
+"""Made-up charts and heartbeats for the components page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGES = {(n, Phase.HELD): 11_000 for n in range(10)} | {(24, Phase.LATE): 14, (59
 
 
 def board_samples(cluster: str, now: datetime) -> dict[str, Any]:
-    """What the partials of Overview and Nodes need, by the names that the page uses."""
+    """The context of the partials of Overview and Nodes."""
     quiet = _nodes(cluster, now)
     beats = [
         beat_view(cluster, sample_lease(phase, now), now) for phase in (Phase.EXPIRED, Phase.LATE)

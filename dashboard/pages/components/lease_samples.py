@@ -1,6 +1,4 @@
-"""Made-up pasts, renewals, candidates and holders: what the components page shows of a Lease's own
-page and of the holders.
-"""
+"""Made-up pasts, renewals, candidates and holders for the components page."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ KEY = ObjectName("kube-system", "kube-scheduler")
 
 
 def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
-    """What the template needs of them."""
+    """The context of the partials of a Lease's page and of Holders."""
     held = sample_lease(Phase.HELD, now)
     steady = [(n, 2.0) for n in range(3, 360)]
     bumpy = [(n, {40: 9.5, 41: 5.1, 120: 16.0}.get(n, 2.0)) for n in range(3, 360)]
@@ -60,7 +58,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
 
 
 def _preview(lease: Lease) -> PreviewView:
-    """A hand-over as the server would take it."""
+    """The preview of a hand-over."""
     before = msgspec.to_builtins(lease)
     edit = LeaseEdit(holder=POD, duration_seconds=30)
     spec = before["spec"] | {"holderIdentity": edit.holder, "leaseDurationSeconds": 30}
@@ -72,7 +70,7 @@ def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:
 
 
 def _pasts(now: datetime) -> list[LeasePast]:
-    """A lively one, and one that nothing is known of."""
+    """One past with many changes, and one unknown."""
 
     def entry(change: ChangeType, hours_ago: float, **more: Any) -> Change:
         at = now - timedelta(hours=hours_ago)
@@ -113,7 +111,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
 def _stands(
     name: str, versions: str, renewed: float, pinged: float | None, now: datetime
 ) -> Candidate:
-    """One that was renewed and asked so many seconds ago."""
+    """A candidate that was renewed and pinged so many seconds ago."""
     binary, _, emulation = versions.partition(" ")
     spec = CandidateSpec(
         lease_name=KEY.name,
@@ -127,7 +125,7 @@ def _stands(
 
 
 def _answers(now: datetime) -> list[ClusterAnswers]:
-    """Everything there, nothing there, and nothing to be read."""
+    """Answers with everything, with nothing, and refused."""
     candidates = (
         _stands(PROCESS, "1.37.0 1.36.0", 60, 61, now),
         _stands("cp-2_5f0c", "1.36.0 1.36.0", 20, 2, now),
@@ -158,7 +156,7 @@ def _answers(now: datetime) -> list[ClusterAnswers]:
 
 
 def _holder_rows(cluster: str, now: datetime) -> list[Any]:
-    """A holder of many, a dead node, one who is late, one who is still named, one who was."""
+    """Holders of many Leases, on a dead node, late, expired, and former."""
     phases = (Phase.HELD, Phase.HELD, Phase.LATE, Phase.EXPIRED)
     held, other, late, expired = (sample_lease(phase, now) for phase in phases)
     identities = {PROCESS: None, "cp-1_a4c123b1-612d-4d27-92d1-371c17149d43": None}

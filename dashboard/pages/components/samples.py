@@ -1,4 +1,4 @@
-"""Made-up Leases and changes, one in every state: what the components page shows."""
+"""Made-up Leases and changes in every state, for the components page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every partial in every state on one page: to look at, and to compare after a change of style."""
+"""Every partial in every state on one page, to compare after a change of style."""
 
 from __future__ import annotations
 

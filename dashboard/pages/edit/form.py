@@ -1,5 +1,6 @@
-"""The edit form: it checks shape and tells which fields the person touched. The API server's dry
-run has the last word.
+"""The edit form: it checks the shape and knows which fields the person touched.
+
+The API server's dry run decides whether the values are valid.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _LOST = "The form no longer says which Lease it was drawn for. Open it again."
 
 
 class HolderField(forms.CharField):
-    """A holder; the form judges only one that somebody typed, for the cluster accepts more."""
+    """A holder; the form checks it only if it was typed, because the cluster accepts more."""
 
     def run_validators(self, value: Any) -> None:
         """See EditLeaseForm.clean_holder_identity."""
 
 
 class EditLeaseForm(forms.Form):
-    """What an admin may change by hand, why, and what the form showed before it was touched."""
+    """The editable fields, the reason, and digests of what the form showed at first."""
 
     holder_identity = HolderField(
         label="holderIdentity",
@@ -93,7 +94,7 @@ class EditLeaseForm(forms.Form):
         )
 
     def rebased(self, current: Lease) -> EditLeaseForm:
-        """The same form for the Lease as it is now: touched fields keep what was typed."""
+        """The same form for the present Lease; touched fields keep the typed value."""
         data = QueryDict(mutable=True)
         data.update({name: self.data.get(name, "") for name in self.fields})
         shown = initial_of(current)
@@ -110,7 +111,7 @@ class EditLeaseForm(forms.Form):
 
 
 def initial_of(lease: Lease) -> dict[str, object]:
-    """What the form begins with."""
+    """The initial values of the form."""
     duration = lease.spec.lease_duration_seconds
     return {
         "holder_identity": lease.holder or "",
@@ -122,6 +123,6 @@ def initial_of(lease: Lease) -> dict[str, object]:
 
 
 def digest(text: str) -> str:
-    """Identify a field's text as a browser sends it back: without line breaks, NUL replaced."""
+    """Digest a text as a browser sends it back: without line breaks, NUL replaced."""
     sent = text.replace("\r", "").replace("\n", "").replace("\0", "\ufffd").strip()
     return hashlib.sha256(sent.encode(errors="surrogatepass")).hexdigest()

@@ -1,7 +1,7 @@
-"""What an edit would do to a Lease, and where it collides with what the Lease says by now.
+"""What an edit would do to a Lease, and where it conflicts with the Lease as it is now.
 
-What a holder does is known of client-go alone (leaderelection.go): it stops when it could not renew
-for its renew deadline, and each renewal of it writes its own duration.
+The consequences are those of client-go (leaderelection.go): a holder stops when it could not renew
+for its renew deadline, and each of its renewals writes its own duration.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _WRITES_ITS_OWN = "client-go writes its own duration with its next renewal: to k
 
 
 class PreviewView(msgspec.Struct, frozen=True):
-    """What the server would make of the edit: lines with their sign, and sentences."""
+    """The diff of the server's dry run, and the consequences in sentences."""
 
     diff: list[tuple[str, str]]
     means: tuple[str, ...]
 
 
 class Collision(msgspec.Struct, frozen=True):
-    """A field in which what was typed and what the Lease says are two things."""
+    """A field in which the typed value differs from the Lease's."""
 
     field: str
     yours: str
@@ -44,7 +44,7 @@ class Collision(msgspec.Struct, frozen=True):
 
 
 class ConflictView(msgspec.Struct, frozen=True):
-    """What was typed, against a Lease whose term moved; `typed`: the person touched a field."""
+    """The typed values against a Lease whose term changed; `typed`: the person touched a field."""
 
     collisions: tuple[Collision, ...]
     typed: bool
@@ -53,7 +53,7 @@ class ConflictView(msgspec.Struct, frozen=True):
 def preview_view(
     before: dict[str, Any], after: dict[str, Any], wanted: LeaseEdit, *, kind: Kind
 ) -> PreviewView:
-    """The spec of both, other parts only where they differ."""
+    """Compare the spec, and other parts only if they differ."""
     sides = [without_managed_fields(side) for side in (before, after)]
     parts = [part for part in sides[1] if part == "spec" or sides[0].get(part) != sides[1][part]]
     texts = [to_yaml({part: side[part] for part in parts if part in side}) for side in sides]
@@ -62,7 +62,7 @@ def preview_view(
 
 
 def consequences(current: Lease, wanted: LeaseEdit, *, kind: Kind) -> tuple[str, ...]:
-    """What the edit brings about beside what it writes."""
+    """The consequences of the edit, in sentences."""
     after = result_of(current, wanted)
     if changes_nothing(current, wanted):
         return ("The Lease says this already: saving changes nothing.",)
@@ -76,7 +76,7 @@ def consequences(current: Lease, wanted: LeaseEdit, *, kind: Kind) -> tuple[str,
 def collisions(
     current: Lease, *, holder: str | None, duration: str | None
 ) -> tuple[Collision, ...]:
-    """Where what was typed differs from the Lease; None: the person did not touch that field."""
+    """Fields that differ from the Lease; None means that the person did not touch the field."""
     found = []
     if holder is not None:
         found.append(("holderIdentity", holder or "nobody", current.holder or "nobody"))
@@ -91,7 +91,7 @@ def collisions(
 
 
 def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
-    """A Lease read from the cluster itself, of whose present term the watch has told nothing."""
+    """A Lease just read from the cluster, before the watch has reported its present term."""
     holder = counted_holder(current, tracked.kind, named=tracked.named)
     observed_at = min(now, current.spec.renew_time or now)
     phase = phase_of(

@@ -1,5 +1,7 @@
-"""The edit form of one Lease: check, dry run, preview, confirm. The row itself changes when the
-watch says so."""
+"""The edit form of one Lease: check, dry run, preview, confirm.
+
+The page shows the new values once the watch reports them.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def _check_access(request: HttpRequest) -> HttpResponseBase | None:
 
 
 class EditPage:
-    """One request of the edit form."""
+    """One request for the edit form."""
 
     def __init__(self, request: HttpRequest, cluster: WatchedCluster, key: ObjectName) -> None:
         tracked = cluster.store.get(key)
@@ -77,7 +79,7 @@ class EditPage:
         self.as_of = cluster.as_of(self.now)
 
     def initial(self) -> dict[str, object]:
-        """The Lease as it is, or as a link such as `?holder=` would have it."""
+        """The present values; `?holder=` fills in another holder."""
         initial = initial_of(self.tracked.lease)
         if "holder" in self.request.GET:
             initial["holder_identity"] = self.request.GET["holder"]
@@ -128,8 +130,7 @@ class EditPage:
         )
 
     async def _draw_conflict(self, form: EditLeaseForm, current: Lease) -> HttpResponse:
-        """Somebody else holds it now: say who, beside what was typed. The next submit is for that
-        term, and fields that the person did not touch follow the cluster."""
+        """Show the new holder beside the typed values; the next submit is for the new term."""
         typed = collisions(
             current,
             holder=form.cleaned_data["holder_identity"] if form.holder_touched else None,

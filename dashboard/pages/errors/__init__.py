@@ -1,1 +1,1 @@
-"""What a person sees when a request broke."""
+"""The pages of refused and failed requests."""

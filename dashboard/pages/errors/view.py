@@ -1,5 +1,7 @@
-"""What a person sees when a request broke or cannot be read: the page is drawn without asking the
-database or the session, which may be what broke."""
+"""The pages of failed and unreadable requests.
+
+They are drawn without the database and the session, which may be what failed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ NOT_READ = "This request cannot be read"
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """503 where the database refused, as on a full or read-only disk; else 500."""
+    """503 if the database refused, for example on a full or read-only disk; else 500."""
     error = sys.exc_info()[1]
     refused = isinstance(error, DatabaseError)
     title, text = OURS, LOOK
@@ -47,14 +49,16 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _is_signed_in(request: HttpRequest) -> bool:
-    """Whether the user was known before it broke: the database is not asked again, and strangers
-    do not learn its address."""
+    """Whether the user was known before the failure: the database is not asked again.
+
+    Strangers do not learn the database's address.
+    """
     user = getattr(request, "_cached_user", None)
     return user is not None and user.is_authenticated
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400 for what Django refuses before any page sees it; no sentence repeats what was sent."""
+    """400 for what Django refuses before any view; the text does not repeat what was sent."""
     if isinstance(exception, DisallowedHost):
         text = (
             "Leaseboard does not answer to the host name of this address. Use another name of it, "

@@ -1,1 +1,1 @@
-"""Every change."""
+"""All changes: filter, page back in time, export."""

@@ -1,4 +1,4 @@
-"""Which changes a page or a program asks for, read from a URL."""
+"""Read from a URL which changes are wanted."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ TABLE, LINES = VIEWS = ("table", "sentences")
 
 
 class HistoryView(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted and how it is drawn. `range`, one of the timeline's or "", moves on with the
-    clock.
-    """
+    """The filter and how the list is drawn. `range` (as on the timeline, or "") ends now."""
 
     wanted: HistoryFilter
     range: str = ""
     view: str = TABLE
 
     def as_of(self, now: datetime) -> HistoryFilter:
-        """What is wanted now."""
+        """The filter with the range applied."""
         if not self.range:
             return self.wanted
         since = now - RANGES[self.range]

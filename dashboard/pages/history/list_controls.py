@@ -1,6 +1,4 @@
-"""The History page around its rows: what is chosen, where older changes are, and what an empty list
-says.
-"""
+"""The controls of the History page: the choices, the pager, and the words for an empty list."""
 
 from __future__ import annotations
 
@@ -22,8 +20,9 @@ VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
 
 
 class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices of the form as text, and the links around the list. `newest` is whether the list
-    begins with the newest changes, `plain` whether it leaves none of them out.
+    """The values of the form, and the links around the list.
+
+    `newest`: the list begins with the newest changes. `plain`: no filter is set.
     """
 
     range: str
@@ -49,7 +48,7 @@ class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rare(self) -> bool:
-        """Whether something is chosen that is asked for rarely and folded away."""
+        """Whether one of the rare, folded filters is set."""
         return bool(self.kind or self.inferred or self.since or self.until)
 
     @property
@@ -66,7 +65,7 @@ class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_query(state: HistoryView, /, **more: str) -> str:
-    """The query string of a state of the page, without what is as it always is."""
+    """The query string of a state of the page, without default values."""
     shape = "" if state.view == TABLE else state.view
     return history_query(state.wanted, **({"range": state.range, "view": shape} | more))
 
@@ -74,7 +73,7 @@ def view_query(state: HistoryView, /, **more: str) -> str:
 def history_board(
     path: str, view: HistoryView, *, total: int, exact: bool, older: str | None, before: str | None
 ) -> HistoryBoard:
-    """Everything around the rows; `path` is the page's own, `older` and `before` are cursors."""
+    """Make the controls; `path` is the page's own, `older` and `before` are cursors."""
 
     def url(**more: str) -> str:
         query = view_query(view, **more)

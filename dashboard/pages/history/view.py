@@ -1,4 +1,4 @@
-"""Every change: filter, page back in time, export."""
+"""The History page: filter changes, page back in time, export."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from leases.history.write.watched_spans import unwatched_times
 
 FORMATS = ("", "html", "json", "csv", "ndjson")
 USUAL_STRIP = timedelta(days=1)
-MAX_NAMESPACES = 500  # to choose from; any other can be typed
+MAX_NAMESPACES = 500  # offered; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 TYPED = ("namespace", "lease", "holder", "since", "until")
@@ -38,7 +38,7 @@ TYPED = ("namespace", "lease", "holder", "since", "until")
 @require_safe
 @viewer_required
 def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
-    """The changes that match, newest first, as a page, as JSON, or streamed as CSV or NDJSON."""
+    """The matching changes, newest first, as a page or JSON; or streamed as CSV or NDJSON."""
     before = request.GET.get("before") or None
     now = clock.now()
     try:
@@ -81,7 +81,7 @@ def _page(
 
 
 def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
-    """The changes that match over the stretch that is chosen, or over the last day."""
+    """Count the matching changes over the chosen stretch, or over the last day."""
     wanted = view.as_of(now)
     until = min(now, wanted.until or now)
     since = max(wanted.since or until - USUAL_STRIP, until - MAX_RANGE)
@@ -121,7 +121,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
 def _stream(
     request: ClusterRequest, wanted: HistoryFilter, answer_as: str
 ) -> StreamingHttpResponse:
-    """Oldest first, as `export_history` prints it."""
+    """Stream the changes, oldest first, as `export_history` prints them."""
     cluster = request.cluster.name
     changes = export.changes(cluster, wanted)
     lines = export.as_csv(changes) if answer_as == "csv" else export.ndjson(changes)

@@ -1,4 +1,4 @@
-"""A holder as a row: what goes down with it, what it holds, and when it held anything."""
+"""A holder as a row: what goes down with it, what it holds, and when."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LANES = 8  # Leases of one holder whose terms are drawn
 
 
 class LeaseChip(msgspec.Struct, frozen=True):
-    """`phase` is "" for one that is simply held."""
+    """A held Lease; `phase` is "" if it is held in time."""
 
     name: str
     url: str
@@ -46,8 +46,8 @@ class SpellView(msgspec.Struct, frozen=True):
 
 
 class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`said` is what is known of it beside its name, coloured by `phase`; `share` of all that is
-    held, in percent.
+    """`said` is a remark beside the name, coloured by `phase`; `share` is the part of all held
+    Leases, in percent.
     """
 
     key: str
@@ -68,7 +68,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
-    """The Leases whose lives are needed to draw these holders."""
+    """The Leases whose terms are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
     for holder in page:
         own = [*(tracked.key for tracked in holder.holds), *(ended.key for ended in holder.ended)]
@@ -86,7 +86,7 @@ def holder_rows(
     scale: Scale,
     now: datetime,
 ) -> list[HolderRow]:
-    """The rows of one page; `held` is how many Leases are validly held in all."""
+    """Present one page; `held` counts all validly held Leases."""
     terms = _terms(lives.values(), group, now)
     return [
         _row(cluster, holder, terms.get(holder.name, []), group, held, scale, now)
@@ -140,7 +140,7 @@ def _row(
 
 
 def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
-    """What is known of a holder beside its name, and the phase that colours it."""
+    """A remark about the holder, and the phase that colours it."""
     heartbeat = holder.heartbeat
     if heartbeat is not None:
         for_long = age((now - heartbeat.phase_since).total_seconds())

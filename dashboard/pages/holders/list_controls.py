@@ -1,4 +1,6 @@
-"""The Holders page around its rows: key figures, choices, the pager, what an empty list says."""
+"""The controls of the Holders page: key figures, choices, pager, and the words for an empty
+list.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Choices(msgspec.Struct, frozen=True):
-    """Of these one is on."""
+    """Choices of which one is on."""
 
     label: str
     all: list[Choice]
@@ -52,8 +54,8 @@ class SortHead(msgspec.Struct, frozen=True):
 
 
 class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that the search form must not lose; `cut` says that history was
-    not read to the beginning of the range.
+    """`kept` are the parameters that the search form must keep; `cut` says that history was not
+    read to the beginning of the range.
     """
 
     text: str
@@ -75,7 +77,7 @@ class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def holder_query(wanted: HolderFilter, **changes: Any) -> str:
-    """The query string of a filter, without what is as it always is."""
+    """The query string of a filter, without default values."""
     wanted = msgspec.structs.replace(wanted, **changes)
     pairs = [("q", wanted.text), ("holds", wanted.holds)]
     pairs += [("kind", kind.value) for kind in wanted.kinds]
@@ -88,7 +90,7 @@ def holder_query(wanted: HolderFilter, **changes: Any) -> str:
 
 
 class _Links:
-    """The page's own URLs, each with something else chosen."""
+    """Makes the page's URLs, each with another choice."""
 
     def __init__(self, path: str, wanted: HolderFilter) -> None:
         self.path = path
@@ -112,7 +114,7 @@ class _Links:
 def holder_board(
     path: str, wanted: HolderFilter, found: FoundHolders, now: datetime, *, known: bool
 ) -> HolderBoard:
-    """Everything around the rows; `path` is the page's own. Not `known`: nothing was read yet."""
+    """Make the controls; `path` is the page's own. Without `known`, no list was read yet."""
     links = _Links(path, wanted)
     first = (found.number - 1) * wanted.limit + 1 if found.page else 0
     last = first + len(found.page) - 1 if found.page else 0

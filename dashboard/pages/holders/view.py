@@ -1,4 +1,4 @@
-"""What does each pod or node hold; what goes down with it? Filter, sort, page."""
+"""The list of holders, and what goes down with each: filter, sort, page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEMPLATES = ("holders/index.html", "holders/_board.html")
 @require_safe
 @viewer_required
 def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """The holders that match, as a page, as the part of it that a filter changes, or as JSON."""
+    """The list as a page, as the part that a filter changes, or as JSON."""
     now = request.cluster.as_of(clock.now())
     try:
         answer_as = responses.read_format(request)

@@ -1,4 +1,4 @@
-"""The head of a Lease's page as of an instant: who held it then, as far as history tells."""
+"""The head of a Lease's page as of an instant: who held it then, by history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leases.domain.past.watched_times import UnwatchedTime
 
 
 class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
-    """`css`, `icon` and `word` are the state; `last` is the one known last where nobody watched."""
+    """`css`, `icon` and `word` are the state; `last` is the last known one if nobody watched."""
 
     at: str
     moment: str
@@ -33,7 +33,7 @@ class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
 def lease_then_view(
     standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
 ) -> LeaseThen:
-    """How the Lease stood at `at`."""
+    """Present how the Lease stood at `at`."""
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
     return LeaseThen(

@@ -1,4 +1,4 @@
-"""One Lease as it stood at an instant: `leases/<namespace>/<name>/?at=`."""
+"""One Lease as of an instant: `leases/<namespace>/<name>/?at=`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ USUAL_RANGE = "24h"
 def lease_then(
     request: ClusterRequest, cluster: str, key: ObjectName, *, now: datetime
 ) -> HttpResponse:
-    """Holder, past and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
+    """Holder, terms and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
     at = passed(read_moment(request.GET["at"], "at") or now, now)
     tracked = request.cluster.store.get(key)
-    until = at + timedelta(microseconds=1)  # what happened at the very instant has happened
+    until = at + timedelta(microseconds=1)  # include what happened at this very instant
     mine = HistoryFilter(namespace=key.namespace, lease=key.name, until=until)
     found = find_changes.find(
         cluster, mine, before=request.GET.get("before") or None, limit=CHANGES
@@ -63,7 +63,7 @@ def lease_then(
 
 
 def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: int) -> PastState:
-    """Of a Lease that history does not have at that instant: deleted, not created, or unknown."""
+    """The state of a Lease without history at that instant: deleted, not created or unknown."""
     if changes:
         return PastState(exists=False, phase=PastPhase.DELETED, since=at)
     tracked = request.cluster.store.get(key)
@@ -102,7 +102,7 @@ def _query(**pairs: str) -> str:
 
 
 def _url(request: ClusterRequest, **changes: str) -> str:
-    """This page with something else chosen."""
+    """The URL of this page with other parameters."""
     known = {name: request.GET.get(name, "") for name in ("at", "range", "before")}
     query = urlencode({name: value for name, value in (known | changes).items() if value})
     return f"{request.path}?{query}"

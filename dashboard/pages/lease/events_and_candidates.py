@@ -1,4 +1,4 @@
-"""What the cluster says of a Lease beside the Lease: writers of its fields, Events, candidates."""
+"""What the cluster knows beside the Lease: the writers of its fields, Events, candidates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from leases.kube.lease_events import KubeEvent
 
 
 class ClusterTime(msgspec.Struct, frozen=True):
-    """A time of the cluster's, and its age when the cluster was asked."""
+    """A time of the cluster, with its age at the moment we asked."""
 
     text: str
     at: str
@@ -31,7 +31,7 @@ class ClusterTime(msgspec.Struct, frozen=True):
 
 
 class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wrote which fields of the spec and the metadata last, and how."""
+    """Which manager last wrote which fields, and how."""
 
     manager: str
     operation: str
@@ -40,7 +40,7 @@ class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """`times` is "" for a single one."""
+    """An Event; `times` is "" if it happened once."""
 
     moment: ClusterTime | None
     reason: str
@@ -51,7 +51,7 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
-    """`says` is what there is to say of its standing; `phase` is the state that colours it."""
+    """A LeaseCandidate; `says` is its state in words, `phase` gives the colour."""
 
     holder: HolderView | None
     binary: str
@@ -66,9 +66,7 @@ class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskedView(msgspec.Struct, frozen=True, kw_only=True):
-    """Each part is there, or its refusal is a sentence; candidates are left out where there are
-    none.
-    """
+    """Each part is there, or its refusal is a sentence. Candidates may be absent."""
 
     at: str
     managers: tuple[ManagerView, ...]
@@ -91,7 +89,7 @@ _SAYS = {
 
 
 def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> AskedView:
-    """The answers as of now; `lease` is None when it is deleted."""
+    """Present the answers; `lease` is None if it was deleted."""
     managed, events, candidates = asked.managed, asked.events, asked.candidates
     standing_for: Sequence[Candidate] = ()
     if candidates is not None and not isinstance(candidates, NoAnswer):
@@ -131,7 +129,7 @@ def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[Mana
 
 
 def _leaves(fields: object, above: str = "") -> Iterator[str]:
-    """The names in a FieldsV1 trie. Source: structured-merge-diff's serialisation, `f:` a field."""
+    """The field names in a FieldsV1 trie, as structured-merge-diff writes it (`f:` is a field)."""
     if not isinstance(fields, dict):
         return
     below = {name: part for name, part in fields.items() if name.startswith("f:")}

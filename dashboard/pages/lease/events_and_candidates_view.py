@@ -1,5 +1,6 @@
-"""What only the cluster can tell of a Lease: asked when a page is read, and never waited for by the
-page itself.
+"""Ask the cluster for Events, writers and candidates of a Lease.
+
+The Lease's page loads this afterwards and never waits for it.
 """
 
 from __future__ import annotations

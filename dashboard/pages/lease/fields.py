@@ -1,4 +1,4 @@
-"""All that a Lease says, field by field, with what each field means."""
+"""All fields of a Lease, with the meaning of each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked
 
-IN_STEP = 0.5  # seconds by which two clocks may differ before we say so
-AHEAD = 60.0  # seconds by which a time must lie in the future for its age to be left out
+IN_STEP = 0.5  # seconds by which two clocks may differ before the page says so
+AHEAD = 60.0  # a time more seconds in the future has no age
 # What each field of LeaseSpec is for. Source: k8s.io/api/coordination/v1/types.go.
 MEANS = {
     "holderIdentity": "Who holds it. Empty: nobody.",
@@ -29,8 +29,8 @@ MEANS = {
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One field. `value` None is a field that is not set, which `absent` says; `since` (epoch s)
-    makes `note` an age that counts up. `means` says what the field is for.
+    """One field. Without a `value`, `absent` is shown. With `since` (epoch s), `note` is an age
+    that counts up. `means` says what the field is for.
     """
 
     label: str
@@ -50,14 +50,14 @@ class FactGroup(msgspec.Struct, frozen=True):
 
 
 class LeaseDetail(msgspec.Struct, frozen=True):
-    """What the page shows of the Lease itself, below the head."""
+    """What the page shows below the head."""
 
     groups: tuple[FactGroup, ...]
     yaml: tuple[YamlLine, ...]
 
 
 def lease_detail(tracked: Tracked, now: datetime) -> LeaseDetail:
-    """All fields as of now."""
+    """Present all fields."""
     return LeaseDetail(
         groups=(
             FactGroup("", tuple(_spec(tracked, now))),
@@ -81,7 +81,7 @@ def _time(label: str, moment: datetime | None, now: datetime, note: str = "") ->
 
 
 def _beyond(moment: datetime, now: datetime) -> str:
-    """What is to be said of a time that no age counts up from."""
+    """The note of a time that has no age, or ""."""
     if moment == EARLIEST:
         return "or earlier: the calendar begins there"
     if moment == LATEST:
@@ -125,7 +125,7 @@ def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
 
 
 def _skew(tracked: Tracked, now: datetime) -> Fact | None:
-    """The holder's clock against ours; warns where the two judge the Lease differently."""
+    """The holder's clock compared with ours; a warning if they judge the Lease differently."""
     skew = tracked.skew_seconds
     if skew is None:
         return None

@@ -1,4 +1,4 @@
-"""The form that says what a Lease is for."""
+"""The form that overrides the kind of a Lease."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BY_THE_RULES = ""
 
 
 class LeaseKindForm(forms.Form):
-    """One of the kinds, or what the rules make of it."""
+    """One of the kinds, or the one that the rules decide."""
 
     kind = forms.ChoiceField(
         label="Kind",
@@ -21,6 +21,6 @@ class LeaseKindForm(forms.Form):
 
     @property
     def wanted(self) -> Kind | None:
-        """None for the rules."""
+        """The chosen kind; None leaves it to the rules."""
         word: str = self.cleaned_data["kind"]
         return Kind(word) if word else None

@@ -1,4 +1,4 @@
-"""Overrule what Leaseboard thinks a Lease is for."""
+"""Override the kind of a Lease."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from leases.domain.lease import ObjectName
 async def lease_kind(
     request: HttpRequest, cluster: str, namespace: str, name: str
 ) -> HttpResponseBase:
-    """POST `kind`; an empty one leaves the Lease to the rules again."""
+    """POST `kind`; an empty value removes the override."""
     key = ObjectName(namespace, name)
     answer = await sync_to_async(_store)(request, cluster, key)
     await running_board().overrides.refresh()

@@ -1,4 +1,4 @@
-"""Who held a Lease over a range: its lane, its terms, and what they add up to."""
+"""Who held a Lease over a range: its lane, its terms and their statistics."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class TermRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A term as a row; `held_since` (epoch s) is set while it goes on now. `gap` is the time
-    without a holder before it.
+    """A term as a row; `held_since` (epoch s) is set while it lasts; `gap` is the time without a
+    holder before it.
     """
 
     holder: HolderView | None
@@ -51,7 +51,7 @@ class TermRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A number in its cell, and what it is made of."""
+    """A number with its label and caption."""
 
     label: str
     value: str
@@ -59,7 +59,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class PastView(msgspec.Struct, frozen=True, kw_only=True):
-    """`says` is the finding in one sentence; `fogs` are the times in which nobody watched."""
+    """`says` sums up the lane in a sentence; `fogs` are the unwatched times."""
 
     note: str
     says: str
@@ -80,7 +80,7 @@ class PastView(msgspec.Struct, frozen=True, kw_only=True):
 def past_view(
     past: LeasePast, ranges: tuple[Range, ...], now: datetime, *, end: datetime | None = None
 ) -> PastView:
-    """The past as of now; `end` is up to when anything is known, if that is not now."""
+    """Present the past; `end` is the last known moment, if that is not now."""
     scale = Scale(past.since, past.until)
     drawn = shapes(past.life, scale, busy=past.busy)
     moments = [(at, "edit") for at in past.edits]
@@ -110,8 +110,8 @@ def past_view(
 
 
 def with_held_since(view: PastView, held_since: datetime, now: datetime) -> PastView:
-    """The same where the clock was set since the present term began: history has the time by the
-    clock of then, `held_since` is by that of now.
+    """Correct the present term after a jump of the clock: history has its begin by the old clock,
+    `held_since` by the new one.
     """
     held_for = age((now - held_since).total_seconds())
     rows = (
@@ -151,7 +151,7 @@ def _too_many(changes: int) -> str:
 
 
 def _rows(life: Life, since: datetime, now: datetime, end: datetime | None) -> Iterator[TermRow]:
-    """The terms that went on in the range, newest first."""
+    """The terms in the range, newest first."""
     before = {gap.until: gap for gap in life.gaps if gap.until is not None}
     for term in reversed(life.terms):
         if term.until is None or term.until > since:

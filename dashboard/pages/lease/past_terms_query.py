@@ -1,4 +1,4 @@
-"""What history remembers of one Lease over a range."""
+"""Read the past of one Lease over a range from history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leases.history.write.watched_spans import unwatched_times
 
 
 class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
-    """`figures` is None where so much happened that changes were only counted."""
+    """`figures` is None if too much happened, so that changes were only counted."""
 
     since: datetime
     until: datetime
@@ -39,12 +39,12 @@ def read_past(
     now: datetime,
     known: datetime | None = None,
 ) -> LeasePast:
-    """Bounded, however busy the Lease was. What goes on is measured up to `known`, if that is less
-    than all of the range.
+    """Read a bounded number of changes. Open terms are measured up to `known`, by default
+    `until`.
     """
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
-    # A band of one change leaves none out: its last is told.
+    # A band of one change leaves none out: its last change is there.
     bands = [band for band in found[0].bands if band.changes > 1] if found else []
     return LeasePast(
         since=since,

@@ -1,4 +1,4 @@
-"""How regularly a Lease was renewed lately: a chart, and what it comes to in words."""
+"""How regularly a Lease was renewed lately, as a chart and in words."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class BarView(msgspec.Struct, frozen=True):
 
 
 class RenewalsView(msgspec.Struct, frozen=True, kw_only=True):
-    """`finding` is the whole in a sentence; `far` says that the duration lies above the picture."""
+    """`finding` sums up the chart in a sentence; `far` says that the duration is above it."""
 
     chart: RenewalChart
     bars: tuple[BarView, ...]
     levels: tuple[LevelView, ...]
     limit: LevelView | None
     usual: LevelView | None
-    peak: LevelView | None  # of the longest, where it is worth a word
+    peak: LevelView | None  # the longest interval, if it was late
     peak_x: float
     peak_phase: str
     range: str
@@ -49,7 +49,7 @@ class RenewalsView(msgspec.Struct, frozen=True, kw_only=True):
 def renewals_view(
     tracked: Tracked, intervals: tuple[Interval, ...], now: datetime
 ) -> RenewalsView | None:
-    """The last renewals as of now; None of a Lease of which none was seen."""
+    """Present the last renewals; None if we saw none."""
     if not intervals:
         return None
     slot = timedelta(seconds=SLOT)
@@ -60,7 +60,7 @@ def renewals_view(
     step = max(slot, length / MAX_BARS)
     _, duration, late = numbers(tracked)
     if tracked.holder is None:
-        duration = None  # who releases writes another one
+        duration = None  # a release writes another one
     chart = renewal_chart(
         ((one.since, one.seconds) for one in intervals),
         scale,

@@ -1,4 +1,4 @@
-"""Everything about one Lease; of a deleted one what history knows."""
+"""The page of one Lease; for a deleted Lease it shows its history."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from leases.tracking.tracked_lease import Tracked
 CHANGES = 20
 BESIDE = 8
 USUAL_RANGE = "24h"
-ASKED_FOR = "X-Regions"  # which parts a script wants drawn anew
+ASKED_FOR = "X-Regions"  # the parts that a script wants again
 WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 
 
 @require_safe
 @viewer_required
 def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
-    """Head, past, renewals, changes, fields and YAML; `?at=` asks for the Lease as it stood."""
+    """Head, past, renewals, changes, fields and YAML; with `?at=`, the Lease as of that instant."""
     page = LeasePage(request, cluster, ObjectName(namespace, name))
     try:
         if request.GET.get("at"):
@@ -60,7 +60,7 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
 
 
 class LeasePage:
-    """One request of a Lease's page."""
+    """One request for a Lease's page."""
 
     def __init__(self, request: ClusterRequest, cluster: str, key: ObjectName) -> None:
         self.request = request
@@ -74,7 +74,7 @@ class LeasePage:
         return {"namespace": self.key.namespace, "name": self.key.name, "key": str(self.key)}
 
     def context(self) -> dict[str, Any]:
-        """What the template needs. Raises Http404, BadFilter and BadCursor."""
+        """The template's context. Raises Http404, BadFilter and BadCursor."""
         wanted = set(self.request.headers.get(ASKED_FOR, "").split())
         context = self.base()
         if self.tracked is not None:
@@ -105,7 +105,7 @@ class LeasePage:
         }
 
     def _changes(self) -> dict[str, Any]:
-        """A page of changes; the first one with those too new to be in history."""
+        """A page of changes; the first page includes those not written yet."""
         mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
         before = self.request.GET.get("before") or None
         found = find_changes.find(self.cluster, mine, before=before, limit=CHANGES)
@@ -121,7 +121,7 @@ class LeasePage:
         }
 
     def _last(self, lines: list[ChangeLine]) -> ChangeLine:
-        """The last that is known of a Lease that is not there."""
+        """The last known change of a Lease that does not exist now."""
         _, newest = changes_of(self.cluster, self.key, 1)
         if not newest:
             raise Http404(
@@ -166,7 +166,7 @@ class LeasePage:
         }
 
     def _url(self, **changes: str) -> str:
-        """This page with something else chosen; what is as it always is stays out of it."""
+        """The URL of this page with other parameters."""
         known = {name: self.request.GET.get(name, "") for name in ("range", "before")}
         pairs = known | changes
         query = urlencode({name: value for name, value in pairs.items() if value})

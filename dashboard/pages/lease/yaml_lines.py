@@ -1,6 +1,4 @@
-"""A Lease as YAML, line by line, so that a template can colour it without HTML being made from
-data.
-"""
+"""A Lease as lines of YAML, which the template colours: no HTML is made from data."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ import msgspec
 from leases.domain.lease import Lease
 from leases.wire.microtime import format_microtime, format_time
 
-# What YAML reads as plain text: no sign of its own, and not a number, a date or one of its words.
+# Text that YAML needs no quotes for: no special sign, number, date or keyword.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 

@@ -1,4 +1,4 @@
-"""The Leases page as of an instant: its rows, what surrounds them, and its JSON."""
+"""The Leases page as of an instant: its rows, its controls and its JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from leases.wire.microtime import format_microtime
 
 
 class RowThen(msgspec.Struct, frozen=True, kw_only=True):
-    """One Lease as it stood; `stood_for` is how long it had by then."""
+    """One Lease as of the instant; `stood_for` is how long it had been in that state."""
 
     key: str
     namespace: str
@@ -41,8 +41,8 @@ class RowThen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
-    """What surrounds the rows; `blind` says that nobody was watching at that instant. `absent`
-    Leases match and are there now, but did not exist then.
+    """The controls; `blind` says why nobody watched then, `absent` counts matching Leases of today
+    that did not exist then.
     """
 
     at: str
@@ -95,7 +95,7 @@ def board_then(
     now: datetime,
     blind: UnwatchedTime | None,
 ) -> BoardThen:
-    """Everything around the rows; `path` is the page's own."""
+    """Make the controls; `path` is the page's own."""
 
     def url(**changes: Any) -> str:
         return f"{path}?{query_then(wanted, at, **{'page': 1, **changes})}"
@@ -127,7 +127,7 @@ def board_then(
 
 
 def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
-    """What the form must not lose."""
+    """The parameters that the form must keep."""
     kinds = [("kind", kind.value) for kind in wanted.kinds]
     return (*kinds, *(("phase", phase.value) for phase in wanted.phases))
 
@@ -140,8 +140,9 @@ def query_then(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
 
 
 def item_then(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
-    """A past Lease with the fields of docs/api.md; what history does not keep is null. Not
-    `watched`: it stands as it was known last.
+    """A past Lease with the fields of docs/api.md; what history does not keep is null.
+
+    Without `watched`, it is the last known state.
     """
     standing = state.standing
     return {
@@ -177,7 +178,7 @@ def _kind_chips(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
 
 
 def _phase_chips(wanted: LeaseFilter, found: FoundThen, url: Any) -> tuple[Chip, ...]:
-    """Any of them may be on; of too many Leases none is offered."""
+    """The phases, of which any may be on; none if too many Leases match."""
     if not found.whole:
         return ()
     chips = []

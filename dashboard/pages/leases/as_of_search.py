@@ -1,8 +1,8 @@
-"""The Leases as they stood at an instant that a page or a program asks for.
+"""Find the Leases as of an instant.
 
-Whatever lives now, or was deleted since, may have been there then; history says how it stood. Up
-to MAX_MATCHES Leases are looked at together, so that they can be filtered by phase and holder and
-ordered worst first. Of more, one page at a time is looked at, in the order of names.
+Candidates are the Leases of today and those deleted since; history says how each stood. Up to
+MAX_MATCHES candidates are read together, so that they can be filtered by phase and holder and
+sorted. Of more, only one page is read, in the order of names.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ MAX_MATCHES = 5000
 
 
 class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of what matches; `number` is that of the page."""
+    """One page of matches; `number` is the page's number."""
 
     page: list[State]
     number: int
-    total: int  # that match; not `whole`: that may have been there
-    whole: bool  # all were looked at
-    absent: int = 0  # Leases of today that match and did not exist then; if `whole`
-    phases: dict[PastPhase, int]  # how many stood how, before the filter by phase; if `whole`
+    total: int  # matches; without `whole`, candidates
+    whole: bool  # all candidates were read
+    absent: int = 0  # matching Leases of today that did not exist then; only if `whole`
+    phases: dict[PastPhase, int]  # counts before the filter by phase; only if `whole`
 
 
 def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
-    """Raises BadFilter for a filter that would have to look at too many."""
+    """Find one page. Raises BadFilter for a filter that would have to read too many Leases."""
     if wanted.labels:
         raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
     names = _names(store, wanted, at)
@@ -65,9 +65,9 @@ def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
 
 
 def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at: datetime) -> int:
-    """How many Leases of today, wanted by name and kind, were created after that instant."""
+    """Count the Leases of today that match by name and kind and were created later."""
     if wanted.holder:
-        return 0  # whom they would have named is not known
+        return 0  # their holder at that time is unknown
     text = wanted.text.lower()
     return sum(
         lease.key not in there
@@ -93,12 +93,12 @@ def _one_page(
 
 
 def _page_number(wanted: LeaseFilter, total: int) -> int:
-    """The page that is wanted, or the last one if there are fewer."""
+    """The wanted page, or the last one."""
     return max(1, min(wanted.page, -(-total // wanted.limit)))
 
 
 def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
-    """What may have been there, in the order of names."""
+    """The candidates, in the order of names."""
     living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
     names = [lease.key for lease in living]
     gone = gone_since(store.cluster, at, wanted.kinds)
@@ -122,7 +122,7 @@ def _by_name(state: State) -> Any:
 
 
 def _by_since(state: State) -> Any:
-    """The longest first."""
+    """The longest-held first."""
     since = state.standing.since
     return since is None, since.timestamp() if since else 0.0, state.key
 

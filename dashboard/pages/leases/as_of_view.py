@@ -1,4 +1,4 @@
-"""Which Leases were there at an instant, and who held them? `leases/?at=`."""
+"""The list of Leases as of an instant: `leases/?at=`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def leases_then(
 
 
 def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
-    """An instant or a filter that cannot be used: say which, and keep what was typed."""
+    """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
     nothing = FoundThen(page=[], number=1, total=0, whole=True, phases={})
     usual = board_then(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)

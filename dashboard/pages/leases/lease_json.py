@@ -1,4 +1,4 @@
-"""A Lease for other programs: the JSON contract of `leases/?format=json`."""
+"""A Lease as JSON: the contract of `leases/?format=json`, see docs/api.md."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from leases.wire.microtime import format_microtime
 
 
 def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
-    """Times are RFC 3339 in UTC with microseconds; what is not known is null.
+    """Times are RFC 3339 in UTC with microseconds; unknown values are null.
 
-    `not_understood_since` is there only where the newest write was not understood.
+    `not_understood_since` is present only if the newest write was not understood.
     """
     not_understood = tracked.lasting.not_understood
     meta, spec = tracked.lease.metadata, tracked.lease.spec

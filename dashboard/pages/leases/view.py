@@ -1,4 +1,4 @@
-"""Which Leases are there, who holds them, how fresh are they? Filter, sort, page."""
+"""The list of Leases: filter, sort, page."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from dashboard.parts.query.url_parameters import BadFilter, typed
 @require_safe
 @viewer_required
 def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """The list, as a page, as the part of it that a filter changes, or as JSON; `?at=` asks for it
-    as it was."""
+    """The list as a page, as the part that a filter changes, or as JSON; with `?at=` as of then."""
     now = clock.now()
     try:
         answer_as = responses.read_format(request)
@@ -53,7 +52,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
-    """A filter that cannot be used: say which, keep what was typed, and show the way back."""
+    """Refuse a filter, keep what was typed, and show all Leases."""
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
     if request.GET.get("at"):

@@ -1,1 +1,1 @@
-"""All heartbeats as one picture."""
+"""All heartbeats in one node grid."""

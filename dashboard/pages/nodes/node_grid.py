@@ -1,8 +1,7 @@
-"""All heartbeats of a cluster as one picture: a slot for each, a byte for its phase, and what has
-changed since a page last heard.
+"""The node grid: a slot for each heartbeat, a byte for its phase, and a log of changed slots.
 
-Slots are in order of group and name. A heartbeat that comes later stands at the end, one that goes
-leaves its slot empty, and after some of both everything is ordered anew under the next generation.
+Slots are ordered by group and name. A new heartbeat is appended, a deleted one leaves its slot
+empty. After some of both, the grid is ordered again as the next generation.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
 CODES = {phase: code for code, phase in enumerate(PHASES)}
 GONE = 5
 WHOLE, CHANGES = 0, 1
-OUT_OF_ORDER = 0.02  # share of slots that came or went since the order was made
+OUT_OF_ORDER = 0.02  # share of slots that were added or emptied since the last order
 AT_LEAST = 50
 LATER = "Came later"
-RETRY_SECONDS = 2.0  # after an order that could not be made
+RETRY_SECONDS = 2.0  # after a failed order
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The slots of one generation: their names in order, and the groups they lie in."""
+    """The slots of one generation: their names in order, and their groups."""
 
     generation: int
     keys: list[ObjectName]
@@ -45,7 +44,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class NodeGrid:
-    """One cluster's picture in one grouping. One writer, on the event loop."""
+    """One cluster's grid in one grouping. Only the event loop writes it."""
 
     def __init__(
         self, store: Store, nodes: NodeBook, by: Grouping, failed: Failed = log_failure
@@ -54,20 +53,20 @@ class NodeGrid:
         self.layout: Layout | None = None
         self._phases = bytearray()
         self._log: deque[int] = deque()
-        self._logged = 0  # how many changes there ever were; the log holds the last of them
+        self._logged = 0  # all changes so far; the log keeps the last of them
         self._unordered = 0
-        self._waiting: set[ObjectName] | None = None  # what moved while the order is being made
+        self._waiting: set[ObjectName] | None = None  # what changed while the order is made
         self._made_of = nodes.version
-        self._not_before = 0.0  # on the clock of the process: after a failure, for a while
+        self._not_before = 0.0  # monotonic seconds: when to try again after a failure
         self.making: asyncio.Task[None] | None = None
 
     @property
     def position(self) -> int:
-        """Where the log of changes stands."""
+        """The number of changes logged so far."""
         return self._logged
 
     def tick(self) -> None:
-        """Make the order where there is none, too much came or went, or the groups are others."""
+        """Make an order if there is none, if too much was added or removed, or for new groups."""
         regrouped = self._by != "none" and self._made_of != self._nodes.version
         many = self._unordered > max(AT_LEAST, OUT_OF_ORDER * len(self._phases))
         if self.making is not None or time.monotonic() < self._not_before:
@@ -78,13 +77,13 @@ class NodeGrid:
             self.making = asyncio.create_task(self._make())
 
     async def stop(self) -> None:
-        """Let go of an order that is being made."""
+        """Cancel an order that is being made."""
         if self.making is not None:
             self.making.cancel()
             await asyncio.gather(self.making, return_exceptions=True)
 
     def notice(self, update: Update) -> None:
-        """Something looks different."""
+        """Take in the changes of an update."""
         if update.listed:
             self._unordered = len(self._phases) + AT_LEAST + 1
             return
@@ -95,11 +94,11 @@ class NodeGrid:
             self._move(moved)
 
     def whole(self) -> bytes:
-        """Every phase, after a header."""
+        """All phases after a header."""
         return self._header(WHOLE) + bytes(self._phases)
 
     def since(self, position: int) -> bytes | None:
-        """The phases that changed since a position of the log; None when there are none."""
+        """The phases that changed since a position; None if none did."""
         new = self._logged - position
         if new <= 0:
             return None
@@ -147,13 +146,13 @@ class NodeGrid:
         return slot
 
     async def _make(self) -> None:
-        """Order 130,000 heartbeats in a thread, then catch up with what moved meanwhile."""
+        """Order 130,000 heartbeats in a thread, then apply what changed meanwhile."""
         generation = self.layout.generation + 1 if self.layout else 1
         try:
             layout, phases = await asyncio.to_thread(self._ordered, generation)
             self.layout, self._phases = layout, phases
             self._log.clear()
-            self._logged += 1  # every page is behind
+            self._logged += 1  # so every page gets the new order
             self._unordered = 0
             waiting, self._waiting = self._waiting, None
             self._move(waiting or set())

@@ -1,4 +1,4 @@
-"""Which nodes stopped, and are they together?"""
+"""The Nodes page: which nodes stopped, and are they in one zone or pool?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 @require_safe
 @viewer_required
 def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """Counts, the worst, groups and orphans; the picture itself comes over the page's socket."""
+    """Counts, the worst nodes, groups and orphans; the grid comes over the page's socket."""
     hub = running_board().publisher.hubs[cluster]
     error, by = "", _usual_grouping(hub)
     try:
@@ -52,7 +52,7 @@ def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
 @require_safe
 @viewer_required
 def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """Who stands in some slots of the picture: [namespace/name, last renewal in words] each."""
+    """The heartbeats in some slots of the grid: [namespace/name, last renewal in words] each."""
     hub = running_board().publisher.hubs[cluster]
     try:
         field = hub.grids.get(_grouping(request, hub))
@@ -74,12 +74,12 @@ def _renewed(one: Tracked | None, now: datetime) -> str:
 
 
 def _grouping(request: ClusterRequest, hub: ClusterHub) -> Grouping:
-    """What the URL asks for. Raises BadFilter."""
+    """Read `?group=`. Raises BadFilter."""
     usual = _usual_grouping(hub)
     wanted = one_of(request.GET, "group", GROUPINGS, usual)
     return next(by for by in GROUPINGS if by == wanted)
 
 
 def _usual_grouping(hub: ClusterHub) -> Grouping:
-    """By zone where zones are known."""
+    """By zone if zones are known."""
     return "zone" if any(hub.nodes.groups("zone")) else "none"

@@ -1,4 +1,4 @@
-"""What needs attention, worst first and in sentences; many of a kind are one line."""
+"""The Attention list: what needs attention, worst first, many Leases of a kind in one line."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from leases.history.refused_rows import Refusal
 from leases.tracking.tracked_lease import Tracked
 
 NAMELESS_SHOWN = timedelta(hours=1)
-MANY = 4  # elections in one state from which they become one line
+MANY = 4  # from so many elections in one phase on, they share one line
 
 
 class Attention(msgspec.Struct, frozen=True, kw_only=True):
-    """One line. `since` (epoch s) counts up in `amount`; `until` (epoch s) counts down at the
-    sentence's end.
+    """One line. `amount` counts up from `since`, the sentence's end counts down to `until`
+    (epoch s).
     """
 
     rank: float
@@ -59,7 +59,7 @@ def attention(
     skipped: Sequence[Tracked] = (),
     nameless_at: datetime | None = None,
 ) -> list[Attention]:
-    """Lines for every Lease in trouble, and for what the last changes, oldest first, show."""
+    """Lines for the Leases in trouble and for what the last changes (oldest first) show."""
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     for lease in tracked:
         if needs_attention(lease.phase, lease.kind, since=lease.phase_since, now=now):
@@ -140,7 +140,7 @@ def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: dat
 
 
 def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
-    """The changes of each Lease that make it flap now."""
+    """For each Lease that flaps now, the changes that show it."""
     by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
         by_lease[change.namespace, change.name].append(change)
@@ -170,7 +170,7 @@ def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
 
 
 def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Attention]:
-    """Changes of holder that the counters say we did not see: one Lease, or all in one line."""
+    """One line for the changes of holder that only the Leases' counters show."""
     found = [change for change in changes if change.missed]
     if not found:
         return []
@@ -196,7 +196,7 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
 
 
 def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Attention]:
-    """What the database refused, oldest first: all in one line with the newest reason."""
+    """One line for the rows that the database refused, with the newest reason."""
     if not found:
         return []
     keys = list(dict.fromkeys((one.namespace, one.name) for one in found if one.name))
@@ -219,7 +219,7 @@ def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Atte
 
 
 def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
-    """Leases whose newest write was not understood: one, or all in one line."""
+    """One line for the Leases whose newest write was not understood."""
     if not found:
         return []
     keys = [lease.key for lease in found]
@@ -248,7 +248,7 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Atte
 
 
 def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
-    """A write of which not even the name could be read."""
+    """A line for a write whose name could not be read."""
     return Attention(
         rank=3.5,
         phase="unknown",
@@ -264,7 +264,7 @@ def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
 
 
 def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
-    """Heartbeats of Nodes that are not there: all in one line."""
+    """One line for the heartbeats of missing Nodes."""
     if not found:
         return []
     first = min(lease.observed_at for lease in found)

@@ -1,4 +1,4 @@
-"""The front door: the first cluster's overview."""
+"""`/` leads to the overview of the first cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard.board import running_board
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
-    """The first cluster named on the command line. A stranger does not learn its name."""
+    """Redirect to the first configured cluster. A stranger does not learn its name."""
     refusal = check_view(request)
     if refusal is not None:
         return refusal

@@ -1,4 +1,4 @@
-"""The overview: is anything wrong, and what just happened? The same for everyone who looks."""
+"""Everything that the overview shows; it is the same for every viewer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from leases.tracking.tracked_lease import Tracked
 ELECTIONS = 15
 ATTENTION = 10
 AGES_EVERY = timedelta(seconds=4)
-SAMPLE = 1000  # heartbeats whose durations tell the usual one
+SAMPLE = 1000  # heartbeats that are read to find the usual duration
 
 
 class OverviewSource(Protocol):
-    """What is known of one cluster: the part of a live channel that is read here."""
+    """The part of a live channel that this module reads."""
 
     store: Store
     activity: Activity
@@ -44,7 +44,7 @@ class OverviewSource(Protocol):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What moves when a phase or a holder does."""
+    """The parts of the page that change with a phase or a holder."""
 
     cluster: str
     connection: Connection
@@ -91,7 +91,7 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
 
 
 class HeartbeatAges:
-    """The picture of ages, made anew every few seconds at most: it looks at every heartbeat."""
+    """Caches the chart of ages for a few seconds, because it reads every heartbeat."""
 
     def __init__(self) -> None:
         self._kept: tuple[datetime, AgesChart] | None = None
@@ -104,7 +104,7 @@ class HeartbeatAges:
 
 
 def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
-    """How old the last renewals of all heartbeats are."""
+    """Draw the ages of the last renewals of all heartbeats."""
     beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
     duration = _usual_duration(chain.from_iterable(beats.values()))
     ages = {

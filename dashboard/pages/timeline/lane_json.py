@@ -1,4 +1,4 @@
-"""A lane as other programs get it: the fields of docs/api.md."""
+"""A lane as JSON, see docs/api.md."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from leases.wire.microtime import format_microtime
 def lane_item(
     cluster: str, lane: TimelineLane, shown: TimeRange, blind: Sequence[UnwatchedTime]
 ) -> dict[str, Any]:
-    """One Lease over the stretch, and how it stood at `at`. Terms and gaps are whole, also where
-    they reach out of the stretch.
+    """One Lease over the stretch, and its state at `at`. Terms and gaps are whole, also outside
+    it.
     """
     standing = lane.standing
     return {

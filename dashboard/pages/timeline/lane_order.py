@@ -1,4 +1,4 @@
-"""Which lanes the timeline shows and in which order, without sorting every Lease of a kind."""
+"""Choose and order the lanes of the timeline, without sorting every Lease of a kind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TROUBLED, NOBODY, CHANGED, QUIET, ABSENT = "trouble", "nobody", "changed", "quie
 
 
 class LanePlace(msgspec.Struct, frozen=True, gc=False):
-    """One lane's place; `group` is what it stands with: a namespace, or how it fared."""
+    """One lane with its group: a namespace, or one of the groups above."""
 
     key: ObjectName
     group: str
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """One page of lanes (the last one, if there are fewer), of `total`; `changed` had one."""
+    """One page of `total` lanes, or the last page; `changed` counts lanes with a change."""
 
     page: list[LanePlace]
     number: int
@@ -49,8 +49,10 @@ def choose(
     gone: Collection[ObjectName] = (),
     nobody: Sequence[ObjectName] = (),
 ) -> Chosen:
-    """The lanes of one page. `active` came to a holder in the stretch; `gone` are Leases that were
-    deleted since it began; `nobody` held these at a playhead in the past, the longest first.
+    """Choose the lanes of one page.
+
+    `active` changed holder in the stretch; `gone` were deleted since it began; `nobody` had no
+    holder at a playhead in the past, the longest first.
     """
     kinds, text = kinds_of(wanted), wanted.text.casefold()
 
@@ -102,7 +104,7 @@ def _troubled_now(
 
 
 def _not_yet(store: Store, shown: TimeRange) -> Callable[[ObjectName], bool]:
-    """Whether a Lease was created only after a stretch that is over."""
+    """A test whether a Lease was created after the end of the stretch."""
 
     def came_later(key: ObjectName) -> bool:
         tracked = None if shown.live else store.get(key)
@@ -118,8 +120,8 @@ def _worst_first(
     busy: Mapping[ObjectName, LaneTotals],
     came_later: Callable[[ObjectName], bool],
 ) -> Iterator[LanePlace]:
-    """Without a holder at the playhead; then those that were without one longest; then by number of
-    changes; then by name; what did not exist yet comes last.
+    """First the lanes without a holder at the playhead; then by time without a holder and by
+    number of changes; then by name; last, Leases that did not exist yet.
     """
     seen = {place.key for place in first}
     ranked = sorted(

@@ -1,6 +1,4 @@
-"""The lanes of one page of the timeline: their Leases' lives in the stretch, and how each stood at
-the playhead.
-"""
+"""Read the lanes of one page of the timeline from history, with the states at the playhead."""
 
 from __future__ import annotations
 
@@ -26,14 +24,14 @@ from leases.history.read.states_as_of import State, born_later, gone_since, stat
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 
-MAX_JUDGED = 1000  # Leases whose state at the playhead orders the lanes
+MAX_JUDGED = 1000  # Leases whose state at the playhead is read to order the lanes
 _totals: KeptAnswers[dict[ObjectName, history_lanes.LaneTotals]] = KeptAnswers(
     least=1.0, share=20.0, most=64
 )
 
 
 class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
-    """One Lease over the stretch; where it was `busy` its changes are only counted."""
+    """One Lease over the stretch; in `busy` times its changes are only counted."""
 
     place: LanePlace
     life: Life
@@ -51,7 +49,7 @@ class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lanes(msgspec.Struct, frozen=True):
-    """One page of lanes, when nobody was watching, and whether somebody was at the playhead."""
+    """One page of lanes, the unwatched times, and whether somebody watched at the playhead."""
 
     page: list[TimelineLane]
     chosen: Chosen
@@ -60,10 +58,10 @@ class Lanes(msgspec.Struct, frozen=True):
 
 
 def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: datetime) -> Lanes:
-    """What history and the store know of the lanes that are wanted."""
+    """Read the wanted lanes from history and the store."""
     cluster, kinds = store.cluster, kinds_of(wanted)
     since, until = shown.since, shown.until
-    # A live stretch has moved on a little since: the order of lanes may lag behind that.
+    # A live stretch moves on, but the order of lanes may lag a little behind.
     stretch = (until - since) if shown.live else (since, until)
     active = _totals.get(
         (cluster, kinds, stretch),
@@ -101,7 +99,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
 def _nobody_at(
     store: Store, kinds: Sequence[Kind], gone: Collection[ObjectName], at: datetime
 ) -> list[ObjectName]:
-    """The elections that nobody held at an instant, and what had expired: the longest first."""
+    """Elections without a holder and expired Leases at an instant, the longest first."""
     living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
     keys = sorted({*living, *gone})
     if len(keys) > MAX_JUDGED:
@@ -115,7 +113,7 @@ def _nobody_at(
 
 
 def _covers(span: UnwatchedTime, shown: TimeRange) -> bool:
-    """Whether the playhead is in it; at the end of the stretch also of one that is cut there."""
+    """Whether the playhead is in the span, or at the end of both."""
     return span.since <= shown.at < span.until or shown.at == span.until == shown.until
 
 

@@ -1,4 +1,4 @@
-"""A lane of the timeline as it is drawn, and who held its Lease at the playhead."""
+"""Present the lanes of the timeline, with the holder at the playhead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEWEST_SHAPES = 12
 
 
 class AsOf(msgspec.Struct, frozen=True):
-    """Who held it at the playhead. `word` stands in for a holder where there is none."""
+    """The holder at the playhead; `word` is shown if there is none."""
 
     holder: HolderView | None
     word: str
@@ -37,7 +37,7 @@ class AsOf(msgspec.Struct, frozen=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """`dot` is how it stood at the playhead; `before` is the word for what comes before the first
+    """`dot` is the state at the playhead; `before` is the word for the time before the first
     shape.
     """
 
@@ -47,9 +47,9 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     dot: Dot
     kind: str
-    group: str  # set on the first of a group
+    group: str  # its title, on the first lane of a group
     group_size: int
-    of_now: bool  # the group is of the present, wherever the playhead is
+    of_now: bool  # the group is about now, not about the playhead
     shapes: tuple[ShapeView, ...]
     marks: tuple[MarkView, ...]
     as_of: AsOf
@@ -66,8 +66,8 @@ def lane_views(
     now: datetime,
     end: datetime | None = None,
 ) -> list[LaneView]:
-    """The lanes of a page; the first of each group tells it. `unseen` is how much of the stretch
-    nobody watched, `end` up to when anything is known (None: now).
+    """Present the lanes of a page. `unseen` is the part of the stretch that nobody watched,
+    `end` the last known moment (None: now).
     """
     sizes = Counter(lane.place.group for lane in lanes.page)
     titles = group_titles(
@@ -85,12 +85,12 @@ def lane_views(
 
 
 def shapes_of_each(lanes: int) -> int:
-    """How many shapes a lane of a page with so many may have: the page has its bounds too."""
+    """How many shapes each lane may have, so that the page stays below its maximum."""
     return max(FEWEST_SHAPES, min(MAX_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
 
 
 def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
-    """Everybody who holds something in these lanes, once."""
+    """The holders in these lanes, each once."""
     shapes = (shape for view in views for shape in view.shapes)
     named = {shape.holder.identity: shape.holder for shape in shapes if shape.holder}
     return list(named.values())
@@ -132,13 +132,13 @@ def _lane_view(
 
 
 def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
-    """The page of a Lease at the playhead."""
+    """The URL of a Lease at the playhead."""
     url = lease_url(cluster, key.namespace, key.name)
     return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
 
 
 def as_of_view(standing: PastState, now: datetime, *, watched: bool) -> AsOf:
-    """Who held it at an instant; what nobody watched is only what was known last."""
+    """The holder at an instant; for an unwatched time only the tooltip has the last known one."""
     view = holder_view(standing.holder)
     since = f" since {when(standing.since, now)}" if standing.since else ""
     if not watched and stood(standing) != ABSENT:
@@ -161,7 +161,7 @@ def _stood(standing: PastState) -> str:
 
 
 def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "") -> str:
-    """The finding of a lane in one sentence, for who does not see it."""
+    """Sum up a lane in one sentence, for screen readers."""
     if unseen == "whole":
         return f"{key}: not watched in this stretch."
     if not drawn:

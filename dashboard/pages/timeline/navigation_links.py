@@ -1,4 +1,4 @@
-"""Where one can go from a state of the timeline: each state is a URL, so each choice is a link."""
+"""The links of the timeline: each state is a URL, so each choice is a link."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ZOOM = 2.0
 
 
 class TimelineLinks(msgspec.Struct, frozen=True, kw_only=True):
-    """A link that leads nowhere is ""; `closer` and `wider` zoom around the playhead."""
+    """A link that is not possible is ""; `closer` and `wider` zoom around the playhead."""
 
     ranges: tuple[Chip, ...]
     kinds: tuple[Chip, ...]
@@ -51,8 +51,7 @@ class TimelineLinks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline_query(wanted: TimelineFilter, **changes: Any) -> str:
-    """The query string of a filter, without what is as it always is; which range that is depends
-    on how old history is."""
+    """The query string of a filter, without default values. The range has no fixed default."""
     wanted = msgspec.structs.replace(wanted, **changes)
     pairs = [("range", wanted.range)]
     if wanted.since is not None:
@@ -75,7 +74,7 @@ def timeline_links(
     counts: Counts,
     chosen: Chosen,
 ) -> TimelineLinks:
-    """`path` is the page's own."""
+    """Make all links; `path` is the page's own."""
 
     def url(**changes: Any) -> str:
         query = timeline_query(wanted, **{"page": 1, **changes})
@@ -110,7 +109,7 @@ def _ranges(wanted: TimelineFilter, url: Url) -> tuple[Chip, ...]:
 
 
 def _kinds(wanted: TimelineFilter, counts: Counts, url: Url) -> tuple[Chip, ...]:
-    """One of them is on; a kind without Leases is not offered."""
+    """The kinds that have Leases, of which one is on."""
     on = kinds_of(wanted)
     numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
     return tuple(
@@ -134,7 +133,7 @@ def _choices(chosen: str, field: str, labels: dict[str, str], url: Url) -> tuple
 
 
 def _moved(shown: TimeRange, now: datetime, by: float) -> dict[str, datetime | None]:
-    """The stretch moved by a share of its length; the playhead goes along if it was at its end."""
+    """Move the stretch by a share of its length; a playhead outside moves to its end."""
     length = shown.until - shown.since
     until = min(now, shown.until + by * length)
     fixed: dict[str, datetime | None] = {"since": until - length, "until": until}
@@ -144,7 +143,7 @@ def _moved(shown: TimeRange, now: datetime, by: float) -> dict[str, datetime | N
 
 
 def _zoomed(shown: TimeRange, now: datetime, by: float, url: Url) -> str:
-    """The stretch made longer or shorter around the playhead; "" where that cannot be."""
+    """The URL of the stretch zoomed around the playhead; "" if it cannot be."""
     length: timedelta = (shown.until - shown.since) * by
     if not SHORTEST <= length <= MAX_RANGE:
         return ""

@@ -1,4 +1,6 @@
-"""The timeline around its lanes: the stretch, the playhead, the axis, and the words for none."""
+"""The timeline around its lanes: the stretch, the playhead, the axis, and the words for no
+lanes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from leases.domain.past.watched_times import UnwatchedTime
 
 
 class Blind(msgspec.Struct, frozen=True):
-    """A stretch in which nobody was watching."""
+    """A time in which nobody watched."""
 
     x: float
     width: float
@@ -31,7 +33,7 @@ class Blind(msgspec.Struct, frozen=True):
 
 
 class StretchView(msgspec.Struct, frozen=True, kw_only=True):
-    """`since`, `until`, `at` are epoch seconds; `frame_*` is the stretch in the one around it."""
+    """`since`, `until`, `at` are epoch seconds; `frame_*` is the brush's frame in percent."""
 
     live: bool
     follows: bool
@@ -53,7 +55,7 @@ class StretchView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that a form must not lose; `noun` is what the lanes are."""
+    """`kept` are the parameters that a form must keep; `noun` names the lanes."""
 
     text: str
     kept: tuple[tuple[str, str], ...]
@@ -68,8 +70,8 @@ class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
 def stretch_view(
     shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
 ) -> StretchView:
-    """The stretch and its playhead. `around` is what the brush moves in; `blind` is when nobody was
-    watching.
+    """Present the stretch and its playhead. The brush moves in `around`; `blind` was not
+    watched.
     """
     scale = Scale(shown.since, shown.until)
     return StretchView(
@@ -97,7 +99,7 @@ def stretch_view(
 
 
 def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
-    """What is told of the lanes beside them."""
+    """The words and numbers beside the lanes."""
     start = (chosen.number - 1) * wanted.limit
     return TimelineBoard(
         text=wanted.text,
@@ -124,7 +126,7 @@ def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
 
 
 def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
-    """What the forms must not lose; each of them has a field of its own for the rest."""
+    """The parameters that the forms must keep; each form has fields for the others."""
     pairs = [("range", wanted.range)]
     if wanted.since is not None:
         pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
@@ -135,7 +137,7 @@ def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
 
 
 def _input(shown: TimeRange, now: datetime) -> str:
-    """The playhead as a person would type it; empty while it follows the clock."""
+    """The playhead as a person would type it; "" while it follows the clock."""
     if shown.follows:
         return ""
     at = shown.at
@@ -157,7 +159,7 @@ def _noun(wanted: TimelineFilter) -> str:
 
 
 def _says(wanted: TimelineFilter) -> str:
-    """The filters in words."""
+    """The filter in words."""
     said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
     said += f", name contains “{wanted.text}”" if wanted.text else ""
     return said[:1].upper() + said[1:]

@@ -1,4 +1,4 @@
-"""The lanes in words: the same shapes as rows of text, for reading aloud and for copying."""
+"""The lanes as rows of text, for screen readers and for copying."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dashboard.parts.lease.row import lease_url
 
 
 class TextRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One term, gap or band; the first of a Lease names it, with how many `rows` it has."""
+    """One term, gap or band; the first of a Lease has its name and its number of `rows`."""
 
     lease: str
     url: str
@@ -34,7 +34,7 @@ class TextRow(msgspec.Struct, frozen=True, kw_only=True):
 def table_rows(
     cluster: str, lanes: Lanes, scale: Scale, *, now: datetime, end: datetime | None = None
 ) -> list[TextRow]:
-    """Every lane's shapes in words, in the order of the lanes; `end` as shape_view has it."""
+    """The shapes of all lanes in words; `end` as in shape_view."""
     rows: list[TextRow] = []
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
@@ -64,7 +64,7 @@ def _of_lane(
 
 
 def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
-    """A term or gap is told whole, also where it reaches out of the stretch."""
+    """The words of one shape; a term or gap is shown whole, also outside the stretch."""
     whole = shape.gap or (None if _cut(shape) else shape.term)
     since = whole.since if whole else shape.since
     until = whole.until if whole else shape.until
@@ -85,5 +85,5 @@ def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
 
 
 def _cut(shape: Shape) -> bool:
-    """Whether the shape is a part of its term between gaps."""
+    """Whether the shape is only a part of its term, between gaps."""
     return shape.term is not None and bool(shape.term.gaps)

@@ -1,4 +1,4 @@
-"""Who held what over time, and who held what at one instant."""
+"""The timeline: who held what over time, and at one instant."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         shown = window(wanted, now)
     except BadFilter as error:
         return _refuse(request, str(error), now)
-    feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless
+    feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless, a gap is not
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
         return _json(request, wanted, shown, lanes, now)
@@ -78,7 +78,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime | None:
-    """Up to when anything is known of the stretch; None: up to now."""
+    """The last known moment of the stretch; None means now."""
     as_of = request.cluster.as_of(now)
     return None if shown.live and as_of == now else min(shown.until, as_of)
 

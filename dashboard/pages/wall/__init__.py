@@ -1,1 +1,1 @@
-"""The room's page."""
+"""The wall display of a room."""

@@ -1,4 +1,4 @@
-"""The room's page: is anything wrong? Without a login for those who have a wall link."""
+"""The wall display: is anything wrong? A wall link opens it without a login."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
-LANES = 300  # what a page of the live socket may show, less the side
+LANES = 300  # a page of the live socket may show 500 Leases
 SIDE = 4
 TICKER = 6
 COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
@@ -38,7 +38,7 @@ COUNTED = (Phase.EXPIRED, Phase.VACANT, Phase.LATE, Phase.HELD)
 @require_safe
 @wall_required
 def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
-    """Counts, elections with trouble first, what else is in trouble, and a ticker."""
+    """Counts, elections with trouble first, other trouble, and a ticker."""
     now = clock.now()
     store = request.cluster.store
     as_of = request.cluster.as_of(now)
@@ -64,7 +64,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
-    """Why the wall has no lane."""
+    """Why the wall shows no tile."""
     if not cluster.lease_count:
         return f"There are no Leases in {cluster.name}."
     if says(wanted):
@@ -73,7 +73,7 @@ def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
 
 
 def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
-    """Elections, or the kinds that the URL names: worst first."""
+    """The elections, or the kinds of the URL, worst first."""
     wanted = LeaseFilter(
         text=wanted.text,
         namespace=wanted.namespace,
@@ -85,7 +85,7 @@ def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
 
 
 def _side(store: Store, counts: Counts, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
-    """What is in trouble and has no lane."""
+    """The Leases of other kinds that are in trouble."""
     kinds = wanted.kinds or (Kind.ELECTION,)
     others = [kind for kind in Kind if kind not in kinds]
     bad = [

@@ -1,1 +1,1 @@
-"""Links that open the wall."""
+"""Links that open the wall without a login."""

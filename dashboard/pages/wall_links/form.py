@@ -13,7 +13,7 @@ from leases.models import WallLink
 
 
 class WallLinkForm(forms.Form):
-    """A name to know the screen by, the clusters that its link opens, and for how long."""
+    """The name of the screen, the clusters that its link opens, and for how many days."""
 
     name = forms.CharField(label="Name", max_length=100)
     days = forms.IntegerField(required=False, min_value=1, max_value=3650)
@@ -38,7 +38,7 @@ class WallLinkForm(forms.Form):
         return name
 
     def save(self, *, created_by: str, now: datetime) -> tuple[WallLink, str]:
-        """Make the link. Returns it with its token. Call it on a valid form only."""
+        """Make the link of a valid form. Returns it with its token."""
         days = self.cleaned_data["days"]
         return links.create(
             name=self.cleaned_data["name"],

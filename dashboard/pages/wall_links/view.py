@@ -1,4 +1,4 @@
-"""Wall links: see them, make one, revoke one."""
+"""List, make and revoke wall links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _check(request: HttpRequest) -> HttpResponseBase | None:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def wall_links(request: HttpRequest) -> HttpResponseBase:
-    """The links. POST makes one more and shows its address, this once."""
+    """List the links. POST makes one and shows its address only once."""
     refusal = _check(request)
     if refusal is not None:
         return refusal
@@ -50,7 +50,7 @@ def wall_links(request: HttpRequest) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Ask first; POST makes the link open nothing from now on."""
+    """Ask first; POST revokes the link."""
     refusal = _check(request)
     if refusal is not None:
         return refusal
