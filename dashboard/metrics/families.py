@@ -58,7 +58,7 @@ class _Families(Collector):
         yield self._restarts()
         yield _gauge(
             "elections_left_out",
-            "Elections not told one by one: more than LEASEBOARD_METRICS_ELECTIONS.",
+            "Elections without series of their own, beyond LEASEBOARD_METRICS_ELECTIONS.",
             ((cluster.name, left_out(cluster, self._elections)) for cluster in clusters),
         )
 
@@ -117,7 +117,7 @@ def _leases(clusters: Iterable[WatchedCluster]) -> Metric:
 def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
     """The counters of the clusters."""
     changes = CounterMetricFamily(
-        "leaseboard_changes", "Changes told since the start.", labels=["cluster", "kind", "change"]
+        "leaseboard_changes", "Changes seen since the start.", labels=["cluster", "kind", "change"]
     )
     relists = CounterMetricFamily(
         "leaseboard_relists", "Complete lists read, by why.", labels=["cluster", "reason"]
@@ -162,7 +162,7 @@ def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         ((name, stand.behind_seconds) for name, stand in stands),
     )  # fmt: skip
     yield _gauge(
-        "last_heard_timestamp_seconds", "When the cluster last said anything.",
+        "last_heard_timestamp_seconds", "When the cluster last sent anything.",
         ((name, at.timestamp() if (at := stand.heard_at) else None) for name, stand in stands),
     )  # fmt: skip
 

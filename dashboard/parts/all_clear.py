@@ -44,7 +44,7 @@ def calm(
     if connection.state is ConnectionState.REFUSED:
         return Calm("No access", connection.detail, "i-unplug")
     if connection.state is not ConnectionState.LIVE:
-        usual = "There is no connection to the cluster yet, so nothing can be said."
+        usual = "There is no connection to the cluster yet, so its Leases are not known."
         return Calm("Not connected", connection.detail or usual, "i-unplug")
     looked = {kind: counts.get(kind, {}) for kind in kinds}
     total = sum(sum(phases.values()) for phases in looked.values())

@@ -3,7 +3,7 @@ import { field } from "leaseboard/field";
 
 const BLOCK = 256;
 const FRESH = 2000; // ms for which an answer is good
-const UNKNOWN = ["not told", "ask again in a moment"];
+const UNKNOWN = ["unknown", "ask again in a moment"];
 let kept = new Map(); // first slot -> {at, cells: promise}
 let generation = 0;
 

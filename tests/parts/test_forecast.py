@@ -27,7 +27,7 @@ def test_an_election_is_taken_between_the_run_out_and_the_slowest_look():
     view = forecast_view(one, NOW)
     assert [round(bound.left, 1) for bound in view.bounds] == [15.0, 23.8]
     assert "look every 2 s to 4.4 s (learned from the renewals)" in view.basis
-    assert "does not tell whether anybody else stands ready" in view.basis
+    assert "does not say whether another contender is running" in view.basis
 
 
 def test_a_cadence_not_learned_yet_is_said_to_be_assumed():

@@ -98,7 +98,7 @@ class EditPage:
             return await self._draw_conflict(form, moved.current)
         except ApiError as error:
             return await self._draw_error(form, error)
-        text = f"The edit of {self.key} was sent. The page shows it once the cluster tells."
+        text = f"The edit of {self.key} was sent. The page shows it once the cluster reports it."
         await sync_to_async(messages.success)(self.request, text)
         return redirect("lease", self.cluster.name, self.key.namespace, self.key.name)
 

@@ -40,7 +40,7 @@ def broken(request: HttpRequest) -> HttpResponse:
         )
     elif refused:
         title = REFUSED
-        said = f"It says: {redact(str(error))}. " if _is_signed_in(request) else ""
+        said = f"The database says: {redact(str(error))}. " if _is_signed_in(request) else ""
         text = (
             f"{said}Make room on the disk or repair the database, and try again; then "
             "look whether what you did is there."

@@ -16,7 +16,10 @@ class LeaseKindForm(forms.Form):
         label="Kind",
         required=False,
         widget=forms.Select(attrs={"class": "select"}),
-        choices=[(BY_THE_RULES, "as the rules say"), *((kind.value, kind.value) for kind in Kind)],
+        choices=[
+            (BY_THE_RULES, "as the rules decide"),
+            *((kind.value, kind.value) for kind in Kind),
+        ],
     )
 
     @property

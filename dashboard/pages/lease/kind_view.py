@@ -51,7 +51,7 @@ def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseB
             before=tracked.kind,
             at=clock.now(),
         )
-        said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules say"
+        said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules decide"
         messages.success(request, f"{key} {said}.")
     else:
         messages.error(request, form.errors["kind"].as_text())

@@ -188,7 +188,7 @@ def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Atte
             if one
             else f"{reverse('history', args=[cluster])}?inferred=true",
             word="Missed changes.",
-            why=(Part(f"The counters tell of {counted(number, 'change')} of holder not seen."),),
+            why=(Part(f"leaseTransitions counts {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
             moment=f"last at {when(found[-1].at, now)}",
         )

@@ -49,10 +49,8 @@ def choose(
     gone: Collection[ObjectName] = (),
     nobody: Sequence[ObjectName] = (),
 ) -> Chosen:
-    """Choose the lanes of one page.
-
-    `active` changed holder in the stretch; `gone` were deleted since it began; `nobody` had no
-    holder at a playhead in the past, the longest first.
+    """Choose one page. `active` changed holder in the stretch, `gone` were deleted since it began,
+    and `nobody` had no holder at a playhead in the past, the longest first.
     """
     kinds, text = kinds_of(wanted), wanted.text.casefold()
 

@@ -37,7 +37,7 @@ _NOBODY_ELSE = {
     Outlook.HEARTBEAT: "Nobody else acquires a heartbeat: what follows is up to those who watch it",
     Outlook.IDENTITY: "Nobody else acquires an identity: once expired it is left to be deleted",
 }
-_UNKNOWN = "A Lease does not tell whether anybody else stands ready."
+_UNKNOWN = "A Lease does not say whether another contender is running."
 
 
 def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:

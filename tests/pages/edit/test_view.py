@@ -123,7 +123,7 @@ async def test_a_conflict_with_the_same_edit_says_so(cluster, admin):
     data = await typed(cluster, holder_identity="cp-2")
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-2", "leaseTransitions": 1}})
     text = (await admin.post(PATH, data)).content.decode()
-    assert "It says by now what you typed." in text
+    assert "The Lease already has the values that you typed." in text
 
 
 async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin):
