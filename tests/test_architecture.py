@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE_LINES = 300
+TEMPLATE_COLUMNS = 200
 FUNCTION_LINES = 40
 NO_NAMES = {"utils.py", "helpers.py", "services.py", "common.py", "misc.py"}
 
@@ -43,6 +44,12 @@ def test_no_file_is_named_for_everything():
 def test_a_packages_init_holds_a_docstring_only(path):
     body = ast.parse(path.read_text()).body
     assert [type(node) for node in body] == [ast.Expr], path
+
+
+def test_lines_of_templates_stay_short():
+    for path in (ROOT / "templates").rglob("*.html"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert len(line) <= TEMPLATE_COLUMNS, f"{path}:{number}"
 
 
 def test_style_sheets_and_scripts_stay_small_and_ask_no_other_host():

@@ -159,7 +159,7 @@ def test_a_term_is_measured_up_to_what_is_known(heard, operator):
 
 
 def pill(text: str) -> str:
-    found = re.search(r"<span class=\"live.*?</span></span>", text, re.DOTALL)
+    found = re.search(r"<span class=\"live.*?</span>\s*</span>", text, re.DOTALL)
     assert found is not None
     return words(found[0])
 
