@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
+from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
 from django.core.management import call_command
+
+STAMP = "sources.sha256"  # beside the collected files: what they were collected from
 
 
 class HashedStorage(ManifestStaticFilesStorage):
@@ -17,9 +21,26 @@ class HashedStorage(ManifestStaticFilesStorage):
 
 
 def collect(root: Path) -> None:
-    """Write to `root` what is missing there. A machine that failed soon after an earlier start may
-    have left empty files, which would pass for collected ones: then all are written anew."""
+    """Write the static files to `root`, unless an earlier start wrote the same ones.
+
+    A machine that failed soon after an earlier start may have left empty files, which would pass
+    for collected ones: then all are written anew.
+    """
+    stamp, sources = root / STAMP, _sources()
     files = (path for path in root.rglob("*") if path.is_file())
     if any(path.stat().st_size == 0 for path in files):
         shutil.rmtree(root)
+    elif stamp.exists() and stamp.read_text() == sources:
+        return
     call_command("collectstatic", interactive=False, verbosity=0)
+    stamp.write_text(sources)
+
+
+def _sources() -> str:
+    """A digest that changes when a source file is added, removed, resized or written."""
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for name, storage in finder.list(None):
+            stat = Path(storage.path(name)).stat()
+            digest.update(f"{name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

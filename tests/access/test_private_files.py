@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import (
-    ROOT,
     Server,
     ended,
     environment,
     free_port,
     get,
     manage,
+    start_python,
     wait_for,
 )
 
@@ -63,7 +61,7 @@ def test_a_command_makes_private_files(tmp_path, command):
 def test_serve_makes_private_files_also_while_it_runs(tmp_path):
     data = tmp_path / "data"
     with everybody_may_read():
-        server = Server(data, "--no-demo")
+        server = Server(data, "--no-demo", bare=True)
     with ended(server):
         server.wait_synced()
         names = {path.name for path in data.iterdir()}
@@ -74,12 +72,9 @@ def test_serve_makes_private_files_also_while_it_runs(tmp_path):
 def test_lease_api_makes_private_files_also_while_it_runs(tmp_path):
     data, port = tmp_path / "data", free_port()
     with everybody_may_read():
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "lease_api", "--port", str(port)],
-            cwd=ROOT,
-            env=environment(data),
-            stdout=subprocess.DEVNULL,
-        )
+        command = ("manage.py", "lease_api", "--port", str(port))
+        with (tmp_path / "log").open("wb") as log:
+            process = start_python(*command, env=environment(data), stdout=log, stderr=log)
     try:
         wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
         assert open_to_others(data) == []

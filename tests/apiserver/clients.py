@@ -6,14 +6,12 @@ import http.client
 import json
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 from leases.apiserver.auth.tokens import Tokens
-from tests.support.processes import ROOT, environment, wait_for
+from tests.support.processes import StartedProcess, environment, start_python, wait_for
 
 ADMIN, VIEWER = "admin-token", "viewer-token"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -34,19 +32,16 @@ class Process:
         self.data = data
         self.log = data.parent / "lease-api.log"
         self.arguments = arguments
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: StartedProcess | None = None
         self.url = ""
 
     def start(self) -> Self:
         make_tokens(self.data)
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "lease_api", "--port", "0", *self.arguments],
-                cwd=ROOT,
-                env=environment(self.data),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+            self.process = start_python(
+                "manage.py", "lease_api", "--port", "0", *self.arguments,
+                env=environment(self.data), stdout=log, stderr=log,
+            )  # fmt: skip
         self.url = wait_for(self._told, what=f"the Lease API to start ({self.log})")
         return self
 

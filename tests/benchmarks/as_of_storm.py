@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.storm import STORM, ask, stats
-from tests.serving.test_serve import signed_in
 from tests.support.processes import Server, free_port, get, serving, wait_for
+from tests.support.signing_in import signed_in
 
 MARGIN = 0.8  # seconds
 EVERY = 0.25  # seconds between two instants that are asked about

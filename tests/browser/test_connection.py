@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.api_client import LeaseApi
-from tests.support.processes import ROOT, Server, environment, free_port, get, wait_for
+from tests.support.processes import (
+    Server,
+    environment,
+    free_port,
+    get,
+    start_python,
+    wait_for,
+)
 from tests.support.signing_in import sign_in_page
 
 
@@ -26,12 +31,11 @@ class ApiProcess:
         self.start()
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "manage.py", "lease_api", "--port", str(self._port)],
-            cwd=ROOT,
-            env=environment(self.data),
-            stdout=subprocess.DEVNULL,
-        )
+        command = ("manage.py", "lease_api", "--port", str(self._port))
+        with self.data.with_suffix(".log").open("ab") as log:
+            self._process = start_python(
+                *command, env=environment(self.data), stdout=log, stderr=log
+            )
         alive = f"http://127.0.0.1:{self._port}/livez"
         wait_for(lambda: get(alive)[0] == 200, what="the Lease API")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.contender import contending
-from tests.support.processes import Server, manage, serving, wait_for
+from tests.support.processes import Server, StartedProcess, manage, serving, wait_for
 from tests.support.signing_in import sign_in_page
 
 NAMESPACE, NAME = "default", "story"
@@ -32,7 +31,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def contenders(server: Server) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+def contenders(server: Server) -> Iterator[dict[str, StartedProcess]]:
     with ExitStack() as stack:
         yield {
             identity: stack.enter_context(
@@ -53,7 +52,7 @@ def moment(text: object) -> float:
 
 
 def test_a_killed_holder_is_seen_to_expire_and_to_be_taken_over(
-    server: Server, contenders: dict[str, subprocess.Popen[bytes]], page: Page
+    server: Server, contenders: dict[str, StartedProcess], page: Page
 ) -> None:
     sign_in_page(page, server.printed("Sign in"))
     page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")

@@ -20,9 +20,9 @@ from leases.wire.microtime import format_microtime
 from leases.wire.watch_events import Listed
 from tests.domain.build import NOON, lease
 from tests.serving.test_clusters_live import context_file, lease_api
-from tests.serving.test_serve import rows, signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, manage, wait_for
+from tests.support.signing_in import rows, signed_in
 
 FIRST, LAST = "0001-01-02T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"
 # What an API server accepts and keeps though Python has no such year.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import HTTPCookieProcessor
 
-from tests.serving.test_serve import signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, get, wait_for
+from tests.support.signing_in import signed_in
 
 HOUR, DECADE = 3600, 3650 * 86400
 STEPS = (HOUR, -HOUR, DECADE, -DECADE)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,30 +12,28 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.serving.test_serve import rows, signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import (
-    ROOT,
     Server,
+    StartedProcess,
     environment,
     free_port,
     get,
     manage,
     serving,
+    start_python,
     wait_for,
 )
+from tests.support.signing_in import rows, signed_in
 
 
 @contextmanager
-def lease_api(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def lease_api(data: Path) -> Iterator[tuple[StartedProcess, str]]:
     """An embedded Lease API alone, as its own process."""
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "lease_api", "--port", str(port)],
-        cwd=ROOT,
-        env=environment(data),
-        stdout=subprocess.DEVNULL,
-    )
+    command = ("manage.py", "lease_api", "--port", str(port))
+    with data.with_suffix(".log").open("ab") as log:
+        process = start_python(*command, env=environment(data), stdout=log, stderr=log)
     try:
         wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
         yield process, f"http://127.0.0.1:{port}"

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tests.serving.test_serve import signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, manage, wait_for
+from tests.support.signing_in import signed_in
 
 PROGRAM = ("-m", "tests.serving.serve_with_faults")
 CLUSTER = "embedded"

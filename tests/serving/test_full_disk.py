@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.serving.test_clusters_live import history, lease_api
-from tests.serving.test_serve import signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, serving, wait_for
+from tests.support.signing_in import signed_in
 
 PAGES = ("", "leases/", "leases/default/one/", "timeline/", "holders/", "history/")
 SAID = "History cannot be written"

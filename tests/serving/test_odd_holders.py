@@ -8,9 +8,9 @@ import string
 
 import pytest
 
-from tests.serving.test_serve import signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, wait_for
+from tests.support.signing_in import signed_in
 
 # Letters in no order, or PostgreSQL would compress them to a length that its indexes bear.
 LONG = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=3500))  # noqa: S311

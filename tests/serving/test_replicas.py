@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from tests.serving.test_clusters_live import lease_api
-from tests.serving.test_serve import rows, signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, manage, wait_for
+from tests.support.signing_in import rows, signed_in
 
 MANY = 30
 

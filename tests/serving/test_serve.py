@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import urllib.request
 
 import pytest
 
-from tests.support.processes import Server, free_port, get, manage, serving, wait_for
-from tests.support.signing_in import cookie_keeper, press_button
-
-
-def signed_in(server: Server) -> urllib.request.OpenerDirector:
-    """A browser without eyes that has used the printed link."""
-    opener = cookie_keeper()
-    press_button(opener, server.printed("Sign in"))
-    return opener
-
-
-def rows(
-    opener: urllib.request.OpenerDirector, server: Server, cluster: str
-) -> dict[str, dict[str, object]]:
-    with opener.open(f"{server.url}/c/{cluster}/leases/?format=json", timeout=10) as answer:
-        items = json.load(answer)["items"]
-    return {f"{item['namespace']}/{item['name']}": item for item in items}
+from tests.support.processes import Server, ended, free_port, get, manage, wait_for
+from tests.support.signing_in import rows, signed_in
 
 
 def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
-    with serving(tmp_path / "data") as server:
+    with ended(Server(tmp_path / "data", bare=True)) as server:
         browser = signed_in(server)
         first = wait_for(lambda: rows(browser, server, "embedded"), what="Leases on the page")
         wait_for(

@@ -5,28 +5,27 @@ python3 -m tests.support.contender KUBECONFIG NAMESPACE NAME IDENTITY LEASE_DURA
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.processes import ROOT, environment
+from tests.support.processes import StartedProcess, environment, start_python
 
 
 @contextmanager
 def contending(
     kubeconfig: Path, namespace: str, name: str, identity: str, *, duration: int, deadline: float
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[StartedProcess]:
     """It looks every second. `duration` and `deadline` are seconds."""
-    arguments = [str(kubeconfig), namespace, name, identity, str(duration), str(deadline)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.contender", *arguments],
-        cwd=ROOT,
-        env=environment(kubeconfig.parent),
-        stderr=subprocess.DEVNULL,
-    )
+    arguments = (str(kubeconfig), namespace, name, identity, str(duration), str(deadline))
+    with Path(os.devnull).open("wb") as log:
+        process = start_python(
+            "-m", "tests.support.contender", *arguments,
+            env=environment(kubeconfig.parent), stdout=log, stderr=log,
+        )  # fmt: skip
     try:
         yield process
     finally:

@@ -10,19 +10,25 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, Any, TypeVar
+
+from tests.support.forked import STRICT, ForkedProcess, Forking
+from tests.support.prepared import begin_with, prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 30.0
 PORTS = range(10_240, 32_768)
 _ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
 T = TypeVar("T")
+StartedProcess = subprocess.Popen[bytes] | ForkedProcess
+forking: Forking | None = None  # set where tests run; a benchmark measures whole starts
 
 
 def free_port() -> int:
@@ -53,6 +59,18 @@ def wait_for(
     raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
 
 
+def start_python(
+    *program: str, env: dict[str, str], stdout: IO[Any], stderr: IO[Any]
+) -> StartedProcess:
+    """Start `python3 PROGRAM`; in a test, from a process that has the libraries loaded."""
+    if forking is not None:
+        return forking.start(program, env, stdout.fileno(), stderr.fileno())
+    return subprocess.Popen(
+        [sys.executable, *program],
+        cwd=ROOT, env=env, stdout=stdout, stderr=stderr,
+    )  # fmt: skip
+
+
 def environment(data: Path, **extra: str) -> dict[str, str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LEASEBOARD_", "DJANGO_"))}
     return {**clean, "LEASEBOARD_DATA": str(data), "PYTHONUNBUFFERED": "1", **extra}
@@ -60,15 +78,20 @@ def environment(data: Path, **extra: str) -> dict[str, str]:
 
 def manage(data: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
     """One management command to its end."""
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env=environment(data, **extra),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return _run("manage.py", *arguments, env=environment(data, **extra))
+
+
+def _run(*program: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+        code = start_python(*program, env=env, stdout=stdout, stderr=stderr).wait(timeout=60)
+        stdout.seek(0)
+        stderr.seek(0)
+        return subprocess.CompletedProcess(program, code, stdout.read(), stderr.read())
+
+
+def _prepare(data: Path) -> None:
+    done = _run("-m", "tests.support.prepared", env=environment(data))
+    assert done.returncode == 0, done.stderr
 
 
 def get(url: str) -> tuple[int, str]:
@@ -83,7 +106,11 @@ def get(url: str) -> tuple[int, str]:
 
 
 class Server:
-    """One `manage.py serve` with what it printed; `program` stands in for `manage.py`."""
+    """One `manage.py serve` with what it printed; `program` stands in for `manage.py`.
+
+    In a test a new data directory holds an empty history and the static files already, unless it
+    is to be `bare`.
+    """
 
     def __init__(
         self,
@@ -91,6 +118,7 @@ class Server:
         *arguments: str,
         port: int | None = None,
         program: Sequence[str] = ("manage.py",),
+        bare: bool = False,
         **extra: str,
     ) -> None:
         self.port = port or free_port()
@@ -98,25 +126,14 @@ class Server:
         self.data = data
         self._arguments = (arguments, program, extra)
         self.log = data.parent / f"serve-{self.port}.log"
+        if forking is not None and not bare and not data.exists():
+            begin_with(prepared(_prepare), data)
+        ports = ("--port", str(self.port), "--api-port", str(self.api_port))
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-W",
-                    "error::ResourceWarning",
-                    *program,
-                    "serve",
-                    "--port",
-                    str(self.port),
-                    "--api-port",
-                    str(self.api_port),
-                    *arguments,
-                ],
-                cwd=ROOT,
-                env=environment(data, **extra),
-                stdout=log,
-                stderr=log,
-            )
+            self.process = start_python(
+                *STRICT, *program, "serve", *ports, *arguments,
+                env=environment(data, **extra), stdout=log, stderr=log,
+            )  # fmt: skip
         wait_for(self._ready, what="the server to be ready")
 
     def _ready(self) -> bool:

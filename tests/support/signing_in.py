@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.cookiejar
+import json
 import re
 import urllib.parse
 import urllib.request
 
 from playwright.sync_api import Page
+
+from tests.support.processes import Server
 
 Opener = urllib.request.OpenerDirector
 
@@ -17,6 +20,19 @@ def cookie_keeper() -> Opener:
     return urllib.request.build_opener(
         urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
     )
+
+
+def signed_in(server: Server) -> Opener:
+    """A browser without eyes that has used the printed link."""
+    opener = cookie_keeper()
+    press_button(opener, server.printed("Sign in"))
+    return opener
+
+
+def rows(opener: Opener, server: Server, cluster: str) -> dict[str, dict[str, object]]:
+    with opener.open(f"{server.url}/c/{cluster}/leases/?format=json", timeout=10) as answer:
+        items = json.load(answer)["items"]
+    return {f"{item['namespace']}/{item['name']}": item for item in items}
 
 
 def press_button(opener: Opener, link: str) -> None:

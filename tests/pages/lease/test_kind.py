@@ -16,10 +16,10 @@ from leases.domain.lease import ObjectName
 from leases.models import Edit, KindOverride
 from leases.tracking.tracker import Tracker
 from tests.serving.test_clusters_live import lease_api
-from tests.serving.test_serve import rows, signed_in
 from tests.support.api_client import LeaseApi
 from tests.support.board import KEY, a_lease, fill
 from tests.support.processes import Server, serving, wait_for
+from tests.support.signing_in import rows, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
