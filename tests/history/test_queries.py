@@ -136,6 +136,36 @@ def test_filters_that_no_index_has_together_leave_nothing_out(monkeypatch):
         assert found == [change for change in every if matches(change, wanted)], wanted
 
 
+LONG = "long-" * 900
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (LONG + "1", LONG + "1"),
+        ("a\0b", "a\0b"),
+        ("a␀b", "a\0b"),
+        (" blank ", " blank "),
+        ("name ", "name"),
+        ("␀\0", "␀\0"),
+    ],
+)
+def test_any_holder_that_an_api_server_accepts_is_found(asked, found):
+    holders = [LONG + "1", LONG + "2", "a\0b", "ab", "a b", " blank ", "blank.", "name", "␀\0"]
+    keep(
+        *(
+            a_change(n, uid=f"u-{n}", holder=holder, previous_holder=holders[n - 1])
+            for n, holder in enumerate(holders)
+        )
+    )
+    page = queries.find("a", HistoryFilter(holder=asked), limit=50)
+    assert {(one.holder == found, one.previous_holder == found) for one in page.changes} == {
+        (True, False),
+        (False, True),
+    }
+    assert page.total == len(page.changes) == 2
+
+
 def matches(change: Change, wanted: HistoryFilter) -> bool:
     return (
         (not wanted.change or change.change in wanted.change)

@@ -8,7 +8,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.time_range import RANGES
-from dashboard.parts.query.url_parameters import one_of, text, words
+from dashboard.parts.query.url_parameters import holder_text, one_of, text, words
 from dashboard.parts.query.url_time import read_moment
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
@@ -51,7 +51,7 @@ def read_history_filter(query: QueryDict) -> HistoryFilter:
         kind=words(query, "kind", Kind),
         namespace=text(query, "namespace") or None,
         lease=text(query, "lease") or None,
-        holder=text(query, "holder") or None,
+        holder=holder_text(query, "holder") or None,
         inferred=_TRUTH[one_of(query, "inferred", tuple(_TRUTH))],
         since=read_moment(query.get("since", ""), "since"),
         until=read_moment(query.get("until", ""), "until"),

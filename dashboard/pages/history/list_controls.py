@@ -6,16 +6,18 @@ import msgspec
 
 from dashboard.pages.history.filter import LINES, TABLE, HistoryView
 from dashboard.parts.change_sentence import WORDS
-from dashboard.parts.formatting import counted, span_of
+from dashboard.parts.formatting import counted, shortened, span_of
 from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.query.history_url import filter_texts, history_query
 from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_parameters import for_input
 from leases.domain.kind import Kind
 from leases.history.read.indexed_search import HistoryFilter
 
 RANGE_LABELS = {"": "All times"} | {
     name: f"Last {span_of(length)}" for name, length in RANGES.items()
 }
+MAX_SAID = 80  # characters of a value in the sentence that an empty list says
 VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
 
 
@@ -84,7 +86,7 @@ def history_board(
         range=view.range,
         change=tuple(wanted.change),
         kind=tuple(wanted.kind),
-        **texts,
+        **(texts | {"holder": for_input(texts["holder"])}),
         view=view.view,
         views=tuple(
             Chip(name, label, 0, url(view="" if name == TABLE else name), name == view.view)
@@ -105,9 +107,9 @@ def history_board(
 def _says(view: HistoryView, texts: dict[str, str]) -> str:
     said = [RANGE_LABELS[view.range]] if view.range else []
     if view.wanted.change:
-        said.append(f"change is {' or '.join(view.wanted.change)}")
+        said.append(f"change is {' or '.join(view.wanted.change)}".replace("_", " "))
     if view.wanted.kind:
         said.append(f"kind is {' or '.join(view.wanted.kind)}")
-    said += [f"{name} is {value}" for name, value in texts.items() if value]
-    text = ", ".join(said).replace("_", " ")
+    said += [f"{name} is {shortened(value, MAX_SAID)}" for name, value in texts.items() if value]
+    text = for_input(", ".join(said))
     return text[:1].upper() + text[1:]

@@ -20,7 +20,14 @@ from dashboard.parts.query.lease_filter import PAGE_SIZE
 from dashboard.parts.query.recent_changes import with_unwritten
 from dashboard.parts.query.strip_steps import strip_of
 from dashboard.parts.query.time_range import MAX_RANGE
-from dashboard.parts.query.url_parameters import LARGEST_PAGE, BadFilter, number, typed
+from dashboard.parts.query.url_parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    for_input,
+    holder_text,
+    number,
+    typed,
+)
 from leases.history.read import export, find_changes
 from leases.history.read.change_density import density
 from leases.history.read.find_changes import BadCursor
@@ -32,7 +39,7 @@ USUAL_STRIP = timedelta(days=1)
 MAX_NAMESPACES = 500  # offered; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
-TYPED = ("namespace", "lease", "holder", "since", "until")
+TYPED = ("namespace", "lease", "since", "until")
 
 
 @require_safe
@@ -113,7 +120,9 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
         return responses.json({"error": error}, status=400)
     everything = HistoryView(wanted=HistoryFilter())
     usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
-    board = msgspec.structs.replace(usual, **{name: typed(request.GET, name) for name in TYPED})
+    kept = {name: typed(request.GET, name) for name in TYPED}
+    kept["holder"] = for_input(holder_text(request.GET, "holder"))
+    board = msgspec.structs.replace(usual, **kept)
     context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES]}
     return _page(request, context | {"error": error}, status=400)
 

@@ -35,6 +35,12 @@ def text(query: QueryDict, name: str) -> str:
     return value
 
 
+def holder_text(query: QueryDict, name: str) -> str:
+    """A holder, whole: an API server accepts any length, blanks around it, and NUL."""
+    value = query.get(name, "")
+    return value if value.strip() else ""
+
+
 def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
     """The values of a parameter that may be repeated, each value once."""
     found: dict[E, None] = {}
@@ -83,4 +89,9 @@ def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
 
 def typed(query: QueryDict, name: str) -> str:
     """The raw value, for a form that shows it again."""
-    return query.get(name, "")[:MAX_TEXT].replace("\0", "\N{SYMBOL FOR NULL}")
+    return for_input(query.get(name, "")[:MAX_TEXT])
+
+
+def for_input(value: str) -> str:
+    """A text as an input of a form can hold it: HTML has no NUL."""
+    return value.replace("\0", "\N{SYMBOL FOR NULL}")

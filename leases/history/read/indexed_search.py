@@ -15,7 +15,7 @@ import msgspec
 
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
-from leases.history.database_text import to_stored
+from leases.history.database_text import NUL_SYMBOL, to_stored
 from leases.history.read.raw_select import AT, COLUMNS, Row, by_index, moment, select
 from leases.models import INDEXED_HOLDER
 
@@ -62,7 +62,8 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
         wheres = [_equal(namespace=place, name=wanted.lease) for place in places]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace", "name"))
     if wanted.holder is not None:
-        return _of_holder(cluster, wanted, to_stored(wanted.holder))
+        spelled = _spellings(wanted.holder)
+        return [stream for one in spelled for stream in _of_holder(cluster, wanted, one)]
     if wanted.namespace is not None and _few_in(cluster, wanted.namespace):
         wheres = [_equal(namespace=wanted.namespace)]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace",))
@@ -73,6 +74,16 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
     if wanted.inferred:
         return _streams(cluster, wanted, "change_inferred", [(_INFERRED,)], ("inferred",))
     return _streams(cluster, wanted, "change_by_time", [()], ())
+
+
+def _spellings(holder: str) -> tuple[str, ...]:
+    """The holders, as stored, that somebody may mean: blanks around a name are easily copied with
+    it, and pages show NUL as its symbol.
+    """
+    meant = (holder, holder.strip())
+    return tuple(
+        {to_stored(one): None for name in meant for one in (name, name.replace(NUL_SYMBOL, "\0"))}
+    )
 
 
 def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]:
@@ -229,10 +240,9 @@ def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
         found["namespace"] = ("namespace = %s", (wanted.namespace,))
     if wanted.holder is not None:
         # Of two streams the second leaves out what the first has.
-        found["holder"] = (
-            "(holder IS NULL OR holder <> %s)",
-            (to_stored(wanted.holder),),
-        )
+        spelled = _spellings(wanted.holder)
+        marks = ", ".join(["%s"] * len(spelled))
+        found["holder"] = (f"(holder IS NULL OR holder NOT IN ({marks}))", spelled)
     for column, words in (("kind", wanted.kind), ("change", wanted.change)):
         if words:
             marks = ", ".join(["%s"] * len(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 import pytest
 from django.http import QueryDict
@@ -31,6 +32,22 @@ def test_every_field_is_read():
     assert (found.namespace, found.lease, found.holder, found.inferred) == ("a", "b", "c", True)
     assert found.since == datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
     assert found.until == datetime(2026, 11, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("holder", ["x" * 50_000, "a\0b", " a ", "a_b"])
+def test_any_holder_may_be_asked_for(holder, operator, board):
+    query = urlencode({"holder": holder})
+    assert asked(query).holder == holder
+    assert asked(history_query(asked(query))) == asked(query)
+    page = operator.get(f"/c/a/history/?{query}")
+    assert page.status_code == 200
+    text = page.content.decode()
+    shown = holder.replace("\0", "␀")
+    assert f'value="{shown}"' in text
+    assert f"older is {shown[:30]}" in text
+    wrong = operator.get(f"/c/a/history/?since=never&{query}")
+    assert wrong.status_code == 400
+    assert f'value="{shown}"' in wrong.content.decode()
 
 
 @pytest.mark.parametrize("text", ["2026-11-20T05:12:40+02:00", "2026-11-20T05:12:40%2B02:00"])
