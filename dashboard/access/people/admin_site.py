@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.admin import AdminSite
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
@@ -9,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.access.people.own_password import keep_own_pages
 from dashboard.access.roles import PEOPLE
 
 
@@ -25,6 +28,11 @@ class BoardAdminSite(AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         return may_enter(request.user)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return keep_own_pages(super().password_change, request, extra_context)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None

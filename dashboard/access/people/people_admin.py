@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from dashboard.access.new_person_form import NewPersonForm
 from dashboard.access.people.manageable import (
@@ -17,6 +17,7 @@ from dashboard.access.people.manageable import (
     may_manage,
     may_manage_group,
 )
+from dashboard.access.people.own_password import keep_own_pages
 
 if TYPE_CHECKING:
     Users = UserAdmin[User]
@@ -46,6 +47,11 @@ class PeopleAdmin(Users):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_manage(_actor(request), obj))
+
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        return keep_own_pages(super().user_change_password, request, id, form_url)
 
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:

@@ -13,14 +13,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import Error, connection
+from msgspec.structs import replace
 
 from dashboard import clock
-from dashboard.access.rights.rights import Right, RightsReader
+from dashboard.access.rights.rights import Right, RightsReader, UserRight
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class RightsWatch:
     def __init__(self, find: FindEnded | None = None) -> None:
         self._find = find or RightsReader().find_ended
         self._open: dict[Right, set[Grant]] = {}
+        self._renewing: set[str] = set()  # keys of sessions that change their own password
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="rights")
@@ -75,6 +78,28 @@ class RightsWatch:
     def rights(self) -> Collection[Right]:
         """By what rights something is open. Any thread may ask."""
         return tuple(self._open)
+
+    @contextmanager
+    def renewing(self, session: SessionBase) -> Iterator[None]:
+        """Keep open what this session opened, while it gets another key in any thread."""
+        old = session.session_key or ""
+        self._renewing.add(old)
+        try:
+            yield
+        finally:
+            if self._loop is None or self._loop.is_closed():
+                self._renewing.discard(old)
+            else:
+                self._loop.call_soon_threadsafe(self._renewed, old, session.session_key)
+
+    def _renewed(self, old: str, new: str | None) -> None:
+        self._renewing.discard(old)
+        for right in self.rights:
+            if isinstance(right, UserRight) and right.session_key == old != new:
+                moved = replace(right, session_key=new)
+                for grant in self._open.pop(right):
+                    grant.right = moved
+                    self._open.setdefault(moved, set()).add(grant)
 
     @property
     def problem(self) -> str | None:
@@ -126,6 +151,8 @@ class RightsWatch:
         self._answered_at, self._failing = time.monotonic(), False
         self.checks += 1
         for right, reason in ended.items():
+            if isinstance(right, UserRight) and right.session_key in self._renewing:
+                continue
             for grant in self._open.pop(right, set()):
                 self._end(grant, reason)
 

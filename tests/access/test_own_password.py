@@ -1,0 +1,91 @@
+"""Who changes the own password keeps the pages of that browser, and loses those of all others."""
+
+from __future__ import annotations
+
+import http.cookies
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.access.rights import rights
+from tests.access import people
+from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
+from tests.support.processes import Server, ended
+
+LOOKS = 5  # frames of a page, one a second: rights are looked at every two
+NEW = "a-new-and-long-one"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with ended(Server(tmp_path / "data", "--no-demo")) as server:
+        server.wait_synced()
+        house = House(server, people.make(server.data, {"olga": people.READER}))
+        olga = house.told["olga"]
+        house.end(
+            "INSERT INTO auth_user_groups (user_id, group_id) "
+            "SELECT :id, id FROM auth_group WHERE name = 'admin';"
+            "INSERT INTO django_session SELECT 'another', session_data, expire_date "
+            "FROM django_session WHERE session_key = :session",
+            olga,
+        )
+        yield house
+
+
+def fields_of(path: str) -> dict[str, str]:
+    names = ("new_password1", "new_password2") if path == "password_change/" else (
+        "password1", "password2",
+    )  # fmt: skip
+    return {"old_password": "secret-olga", "usable_password": "true"} | dict.fromkeys(names, NEW)
+
+
+def change_password(house: House, path: str, session: str) -> str:
+    """Send the form of a page under /admin/; the key of the session afterwards."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    token = "a" * 32
+    request = urllib.request.Request(
+        f"{house.server.url}/admin/{path}",
+        urllib.parse.urlencode({"csrfmiddlewaretoken": token} | fields_of(path)).encode(),
+        {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": house.server.url},
+    )
+    try:
+        with urllib.request.build_opener(Stay).open(request, timeout=30) as answer:
+            pytest.fail(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        assert error.code == 302
+        cookies = http.cookies.SimpleCookie()
+        for header in error.headers.get_all("Set-Cookie"):
+            cookies.load(header)
+        return cookies["sessionid"].value
+
+
+@pytest.mark.parametrize("path", ["password_change/", "auth/user/{id}/password/"])
+async def test_the_own_pages_stay_open_and_all_others_are_closed(house, path):
+    olga = house.told["olga"]
+    async with AsyncExitStack() as stack:
+        own = [await house.open((kind, {}), olga) for kind in (FEED, PAGE)]
+        others = [await house.open((kind, {}), {"session": "another"}) for kind in (FEED, PAGE)]
+        for socket in (*own, *others):
+            await stack.enter_async_context(socket)
+
+        session = change_password(house, path.format(**olga), olga["session"])
+        assert session != olga["session"]
+        for socket in others:
+            assert await closing_of(socket) == (4403, rights.PASSWORD_CHANGED)
+        for _ in range(LOOKS):
+            await own[1].recv()
+        assert [socket.state.name for socket in own] == ["OPEN", "OPEN"]
+        await (await house.open((PAGE, {}), {"session": session})).close()
+
+        house.end("DELETE FROM django_session WHERE session_key = :session", {"session": session})
+        for socket in own:
+            assert await closing_of(socket) == (4403, rights.SIGNED_OUT)
