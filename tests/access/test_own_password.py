@@ -30,7 +30,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         house.end(
             "INSERT INTO auth_user_groups (user_id, group_id) "
             "SELECT :id, id FROM auth_group WHERE name = 'admin';"
-            "INSERT INTO django_session SELECT 'another', session_data, expire_date "
+            "INSERT INTO django_session SELECT 'another-browser', session_data, expire_date "
             "FROM django_session WHERE session_key = :session",
             olga,
         )
@@ -57,15 +57,15 @@ def change_password(house: House, path: str, session: str) -> str:
         urllib.parse.urlencode({"csrfmiddlewaretoken": token} | fields_of(path)).encode(),
         {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": house.server.url},
     )
-    try:
-        with urllib.request.build_opener(Stay).open(request, timeout=30) as answer:
-            pytest.fail(answer.read().decode())
-    except urllib.error.HTTPError as error:
-        assert error.code == 302
-        cookies = http.cookies.SimpleCookie()
-        for header in error.headers.get_all("Set-Cookie"):
-            cookies.load(header)
-        return cookies["sessionid"].value
+    with pytest.raises(urllib.error.HTTPError) as sent:
+        urllib.request.build_opener(Stay).open(request, timeout=30)
+    answer = sent.value
+    assert answer.code == 302, answer.read().decode()
+    cookies = http.cookies.SimpleCookie()
+    for header in answer.headers.get_all("Set-Cookie"):
+        cookies.load(header)
+    answer.close()
+    return cookies["sessionid"].value
 
 
 @pytest.mark.parametrize("path", ["password_change/", "auth/user/{id}/password/"])
@@ -73,7 +73,9 @@ async def test_the_own_pages_stay_open_and_all_others_are_closed(house, path):
     olga = house.told["olga"]
     async with AsyncExitStack() as stack:
         own = [await house.open((kind, {}), olga) for kind in (FEED, PAGE)]
-        others = [await house.open((kind, {}), {"session": "another"}) for kind in (FEED, PAGE)]
+        others = [
+            await house.open((kind, {}), {"session": "another-browser"}) for kind in (FEED, PAGE)
+        ]
         for socket in (*own, *others):
             await stack.enter_async_context(socket)
 

@@ -158,7 +158,7 @@ def test_any_holder_that_an_api_server_accepts_is_found(asked, found):
             for n, holder in enumerate(holders)
         )
     )
-    page = queries.find("a", HistoryFilter(holder=asked), limit=50)
+    page = find_changes.find("a", HistoryFilter(holder=asked), limit=50)
     assert {(one.holder == found, one.previous_holder == found) for one in page.changes} == {
         (True, False),
         (False, True),

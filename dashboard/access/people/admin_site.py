@@ -31,7 +31,7 @@ class BoardAdminSite(AdminSite):
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> Any:
         return keep_own_pages(super().password_change, request, extra_context)
 
     def login(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,14 +10,16 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.board import running_board
 
 
-def keep_own_pages(change_password: Any, request: HttpRequest, *args: Any) -> HttpResponse:
+def keep_own_pages(
+    change_password: Callable[..., HttpResponse], request: HttpRequest, *args: Any, **named: Any
+) -> HttpResponse:
     """Call Django's view, which gives the session another key when the password is its user's.
 
     The session is saved at once, so that the sockets it opened stand by the new key.
     """
     old = request.session.session_key
     with running_board().rights.renewing(request.session):
-        response: HttpResponse = change_password(request, *args)
+        response = change_password(request, *args, **named)
         if request.session.session_key != old:
             request.session.save()
         return response

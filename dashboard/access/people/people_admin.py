@@ -48,10 +48,8 @@ class PeopleAdmin(Users):
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_manage(_actor(request), obj))
 
-    def user_change_password(
-        self, request: HttpRequest, id: str, form_url: str = ""
-    ) -> HttpResponse:
-        return keep_own_pages(super().user_change_password, request, id, form_url)
+    def user_change_password(self, request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
+        return keep_own_pages(super().user_change_password, request, *args, **named)
 
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
