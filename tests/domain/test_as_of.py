@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from leases.domain.past.as_of import PastPhase, as_of, leaderless
@@ -58,3 +59,22 @@ def test_time_without_a_holder_counts_inside_terms_and_between_them():
     assert leaderless(STORY, after(32), after(58)) == 3 + 8
     open_end = fold([told(0, "created", "a"), told(40, "expired", "a")])
     assert leaderless(open_end, after(0), after(100)) == 60
+
+
+def test_a_state_names_its_term_also_once_that_has_run_out():
+    first, second = STORY.terms[0], STORY.terms[1]
+    for seconds in (10, 29.9, 30, 36, 52):
+        assert as_of(STORY, after(seconds)).term == first
+    assert as_of(STORY, after(60)).term == second
+    for seconds in (-1, 0, 55, 85):
+        assert as_of(STORY, after(seconds)).term is None
+
+
+def test_a_lease_of_whose_holder_nothing_is_remembered_is_there_all_the_same():
+    stood = as_of(msgspec.structs.replace(STORY, terms=(), gaps=()), after(10))
+    assert (stood.exists, stood.phase, stood.holder) == (True, PastPhase.UNKNOWN, None)
+
+
+def test_of_a_lease_without_a_life_nothing_is_known():
+    stood = as_of(fold([]), after(0))
+    assert (stood.exists, stood.phase) == (False, PastPhase.UNKNOWN)

@@ -286,3 +286,50 @@ def test_an_identity_fits_its_column_however_long_the_holder() -> None:
     known = Known(lease=lease("h" * 5000))
     change = ran_out("c", known, at=after(15), now=after(15), unseen_since=None)
     assert len(identity(change)) < 400
+
+
+def test_an_expiry_says_who_held_it_and_how_it_is_known() -> None:
+    known = Known(lease=lease(version=4, transitions=2), kind=Kind.LOCK, rewritten="7")
+    seen = ran_out("c", known, at=after(15), now=after(16), unseen_since=None)
+    assert (seen.change, seen.cluster, seen.kind) == ("expired", "c", Kind.LOCK)
+    assert (seen.at, seen.observed_at, seen.renewed_at) == (after(15), after(16), NOON)
+    assert (seen.holder, seen.previous_holder) == ("a", "a")
+    assert (seen.resource_version, seen.transitions, seen.missed) == ("", 2, 0)
+    assert (seen.inferred, seen.inferred_since) == (False, None)
+    assert seen.renewal == f"{NOON.isoformat()} {NOON.isoformat()} 15 a 7"
+    unseen = ran_out("c", Known(lease=lease()), at=after(15), now=after(16), unseen_since=after(9))
+    assert (unseen.inferred, unseen.inferred_since) == (True, after(9))
+    assert unseen.renewal == f"{NOON.isoformat()} {NOON.isoformat()} 15 a"
+
+
+def test_what_appears_and_vanishes_says_where_when_and_of_what_kind() -> None:
+    late = Observation(now=after(5), since=after(1))
+    born = appeared(
+        "c", lease(), holder=None, kind=Kind.LOCK, seen=late, at=after(4), gap_since=NOON
+    )
+    assert (born.cluster, born.kind, born.at, born.gap_seconds) == ("c", Kind.LOCK, after(4), None)
+    assert (born.missed, born.renewal, born.inferred_since) == (0, "", None)
+    listed = appeared(
+        "c", lease(), holder="a", kind=Kind.LOCK, seen=relisted(5, 1), at=after(4), gap_since=NOON
+    )
+    assert (listed.gap_seconds, listed.inferred_since) == (None, after(1))
+    known = Known(lease=lease(), kind=Kind.HEARTBEAT)
+    gone = vanished("c", known, lease(), seen=late, at=after(4))
+    assert (gone.cluster, gone.kind, gone.at) == ("c", Kind.HEARTBEAT, after(4))
+    assert gone.renewal == ""
+
+
+def test_what_was_missed_is_told_once() -> None:
+    moved = lease(acquired=5, transitions=4, labels={"a": "b"}, renewed=5)
+    restarted, reconfigured = changes(Known(lease=lease(transitions=1)), moved)
+    assert (restarted.change, restarted.missed) == ("restarted", 2)
+    assert (reconfigured.change, reconfigured.missed) == ("reconfigured", 0)
+
+
+def test_a_holding_is_known_by_the_fields_that_renew_it() -> None:
+    (released,) = changes(Known(lease=lease()), lease(None, acquired=None, renewed=2))
+    assert released.renewal == f" {after(2).isoformat()} 15 "
+    assert identity(released).startswith("uid-1 term 1 ")
+    assert len(identity(released).split()[-1]) == 32
+    expired = ran_out("c", Known(lease=lease()), at=NOON, now=NOON, unseen_since=None)
+    assert identity(expired).startswith("uid-1 expired  ")

@@ -69,3 +69,29 @@ def test_what_cannot_run_out_is_stuck_with_its_holder():
     assert told(lease(duration=None), Kind.ELECTION).outlook is Outlook.STUCK
     assert told(lease(duration=None), Kind.HEARTBEAT).outlook is Outlook.HEARTBEAT
     assert told(lease(duration=None), Kind.LOCK).earliest is None
+
+
+def test_a_nameless_heartbeat_is_held_unless_it_named_somebody_before():
+    def of(kind: Kind, **named: bool):
+        return forecast(
+            lease(None),
+            observed_at=NOON,
+            cadence_seconds=None,
+            renewals_seen=0,
+            kind=kind,
+            vacant_since=after(1),
+            **named,
+        ).earliest
+
+    assert of(Kind.HEARTBEAT) == after(15)
+    assert of(Kind.HEARTBEAT, named=True) == after(1)
+    assert of(Kind.ELECTION) == after(1)
+
+
+def test_a_cadence_is_learned_from_three_renewals():
+    assert told(lease(), cadence=4.0, seen=3).retry_seconds == 4.0
+
+
+def test_without_a_cadence_and_a_duration_nobody_knows_when_it_is_taken():
+    seen = told(lease(None, duration=None), cadence=None, seen=0)
+    assert (seen.earliest, seen.latest, seen.retry_seconds) == (after(1), None, None)

@@ -108,3 +108,58 @@ def test_a_new_holder_who_has_not_renewed_makes_an_election_no_lock() -> None:
 
 def test_every_known_writer_names_its_source() -> None:
     assert all(": " in writer.source and writer.sign for writer in KNOWN_WRITERS)
+
+
+@pytest.mark.parametrize(
+    ("subject", "reason"),
+    [
+        (bare(labels={"tfstate": "false"}), "nothing in it tells what it is for"),
+        (lease(name="n", holder="n", owner=("Node", "n")), "owned by the Node of its name"),
+        (lease(holder="n", owner=("Node", "n")), "owned by Node n"),
+        (lease(holder="controller"), "the holder is the Lease's own name"),
+        (
+            bare(holder="o", renewed=0, owner=("Pod", "o")),
+            "the holder is its owner, and it is never acquired",
+        ),
+        (
+            bare(holder="a", acquired=0),
+            "a holder without renewTime and duration: it must be given back",
+        ),
+        (lease(acquired=None), "leaseTransitions counts its holders"),
+        (lease(transitions=None, renewed=1), "acquired and renewed since"),
+        (lease(transitions=None), "acquired, and not renewed since"),
+        (bare(renewed=0), "renewed without ever naming a holder"),
+        (
+            bare(name=f"x-{UUID}", holder=UUID, renewed=0),
+            "only renewed, and its name ends in the holder, a UUID",
+        ),
+        (
+            bare(name="agent-n1", holder="n1", renewed=0, duration=5),
+            "only renewed, and its name ends in the holder",
+        ),
+    ],
+)
+def test_a_rule_gives_its_reason_in_words(subject: Lease, reason: str) -> None:
+    assert classify(subject, None)[1] == reason
+
+
+def test_a_vacant_lease_says_why_it_keeps_its_kind() -> None:
+    reason = "vacant: it keeps the kind it had while held"
+    assert classify(lease(""), Kind.LOCK) == (Kind.LOCK, reason)
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind"),
+    [
+        (lease(name="whereabouts-2"), Kind.ELECTION),
+        (lease(name="x-lock-tfstate-y"), Kind.ELECTION),
+        (bare(name="lock-tfstate"), Kind.UNKNOWN),
+        (lease(labels={"alpha.sharding.timebertt.dev": ""}), Kind.ELECTION),
+        (lease(labels={"tfstate-2": "true"}), Kind.ELECTION),
+        (bare(name=f"apiserver-{'a1' * 13}", holder="XXXX", renewed=0), Kind.UNKNOWN),
+    ],
+)
+def test_a_mark_that_only_looks_like_one_of_a_known_writer_is_none(
+    subject: Lease, kind: Kind
+) -> None:
+    assert classify(subject, None)[0] is kind

@@ -8,7 +8,14 @@ import pytest
 
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
-from leases.domain.phase import Phase, explain, late_after, next_turn, phase_of
+from leases.domain.phase import (
+    Phase,
+    explain,
+    late_after,
+    next_turn,
+    phase_of,
+    wall_clock_expired,
+)
 from tests.domain.build import NOON, after, lease
 
 MICROSECOND = timedelta(microseconds=1)
@@ -164,3 +171,57 @@ def test_the_wall_clock_may_disagree_about_a_holder_with_a_slow_clock() -> None:
         now=after(1),
     )
     assert (told.phase, told.wall_clock_expired) == (Phase.HELD, True)
+
+
+def test_a_clause_says_how_its_number_goes_on() -> None:
+    def of(seconds: float, *, seen: int = 3) -> list[tuple[float | None, str, float]]:
+        told = explain(
+            lease(),
+            observed_at=NOON,
+            cadence_seconds=2.0,
+            renewals_seen=seen,
+            kind=Kind.ELECTION,
+            now=after(seconds),
+        )
+        return [(clause.seconds, clause.counts, clause.offset) for clause in told.clauses]
+
+    assert of(3) == [(3.0, "up", 0.0), (None, "", 0.0), (12.0, "down", 15)]
+    assert of(17) == [(17.0, "up", 0.0), (None, "", 0.0), (2.0, "up", 15)]
+    assert of(12, seen=2)[1] == (10.0, "", 0.0)
+
+
+def test_a_late_lease_without_a_cadence_says_after_what_it_is_late() -> None:
+    for cadence, seen in ((None, 9), (2.0, 2), (None, 0)):
+        told = explain(
+            lease(),
+            observed_at=NOON,
+            cadence_seconds=cadence,
+            renewals_seen=seen,
+            kind=Kind.ELECTION,
+            now=after(12),
+        )
+        assert told.text.split("; ")[1] == "late after 10.0 s"
+
+
+def test_a_heartbeat_without_a_name_explains_itself_as_held() -> None:
+    def of(kind: Kind, **named: bool) -> Phase:
+        return explain(
+            lease(None),
+            observed_at=NOON,
+            cadence_seconds=None,
+            renewals_seen=0,
+            kind=kind,
+            now=after(1),
+            **named,
+        ).phase
+
+    assert of(Kind.HEARTBEAT) is Phase.HELD
+    assert of(Kind.HEARTBEAT, named=True) is Phase.VACANT
+    assert of(Kind.ELECTION) is Phase.VACANT
+
+
+def test_the_wall_clock_expires_a_lease_after_its_last_valid_instant() -> None:
+    assert wall_clock_expired(lease(), after(15)) is False
+    assert wall_clock_expired(lease(), after(15) + MICROSECOND) is True
+    assert wall_clock_expired(lease(renewed=None), after(99)) is None
+    assert wall_clock_expired(lease(duration=None), after(99)) is None
