@@ -51,7 +51,8 @@ def pieces(
     clipped = (_clipped(span, since, until) for span in spans)
     found = [piece for piece in clipped if piece is not None]
     for one in busy:
-        counted = _counted(one, since, until)
+        span = _Span(since=one.since, until=one.until, changes=one.changes)
+        counted = _clipped(span, since, until)
         if counted is not None:
             found = [part for piece in found for part in _around(piece, counted)]
             found.append(counted)
@@ -66,6 +67,7 @@ class _Span(msgspec.Struct, frozen=True, kw_only=True):
     term: Term | None = None
     gap: Gap | None = None
     begins: bool = True
+    changes: int = 0
 
 
 def _of_gaps(gaps: tuple[Gap, ...]) -> Iterator[_Span]:
@@ -97,21 +99,7 @@ def _clipped(span: _Span, since: datetime, until: datetime) -> Piece | None:
         gap=span.gap,
         begins=span.begins and span.since >= since,
         open=span.until is None,
-    )
-
-
-def _counted(busy: BusyTime, since: datetime, until: datetime) -> Piece | None:
-    start, end = max(busy.since, since), min(busy.until, until)
-    if start >= end:
-        return None
-    return Piece(
-        since=start,
-        until=end,
-        term=None,
-        gap=None,
-        begins=busy.since >= since,
-        open=False,
-        changes=busy.changes,
+        changes=span.changes,
     )
 
 

@@ -72,7 +72,7 @@ def strip_view(
 
 
 def _unseen(blind: Sequence[UnwatchedTime]) -> str:
-    total = sum((one.until - one.since).total_seconds() for one in blind)
+    total = sum(one.seconds for one in blind)
     return f"; nobody watched for {age(total)} of it" if total else ""
 
 

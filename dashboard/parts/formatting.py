@@ -74,6 +74,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def capitalized(text: str) -> str:
+    """The text with a capital first letter; the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(names: Sequence[str], limit: int = 3) -> str:
     """`a`, `a and b`, `a, b, c and 4 more`."""
     if len(names) > limit:

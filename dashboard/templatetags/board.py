@@ -29,9 +29,10 @@ def shape(phase: str) -> SafeString:
     return format_html('<svg class="st" aria-hidden="true"><use href="#st-{}"/></svg>', phase)
 
 
-@register.filter
-def thousands(number: int) -> str:
-    return formatting.thousands(number)
+register.filter("thousands", formatting.thousands)
+register.filter("clock", formatting.clock)
+register.filter("moment", formatting.when)
+register.filter("utc", formatting.utc)
 
 
 @register.filter
@@ -44,24 +45,6 @@ def shortened(text: object, limit: int) -> str:
 def epoch(moment: datetime) -> float:
     """Seconds since 1970, for the browser's clock."""
     return moment.timestamp()
-
-
-@register.filter
-def clock(moment: datetime) -> str:
-    """The time of day in UTC."""
-    return formatting.clock(moment)
-
-
-@register.filter
-def moment(moment: datetime, now: datetime) -> str:
-    """The time of day in UTC, with the date in front unless it is today's."""
-    return formatting.when(moment, now)
-
-
-@register.filter
-def utc(moment: datetime) -> str:
-    """For a `datetime` attribute."""
-    return formatting.utc(moment)
 
 
 @register.filter

@@ -32,6 +32,10 @@ def format_microtime(moment: datetime) -> str:
     return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
+def microtime_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else format_microtime(moment)
+
+
 def format_time(moment: datetime) -> str:
     """An aware moment as Kubernetes writes a Time, cut to seconds: `2026-11-20T12:04:23Z`."""
     return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

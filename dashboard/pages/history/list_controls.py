@@ -6,7 +6,7 @@ import msgspec
 
 from dashboard.pages.history.filter import LINES, TABLE, HistoryView
 from dashboard.parts.change_sentence import WORDS
-from dashboard.parts.formatting import counted, shortened, span_of
+from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.query.history_url import filter_texts, history_query
 from dashboard.parts.query.time_range import RANGES
@@ -111,5 +111,4 @@ def _says(view: HistoryView, texts: dict[str, str]) -> str:
     if view.wanted.kind:
         said.append(f"kind is {' or '.join(view.wanted.kind)}")
     said += [f"{name} is {shortened(value, MAX_SAID)}" for name, value in texts.items() if value]
-    text = for_input(", ".join(said))
-    return text[:1].upper() + text[1:]
+    return capitalized(for_input(", ".join(said)))

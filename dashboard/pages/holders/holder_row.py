@@ -22,7 +22,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.microtime import format_microtime
+from leases.wire.microtime import microtime_or_none
 
 CHIPS = 8
 IDENTITIES = 12
@@ -204,11 +204,11 @@ def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, 
 
 
 def _held_item(tracked: Tracked) -> dict[str, Any]:
-    meta, since = tracked.lease.metadata, tracked.held_since
+    meta = tracked.lease.metadata
     return {
         "namespace": meta.namespace,
         "name": meta.name,
         "kind": tracked.kind.value,
         "phase": tracked.phase.value,
-        "held_since": None if since is None else format_microtime(since),
+        "held_since": microtime_or_none(tracked.held_since),
     }

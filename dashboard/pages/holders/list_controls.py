@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from dashboard.parts.formatting import counted, percent, thousands, when
-from dashboard.parts.frame.list_controls import KIND_LABELS
+from dashboard.parts.formatting import capitalized, counted, percent, thousands, when
+from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, Head
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.kept.holdings import Figures, FoundHolders
 from dashboard.parts.key_figures import Kpi, unread
@@ -30,27 +30,14 @@ from dashboard.parts.query.holder_filter import (
     HolderFilter,
 )
 from dashboard.parts.query.holder_parameter import part_of
-
-
-class Choice(msgspec.Struct, frozen=True):
-    label: str
-    url: str
-    on: bool
+from dashboard.parts.query.time_range import range_label
 
 
 class Choices(msgspec.Struct, frozen=True):
     """Choices of which one is on."""
 
     label: str
-    all: list[Choice]
-
-
-class SortHead(msgspec.Struct, frozen=True):
-    """A column head; `sorted` is "ascending", "descending" or ""."""
-
-    label: str
-    url: str
-    sorted: str
+    all: list[Chip]
 
 
 class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +47,7 @@ class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     choices: tuple[Choices, ...]
-    heads: tuple[SortHead, ...]
+    heads: tuple[Head, ...]
     kept: tuple[tuple[str, str], ...]
     kpis: tuple[Kpi, ...]
     lane_title: str
@@ -100,15 +87,15 @@ class _Links:
         query = holder_query(self.wanted, **{"page": 1, **changes})
         return f"{self.path}?{query}" if query else self.path
 
-    def choice(self, label: str, field: str, value: Any) -> Choice:
+    def choice(self, label: str, field: str, value: Any) -> Chip:
         on = getattr(self.wanted, field) == value
-        return Choice(label, self.url(**{field: value}), on)
+        return Chip(str(value), label, 0, self.url(**{field: value}), on)
 
-    def head(self, column: str, label: str) -> SortHead:
+    def head(self, column: str, label: str) -> Head:
         on, descending = self.wanted.column == column, self.wanted.descending
         turned = f"-{column}" if on and not descending else column
         word = "descending" if descending else "ascending"
-        return SortHead(label, self.url(sort=turned), word if on else "")
+        return Head(label, self.url(sort=turned), word if on else "")
 
 
 def holder_board(
@@ -129,7 +116,7 @@ def holder_board(
         ),
         kept=tuple(pair for pair in _pairs(wanted) if pair[0] != "q"),
         kpis=figures if known else tuple(map(unread, figures)),
-        lane_title=f"Terms, last {wanted.range[:-1]} {wanted.range[-1]}",
+        lane_title=f"Terms, last {range_label(wanted.range)}",
         cut=_cut(found.since, now) if found.since > begin else "",
         nodes=found.figures.nodes,
         says=_says(wanted),
@@ -147,7 +134,7 @@ def _choices(links: _Links) -> tuple[Choices, ...]:
     groups = ((HOST, "By host or pod"), (IDENTITY, "By identity"))
     holds = (("", "All"), (NOW, "Hold now"), (PAST, "Held before"))
     kinds = [links.choice(KIND_LABELS[kind], "kinds", (kind,)) for kind in KINDS]
-    ranges = [links.choice(f"{name[:-1]} {name[-1]}", "range", name) for name in RANGES]
+    ranges = [links.choice(range_label(name), "range", name) for name in RANGES]
     return (
         Choices("Group", [links.choice(label, "group", value) for value, label in groups]),
         Choices("Which", [links.choice(label, "holds", value) for value, label in holds]),
@@ -180,8 +167,7 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
         Kpi(
             label="Holders now",
             value=((thousands(figures.holders_now), ""),),
-            detail=f"of {thousands(figures.holders)} seen in {wanted.range[:-1]} "
-            f"{wanted.range[-1]}",
+            detail=f"of {thousands(figures.holders)} seen in {range_label(wanted.range)}",
             url=url(text="", holds=NOW),
         ),
         Kpi(
@@ -195,7 +181,7 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
         Kpi(
             label="Only ever one host",
             value=((thousands(figures.single), ""),),
-            detail=f"held Leases without another in {wanted.range[:-1]} {wanted.range[-1]}",
+            detail=f"held Leases without another in {range_label(wanted.range)}",
             url=url(text="", holds=NOW),
         ),
     )
@@ -209,5 +195,4 @@ def _says(wanted: HolderFilter) -> str:
         said.append(f"kind is {' or '.join(wanted.kinds)}")
     if wanted.holds:
         said.append("holds something now" if wanted.holds == NOW else "holds nothing now")
-    text = ", ".join(said)
-    return text[:1].upper() + text[1:]
+    return capitalized(", ".join(said))

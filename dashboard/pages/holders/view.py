@@ -59,15 +59,12 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
 def _json(
     request: ClusterRequest, cluster: str, wanted: HolderFilter, found: FoundHolders
 ) -> HttpResponse:
-    next_url = None
-    if found.number * wanted.limit < found.total:
-        query = request.GET.copy()
-        query["page"] = str(found.number + 1)
-        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
     return responses.items(
         [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
         total=found.total,
-        next_url=next_url,
+        next_url=responses.next_page_url(
+            request, number=found.number, limit=wanted.limit, total=found.total
+        ),
         now=clock.now(),
     )
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.parts.formatting import age, when
+from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.frame.as_of_words import ABSENT, SIGNS, UNWATCHED, stood, stood_when_watched
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.query.blind_times import why_blind
@@ -41,7 +41,7 @@ def lease_then_view(
         moment=when(at, now, fine=bool(at.microsecond)),
         css=css,
         icon=icon,
-        word=said[:1].upper() + said[1:],
+        word=capitalized(said),
         holder=holder_view(standing.holder),
         says=_says(standing, word, at, now),
         last=SIGNS[stood(standing)][2] if word == UNWATCHED else "",

@@ -12,11 +12,12 @@ from django.urls import reverse
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.pages.lease.as_of_head import lease_then_view
-from dashboard.pages.lease.past_terms import PastView, Range, past_view
+from dashboard.pages.lease.past_terms import PastView, past_view
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.parts.change_sentence import change_line
+from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
-from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.time_range import RANGES, range_label
 from dashboard.parts.query.url_parameters import one_of
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
@@ -82,7 +83,7 @@ def _past(
     name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
     past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
     ranges = tuple(
-        Range(f"{one[:-1]} {one[-1]}", _url(request, range=one), one == name) for one in RANGES
+        Chip(one, range_label(one), 0, _url(request, range=one), one == name) for one in RANGES
     )
     return past_view(past, ranges, now, end=at)
 

@@ -12,6 +12,7 @@ from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import Tick, ticks
 from dashboard.pages.lease.past_terms_query import LeasePast
 from dashboard.parts.formatting import age, counted, percent, span_of, thousands, when
+from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lane_labels import (
     MarkView,
@@ -26,12 +27,6 @@ from leases.domain.past.terms import Gap, Life, Term
 from leases.domain.severity import LONG_GAP_SECONDS
 
 TERMS = 8
-
-
-class Range(msgspec.Struct, frozen=True):
-    label: str
-    url: str
-    on: bool
 
 
 class TermRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +69,11 @@ class PastView(msgspec.Struct, frozen=True, kw_only=True):
     figures: tuple[Figure, ...]
     too_many: str
     blind_for: str
-    ranges: tuple[Range, ...]
+    ranges: tuple[Chip, ...]
 
 
 def past_view(
-    past: LeasePast, ranges: tuple[Range, ...], now: datetime, *, end: datetime | None = None
+    past: LeasePast, ranges: tuple[Chip, ...], now: datetime, *, end: datetime | None = None
 ) -> PastView:
     """Present the past; `end` is the last known moment, if that is not now."""
     scale = Scale(past.since, past.until)
@@ -86,7 +81,7 @@ def past_view(
     moments = [(at, "edit") for at in past.edits]
     moments += [(change.at, "reconfigured") for change in past.life.reconfigurations]
     rows = list(_rows(past.life, past.since, now, end))
-    blind = sum((span.until - span.since).total_seconds() for span in past.blind)
+    blind = sum(span.seconds for span in past.blind)
     note = _note(past)
     figures = past.figures if rows or not _unwatched(past) else None
     return PastView(
@@ -137,7 +132,7 @@ def _note(past: LeasePast) -> str:
 
 
 def _unwatched(past: LeasePast) -> bool:
-    return any(one.since <= past.since and one.until >= past.until for one in past.blind)
+    return any(one.covers(past.since, past.until) for one in past.blind)
 
 
 def _seen(past: LeasePast) -> str:

@@ -18,10 +18,11 @@ from dashboard.board import running_board
 from dashboard.pages.lease.as_of_view import lease_then
 from dashboard.pages.lease.fields import lease_detail
 from dashboard.pages.lease.kind_form import BY_THE_RULES, LeaseKindForm
-from dashboard.pages.lease.past_terms import PastView, Range, past_view, with_held_since
+from dashboard.pages.lease.past_terms import PastView, past_view, with_held_since
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
 from dashboard.parts.change_sentence import ChangeLine, change_line
+from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.holdings import host_of
 from dashboard.parts.lease.head import lease_view
@@ -29,7 +30,7 @@ from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.history_url import history_query
 from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.recent_changes import changes_of
-from dashboard.parts.query.time_range import RANGES, range_for
+from dashboard.parts.query.time_range import RANGES, range_for, range_label
 from dashboard.parts.query.url_parameters import BadFilter, one_of
 from leases.domain.lease import ObjectName
 from leases.history.read import find_changes
@@ -143,7 +144,7 @@ class LeasePage:
             known=max(since, self.as_of),
         )
         ranges = tuple(
-            Range(f"{one[:-1]} {one[-1]}", self._url(range=one), one == name) for one in RANGES
+            Chip(one, range_label(one), 0, self._url(range=one), one == name) for one in RANGES
         )
         end = None if self.as_of == self.now else self.as_of
         shown = past_view(past, ranges, self.now, end=end)

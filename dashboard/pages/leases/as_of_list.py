@@ -22,7 +22,7 @@ from leases.domain.past.as_of import PastPhase
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read.states_as_of import State
-from leases.wire.microtime import format_microtime
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 
 class RowThen(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ def item_then(cluster: str, state: State, at: datetime, *, watched: bool) -> dic
         "expires_at": None,
         "resource_version": None,
         "as_of": format_microtime(at),
-        "since": format_microtime(standing.since) if standing.since else None,
+        "since": microtime_or_none(standing.since),
         "watched": watched,
     }
 

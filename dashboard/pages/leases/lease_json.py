@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.microtime import format_microtime
+from leases.wire.microtime import microtime_or_none
 
 
 def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
@@ -25,19 +24,15 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
         "kind_reason": tracked.kind_reason,
         "phase": tracked.phase.value,
         "holder": tracked.holder,
-        "acquire_time": _time(spec.acquire_time),
-        "renew_time": _time(spec.renew_time),
-        "observed_at": _time(tracked.observed_at),
+        "acquire_time": microtime_or_none(spec.acquire_time),
+        "renew_time": microtime_or_none(spec.renew_time),
+        "observed_at": microtime_or_none(tracked.observed_at),
         "duration_seconds": spec.lease_duration_seconds,
         "transitions": spec.lease_transitions,
         "cadence_seconds": tracked.cadence_seconds,
-        "expires_at": _time(tracked.runs_out_at),
+        "expires_at": microtime_or_none(tracked.runs_out_at),
         "resource_version": meta.resource_version,
     }
     if not_understood is not None:
-        item["not_understood_since"] = _time(not_understood.since)
+        item["not_understood_since"] = microtime_or_none(not_understood.since)
     return item
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else format_microtime(moment)

@@ -73,15 +73,12 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
 def _json(
     request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: FoundLeases, now: datetime
 ) -> HttpResponse:
-    next_url = None
-    if found.number * wanted.limit < found.total:
-        query = request.GET.copy()
-        query["page"] = str(found.number + 1)
-        next_url = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
     return responses.items(
         [lease_item(cluster, lease) for lease in found.page],
         total=found.total,
-        next_url=next_url,
+        next_url=responses.next_page_url(
+            request, number=found.number, limit=wanted.limit, total=found.total
+        ),
         now=now,
         known=request.cluster,
     )

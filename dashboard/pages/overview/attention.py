@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -17,6 +18,7 @@ from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease.row import lease_url, short_name
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from leases.domain.past.flapping import RULES, flaps
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, needs_attention
@@ -169,24 +171,31 @@ def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
     )
 
 
+def _about(cluster: str, keys: Sequence[ObjectName], many_url: str, **fields: Any) -> Attention:
+    """One line about one Lease, or about several with a link to all of them."""
+    one = len(keys) == 1
+    return Attention(
+        namespace=keys[0].namespace if one else "",
+        label=listed([key.name for key in keys]) or cluster,
+        url=lease_url(cluster, keys[0].namespace, keys[0].name) if one else many_url,
+        **fields,
+    )
+
+
 def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Attention]:
     """One line for the changes of holder that only the Leases' counters show."""
     found = [change for change in changes if change.missed]
     if not found:
         return []
-    keys = list(dict.fromkeys((change.namespace, change.name) for change in found))
     number = sum(change.missed for change in found)
-    one = len(keys) == 1
     return [
-        Attention(
+        _about(
+            cluster,
+            list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found)),
+            f"{reverse('history', args=[cluster])}?inferred=true",
             rank=9.0,
             phase="deleted",
             icon="i-blind",
-            namespace=keys[0][0] if one else "",
-            label=listed([name for _, name in keys]),
-            url=lease_url(cluster, *keys[0])
-            if one
-            else f"{reverse('history', args=[cluster])}?inferred=true",
             word="Missed changes.",
             why=(Part(f"leaseTransitions counts {counted(number, 'change')} of holder not seen."),),
             amount=f"{number:,} unseen",
@@ -199,17 +208,15 @@ def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Atte
     """One line for the rows that the database refused, with the newest reason."""
     if not found:
         return []
-    keys = list(dict.fromkeys((one.namespace, one.name) for one in found if one.name))
-    one_lease = len(keys) == 1
     said = f"The database refused {counted(len(found), 'row')}: {found[-1].error.rstrip('.')}."
     return [
-        Attention(
+        _about(
+            cluster,
+            list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found if one.name)),
+            reverse("history", args=[cluster]),
             rank=7.0,
             phase="deleted",
             icon="i-blind",
-            namespace=keys[0][0] if one_lease else "",
-            label=listed([name for _, name in keys]) or cluster,
-            url=lease_url(cluster, *keys[0]) if one_lease else reverse("history", args=[cluster]),
             word="Missing in history.",
             why=(Part(f"{said} An admin finds what they held in the list of refused rows."),),
             amount=counted(len(found), "row"),
@@ -222,24 +229,20 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Atte
     """One line for the Leases whose newest write was not understood."""
     if not found:
         return []
-    keys = [lease.key for lease in found]
-    one = len(keys) == 1
     since = min(lease.phase_since for lease in found)
     not_understood = found[-1].lasting.not_understood
     reason = "" if not_understood is None else not_understood.reason
-    say = "How it stands is" if one else "How they stand is"
+    state = "Its state is" if len(found) == 1 else "Their states are"
     return [
-        Attention(
+        _about(
+            cluster,
+            [lease.key for lease in found],
+            f"{reverse('leases', args=[cluster])}?phase=untimed",
             rank=3.0,
             phase="unknown",
             icon="st-unknown",
-            namespace=keys[0].namespace if one else "",
-            label=listed([key.name for key in keys]),
-            url=lease_url(cluster, keys[0].namespace, keys[0].name)
-            if one
-            else f"{reverse('leases', args=[cluster])}?phase=untimed",
             word="Not understood.",
-            why=(Part(f"{reason} {say} not known."),),
+            why=(Part(f"{reason} {state} not known."),),
             amount=age((now - since).total_seconds()),
             moment=f"since {when(since, now)}",
             since=since.timestamp(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from dashboard.pages.timeline.lane_query import TimelineLane
@@ -12,7 +11,7 @@ from dashboard.parts.query.time_range import TimeRange
 from leases.domain.changes.change import Change
 from leases.domain.past.terms import Gap, Term
 from leases.domain.past.watched_times import UnwatchedTime
-from leases.wire.microtime import format_microtime
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 
 def lane_item(
@@ -30,7 +29,7 @@ def lane_item(
         "at": format_microtime(shown.at),
         "phase": stood(standing),
         "holder": standing.holder,
-        "since": _moment(standing.since),
+        "since": microtime_or_none(standing.since),
         "watched": lane.watched,
         "from": format_microtime(shown.since),
         "to": format_microtime(shown.until),
@@ -63,11 +62,11 @@ def _term(term: Term) -> dict[str, Any]:
         "uid": term.uid,
         "began": term.began and term.began.value,
         "since": format_microtime(term.since),
-        "until": _moment(term.until),
+        "until": microtime_or_none(term.until),
         "ended": term.ended and term.ended.value,
         "missed": term.missed,
         "inferred": term.inferred,
-        "inferred_since": _moment(term.inferred_since),
+        "inferred_since": microtime_or_none(term.inferred_since),
         "gaps": [_gap(gap) for gap in term.gaps],
     }
 
@@ -75,7 +74,7 @@ def _term(term: Term) -> dict[str, Any]:
 def _gap(gap: Gap) -> dict[str, Any]:
     return {
         "since": format_microtime(gap.since),
-        "until": _moment(gap.until),
+        "until": microtime_or_none(gap.until),
         "after": gap.after and gap.after.value,
         "holder": gap.holder,
         "ended_by": gap.ended_by and gap.ended_by.value,
@@ -84,7 +83,3 @@ def _gap(gap: Gap) -> dict[str, Any]:
 
 def _mark(change: Change) -> dict[str, Any]:
     return {"at": format_microtime(change.at), "fields": list(change.fields)}
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else format_microtime(moment)

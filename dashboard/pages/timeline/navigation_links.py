@@ -22,6 +22,7 @@ from dashboard.parts.query.time_range import (
     WORST_FIRST,
     TimelineFilter,
     TimeRange,
+    range_label,
 )
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
@@ -100,9 +101,8 @@ def timeline_links(
 
 def _ranges(wanted: TimelineFilter, url: Url) -> tuple[Chip, ...]:
     fixed = wanted.since is not None
-    labels = {name: f"{name[:-1]} {name[-1]}" for name in RANGES}
     return tuple(
-        Chip(name, labels[name], 0, url(range=name, since=None, until=None), on)
+        Chip(name, range_label(name), 0, url(range=name, since=None, until=None), on)
         for name in RANGES
         for on in (not fixed and wanted.range == name,)
     )

@@ -13,7 +13,7 @@ from dashboard.charts.lane_geometry import fog
 from dashboard.charts.time_scale import Scale, percent
 from dashboard.charts.time_ticks import Tick, ticks
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
-from dashboard.parts.formatting import age, span_of, when
+from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
 from dashboard.parts.lane_labels import blind_title
 from dashboard.parts.query.time_range import LANES, WORST_FIRST, TimelineFilter, TimeRange
@@ -116,12 +116,12 @@ def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
 def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
     if not blind:
         return ""
-    whole = any(one.since <= shown.since and one.until >= shown.until for one in blind)
+    whole = any(one.covers(shown.since, shown.until) for one in blind)
     return "whole" if whole else "part"
 
 
 def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
-    total = sum((one.until - one.since).total_seconds() for one in blind)
+    total = sum(one.seconds for one in blind)
     return age(total) if total else ""
 
 
@@ -162,4 +162,4 @@ def _says(wanted: TimelineFilter) -> str:
     """The filter in words."""
     said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
     said += f", name contains “{wanted.text}”" if wanted.text else ""
-    return said[:1].upper() + said[1:]
+    return capitalized(said)

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from dashboard.parts.formatting import capitalized
 from dashboard.parts.query.lease_filter import PAGE_SIZE, WORST_FIRST, LeaseFilter
 from dashboard.parts.query.lease_search import FoundLeases
 from leases.domain.kind import Kind
@@ -220,5 +221,4 @@ def says(wanted: LeaseFilter) -> str:
         said.append(f"labels match {wanted.labels}")
     if wanted.text:
         said.append(f"name or holder contains “{wanted.text}”")
-    text = ", ".join(said)
-    return text[:1].upper() + text[1:]
+    return capitalized(", ".join(said))

@@ -21,7 +21,7 @@ from dashboard.access.rights.rights import UserRight, right_of_user
 from dashboard.board import running_board
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.query.url_parameters import one_of
-from leases.wire.microtime import format_microtime
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 logger = logging.getLogger(__name__)
 FORMATS = ("", "html", "json")
@@ -79,9 +79,18 @@ def items(
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
     if known is not None:
         read_at = known.read_at(now)
-        answer["as_of"] = None if read_at is None else format_microtime(read_at)
+        answer["as_of"] = microtime_or_none(read_at)
         answer["connection"] = known.store.connection.state.value
     return json(answer)
+
+
+def next_page_url(request: ClusterRequest, *, number: int, limit: int, total: int) -> str | None:
+    """The URL of the next page of a list; None on the last page."""
+    if number * limit >= total:
+        return None
+    query = request.GET.copy()
+    query["page"] = str(number + 1)
+    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
 
 
 def stream(

@@ -66,6 +66,11 @@ class TimeRange(msgspec.Struct, frozen=True):
     follows: bool  # `at` is the end of a live stretch
 
 
+def range_label(name: str) -> str:
+    """`6h` as `6 h`."""
+    return f"{name[:-1]} {name[-1]}"
+
+
 def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RANGE) -> str:
     """The default range: the longest one up to `usual` of which at least half was watched."""
     if watched is None:

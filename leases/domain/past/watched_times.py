@@ -36,6 +36,13 @@ class UnwatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ended: WatchEnd | None  # None: it had not been watched before
     detail: str = ""
 
+    @property
+    def seconds(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+    def covers(self, since: datetime, until: datetime) -> bool:
+        return self.since <= since and self.until >= until
+
 
 def unwatched(
     spans: Iterable[WatchedTime], *, since: datetime, until: datetime
