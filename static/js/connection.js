@@ -5,7 +5,8 @@ import { showProblem } from "leaseboard/problem";
 import { say } from "leaseboard/say";
 
 const root = document.documentElement;
-const PATIENCE = 10; // s of reconnecting until the page calls itself stale
+export const PATIENCE = 2; // s without a frame after which a page without its socket is grey
+const LOST = "The server does not answer. This page reconnects by itself.";
 const LOOKS = {
   live: ["is-held", "held"],
   retry: ["is-late", "late"],
@@ -25,32 +26,33 @@ let said = ""; // what the pill says: it is written only when that is another
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
 export function showConnection({ state, heardAt, asOf, since, detail, behind, rate, problem }) {
-  let word = state;
-  if (state === "retry" && now() - heardAt > PATIENCE) word = "stale";
+  const lost = state === "retry" && now() - heardAt > PATIENCE;
+  const word = lost ? "stale" : state;
   const at = since || heardAt;
   if (root.dataset.live !== word) root.dataset.live = word;
   freeze(word === "live" ? null : Math.min(heardAt, asOf));
-  pill(word, at, behind, rate);
-  band(word, at, detail, Math.min(heardAt, asOf));
+  pill(word, at, behind, rate, lost);
+  band(word, at, lost ? LOST : detail, Math.min(heardAt, asOf));
   showProblem(problem);
   if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
   shown = word;
 }
 
-function pill(word, at, behind, rate) {
+function pill(word, at, behind, rate, lost) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
-  const text = SAYS[word]?.(at) ?? "Live";
+  const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? "Live");
   const fresh = word === "live"; // only then a frame has told how far behind, and how often
   const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
   const often = fresh ? ` · ${rate < 10 ? rate : Math.round(rate)} ev/s` : "";
-  const whole = `${text}${far}${often}`;
+  const old = lost ? ` as of ${clock(at)}` : "";
+  const whole = `${text}${old}${far}${often}`;
   if (whole === said) return;
   said = whole;
   const [css, symbol] = LOOKS[word];
   el.className = `live ${css}`;
   el.querySelector("use").setAttribute("href", `#st-${symbol}`);
-  if (!fresh) return el.querySelector("span").replaceChildren(text);
+  if (!fresh) return el.querySelector("span").replaceChildren(text, aside("md-only", old));
   const live = Object.assign(document.createElement("b"), { textContent: text });
   el.querySelector("span").replaceChildren(live, aside("md-only", far), aside("lg-only", often));
 }

@@ -1,6 +1,7 @@
 // The wall: clock, pages of lanes, ticker, and the state nobody may miss: NOT LIVE.
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
+import { PATIENCE } from "leaseboard/connection";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
 import { afterDrawing } from "leaseboard/regions";
@@ -60,7 +61,7 @@ function tell({ state, heardAt, asOf, detail, problem }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
   const from = Math.min(heardAt, asOf);
-  const patient = retry && now() - from < 10;
+  const patient = retry && now() - from <= PATIENCE;
   const over = state === "refused"; // the page does not come back by itself: it says why
   body.dataset.live = live ? "live" : patient ? "retry" : over ? "refused" : "stale";
   Object.assign(document.querySelector("[data-why]"), { hidden: !over, textContent: over ? detail : "" });

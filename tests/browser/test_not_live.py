@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_connection import ApiProcess
+from tests.browser.test_connection import ApiProcess, pill
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
@@ -161,3 +161,25 @@ def sleep(page: Page, *, seconds: int) -> None:
         }""",
         seconds * 1000,
     )
+
+
+def test_a_page_without_its_socket_is_grey_within_seconds(visits: Visits, server: Server) -> None:
+    """A short loss only says that it reconnects; what is older than that is grey, with its time."""
+    page = visits.open_live("/c/c/")
+    briefly = visits.open_live("/c/c/leases/")
+    wall = visits.open("/c/c/wall/")
+    expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
+    briefly.evaluate("() => { const at = Date.now(); Date.now = () => at; }")
+    server.kill()
+    for one, where in ((page, "html"), (wall, "body")):
+        expect(one.locator(where)).to_have_attribute("data-live", "stale", timeout=5000)
+    assert re.match(r"Reconnecting… as of \d\d:\d\d:\d\d$", pill(page))
+    expect(page.locator("[data-stale-banner]")).to_contain_text("The server does not answer.")
+    assert page.evaluate(COLOURED) == []
+
+    expect(briefly.locator("html")).to_have_attribute("data-live", "retry")
+    assert pill(briefly) == "Reconnecting…"
+    assert briefly.evaluate(COLOURED)
+    briefly.evaluate("() => { const at = Date.now() + 2500; Date.now = () => at; }")
+    expect(briefly.locator("html")).to_have_attribute("data-live", "stale", timeout=5000)
+    assert briefly.evaluate(COLOURED) == []
