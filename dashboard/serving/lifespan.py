@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.serving import runtime
 from dashboard.serving.requests.database_pool import bound_connections, close_connections
 from leases.apiserver.start_refusal import CannotStart
-from leases.apiserver.storage.directory_lock import InUse
+from leases.process_lock import InUse
 
 logger = logging.getLogger(__name__)
 

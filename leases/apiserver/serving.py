@@ -24,23 +24,32 @@ from leases.apiserver.registry.create_update import Writer
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.resources import served
 from leases.apiserver.start_refusal import explained
-from leases.apiserver.storage.directory_lock import DirectoryLock
 from leases.apiserver.storage.journal import FILE_NAME, connect
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
 from leases.listener.open_files import allow_open_files
 from leases.listener.server import listen
+from leases.process_lock import ProcessLock
 from leases.wire.status import Unauthorized
 
 ADMIN = "leaseboard-admin"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - translated, not bound
 
 
+def _lock_of(data: Path) -> ProcessLock:
+    """Two servers over one directory would give the same resourceVersions."""
+    return ProcessLock(
+        data / "lease_api.lock",
+        refusal=f"Another process serves the Lease API of {data}: stop it, or choose another "
+        "LEASEBOARD_DATA.",
+    )
+
+
 def check_data(data: Path) -> None:
     """Raises InUse or CannotStart for a directory that no Lease API could serve now."""
     with explained(data):
-        lock = DirectoryLock(data)
+        lock = _lock_of(data)
         lock.take()
         try:
             check_certificate(data)
@@ -72,7 +81,7 @@ class LeaseApiServer:
         self._gates = feature_gates
         self._keep = keep
         self._failed = failed
-        self._lock = DirectoryLock(data)
+        self._lock = _lock_of(data)
         self._store: ObjectStore | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None

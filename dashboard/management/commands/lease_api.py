@@ -17,7 +17,7 @@ from dashboard.management.refusing import RefusingCommand
 from dashboard.serving.requests.ports import parse_port, shown_path
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.start_refusal import CannotStart
-from leases.apiserver.storage.directory_lock import InUse
+from leases.process_lock import InUse
 
 # Objects made and not freed before the collector looks at them; Python's own is 700.
 GARBAGE = 20_000

@@ -27,17 +27,16 @@ from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, p
 from dashboard.configuration.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.serving import runtime
-from dashboard.serving.history_lock import HistoryInUse, lock_history
 from dashboard.serving.requests.pages_port import pages_server
 from dashboard.serving.requests.ports import LAST_PORT, parse_port, shown_path
 from dashboard.serving.static_files import collect
 from leases.apiserver.serving import check_data
 from leases.apiserver.start_refusal import CannotStart
-from leases.apiserver.storage.directory_lock import InUse
 from leases.history.write.replica_lock import turn
 from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
 from leases.listener.open_files import allow_open_files
+from leases.process_lock import InUse, ProcessLock
 
 ADMIN = "admin"
 
@@ -166,12 +165,19 @@ def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ..
 
 
 def _lock_history(database: Path | None) -> None:
-    """Nobody else may serve this SQLite history; held until the process ends."""
+    """Hold this SQLite history until the process ends: two processes would each take the rows of
+    the other for news. Replicas share a PostgreSQL instead.
+    """
     if database is None:
         return
+    path = database.resolve()
+    refusal = (
+        f"Another serve writes the history in {path}: stop it, give this one another "
+        "LEASEBOARD_DATA, or let both share a PostgreSQL (LEASEBOARD_DATABASE_URL)."
+    )
     try:
-        lock_history(database)
-    except HistoryInUse as error:
+        ProcessLock(path.with_name(f"{path.name}.lock"), refusal=refusal).take()
+    except InUse as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(
