@@ -16,6 +16,7 @@ from leases.domain.lease import number_of
 from leases.kube.failure_sentences import unreachable
 from leases.kube.http_session import READ_BUFFER, Session, Timeouts
 from leases.kube.loop_slices import Slices
+from leases.kube.response_bytes import arrived_bytes, socket_of
 from leases.wire.line_splitter import LineCutter, LineLengthError
 from leases.wire.renewal_fingerprints import Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
@@ -47,6 +48,7 @@ class OpenWatch:
         newest: Callable[[], Awaitable[str]],
         known: Container[int] = (),
     ) -> None:
+        self._response = response
         self._content = response.content
         self._session = session
         self._limits: Timeouts = session.limits
@@ -58,14 +60,14 @@ class OpenWatch:
         self._taken = 0  # bytes
         self._delivering = False
         self._arriving = select.poll()
-        if (sock := _socket_of(response)) is not None:
+        if (sock := socket_of(response)) is not None:
             self._arriving.register(sock, select.POLLIN)
             _keep_alive(sock)
 
     def unprocessed_seconds(self) -> float:
         """For how many seconds at most something that arrived has not been told; 0: nothing is."""
         now = time.monotonic()
-        if not self._delivering and self._content.total_bytes == self._taken:
+        if not self._delivering and arrived_bytes(self._response) == self._taken:
             self._delivered_until = now
         return now - self._delivered_until
 
@@ -143,14 +145,14 @@ class OpenWatch:
         silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        received = self._content.total_bytes
+        received = arrived_bytes(self._response)
         try:
             newest = await self._newest()
         except TooManyRequests:
             return False  # too busy for questions, but there
         except Unreachable:
             # The answer may be slow while the watch itself goes on.
-            if self._content.total_bytes > received:
+            if arrived_bytes(self._response) > received:
                 return False
             raise
         check_not_past(newest, self._version)
@@ -165,11 +167,6 @@ def check_not_past(newest: str, version: str) -> None:
     if number_of(newest) < number_of(version):
         sentence = f"The cluster went back from resourceVersion {version} to {newest}."
         raise Gone(Status(code=Gone.code, reason=Gone.reason, message=sentence))
-
-
-def _socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
-    transport = response.connection.transport if response.connection else None
-    return transport.get_extra_info("socket") if transport else None
 
 
 def _keep_alive(sock: socket.socket) -> None:

@@ -1,0 +1,50 @@
+"""Django's ASGI handler, with each request in one thread of a bounded number.
+
+In async mode Django switches to a thread and back for each synchronous middleware. Django has no
+setting for this, so this module overrides two undocumented methods: `load_middleware` and
+`get_response_async`. pyproject.toml pins Django to the minor version that calls them, and
+tests/serving/test_one_thread_pages.py fails when a version does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIHandler
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from dashboard.access.sign_in.client_address import client_address
+from dashboard.access.sign_in.slowed_addresses import SLOWED
+from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed
+from dashboard.serving.requests.request_threads import TooBusy
+from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in
+
+
+class OneThreadPages(ASGIHandler):
+    """Answers 503 when no thread is free, and 429 to addresses that guess passwords."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = ThreadChoice()
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        super().load_middleware(is_async=False)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        client = client_address((scope.get("client") or ("",))[0])
+        threads = self.threads.of(scope)
+        if threads is self.threads.sign_in:
+            remaining = SLOWED.remaining(client, timezone.now())
+            if remaining is not None:
+                await answer_slowed(send, remaining)
+                return
+        try:
+            async with threads.one(client or ""):
+                await super().__call__(scope, receive, send)
+        except TooBusy:
+            await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        return await sync_to_async(self.get_response, thread_sensitive=True)(request)
