@@ -9,9 +9,9 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import check_view
 from dashboard.board import running_board
-from dashboard.pages.components.board_samples import HOURS, board_samples
-from dashboard.pages.components.lease_samples import lease_samples
-from dashboard.pages.components.samples import sample_changes, sample_lease, sample_leases
+from dashboard.pages.components.chart_samples import HOURS, board_samples
+from dashboard.pages.components.lease_page_samples import lease_samples
+from dashboard.pages.components.sample_leases import sample_changes, sample_lease, sample_leases
 from dashboard.pages.lease.fields import lease_detail
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.pages.overview.attention import attention

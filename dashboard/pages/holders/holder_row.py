@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -22,7 +21,6 @@ from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.microtime import microtime_or_none
 
 CHIPS = 8
 IDENTITIES = 12
@@ -187,28 +185,3 @@ def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
         for spell in drawn
     )
     return f"Held something for {age(seconds)} of {span_of(scale.length)}"
-
-
-def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, Any]:
-    """A holder as docs/api.md has it."""
-    return {
-        "cluster": cluster,
-        "holder": holder.name,
-        "identities": list(holder.identities),
-        "takes_down": holder.takes_down,
-        "share": 10_000 * holder.takes_down // held / 10_000 if held else 0.0,
-        "terms": holder.terms,
-        "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
-        "holds": [_held_item(tracked) for tracked in holder.holds],
-    }
-
-
-def _held_item(tracked: Tracked) -> dict[str, Any]:
-    meta = tracked.lease.metadata
-    return {
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "kind": tracked.kind.value,
-        "phase": tracked.phase.value,
-        "held_since": microtime_or_none(tracked.held_since),
-    }

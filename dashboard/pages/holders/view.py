@@ -11,7 +11,8 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_scale import Scale
-from dashboard.pages.holders.holder_row import drawn_leases, holder_item, holder_rows
+from dashboard.pages.holders.holder_json import holder_item
+from dashboard.pages.holders.holder_row import drawn_leases, holder_rows
 from dashboard.pages.holders.list_controls import holder_board, holder_query
 from dashboard.parts.frame import responses
 from dashboard.parts.kept.holdings import FoundHolders

@@ -8,8 +8,8 @@ import msgspec
 
 from dashboard.charts.lane_geometry import Shape, shapes
 from dashboard.charts.time_scale import Scale
+from dashboard.pages.timeline.drawn_lanes import as_of_view, shapes_of_each
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
-from dashboard.pages.timeline.lane_view import as_of_view, shapes_of_each
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.lane_labels import among, how_ended, until_when

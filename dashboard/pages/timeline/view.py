@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_scale import Scale
+from dashboard.pages.timeline.drawn_lanes import holders_of, lane_views
 from dashboard.pages.timeline.lane_json import lane_item
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.pages.timeline.lane_query import Lanes, read_lanes
-from dashboard.pages.timeline.lane_view import holders_of, lane_views
 from dashboard.pages.timeline.navigation_links import timeline_links, timeline_query
 from dashboard.pages.timeline.stretch import stretch_view, timeline_board
 from dashboard.pages.timeline.table import table_rows

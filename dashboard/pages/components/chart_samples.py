@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.charts.changes_per_hour import hours_chart
 from dashboard.charts.heartbeat_ages import ages_chart
-from dashboard.pages.components.samples import sample_lease
+from dashboard.pages.components.sample_leases import sample_lease
 from dashboard.parts.all_clear import Calm
 from dashboard.parts.node_summary import GroupLine, Join, NodesView, beat_view
 from leases.domain.connection import Connection, ConnectionState

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dashboard.charts.time_scale import Scale
-from dashboard.pages.components.samples import OTHER_POD, POD, PROCESS, sample_lease
+from dashboard.pages.components.sample_leases import OTHER_POD, POD, PROCESS, sample_lease
 from dashboard.pages.edit.preview import ConflictView, PreviewView, collisions, preview_view
 from dashboard.pages.holders.holder_row import holder_rows
 from dashboard.pages.lease.events_and_candidates import asked_view
