@@ -17,7 +17,7 @@ django.setup(set_prefix=False)
 
 # These need Django's apps.
 from dashboard.access.redaction import redact_loggers  # noqa: E402
-from dashboard.live.origin import own_sites_only, told_of_database  # noqa: E402
+from dashboard.live.origin import closed_without_database, own_sites_only  # noqa: E402
 from dashboard.live.routing import urlpatterns  # noqa: E402
 from dashboard.serving.lifespan import lifespan  # noqa: E402
 from dashboard.serving.requests.one_thread_pages import OneThreadPages  # noqa: E402
@@ -33,7 +33,7 @@ def application_of(static_root: Any) -> ProtocolTypeRouter:
             "http": ServeStaticASGI(
                 OneThreadPages(), root=static_root, prefix="static", immutable_file_test=HASHED
             ),
-            "websocket": own_sites_only(told_of_database(sockets)),
+            "websocket": own_sites_only(closed_without_database(sockets)),
             "lifespan": lifespan,
         }
     )

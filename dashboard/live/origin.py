@@ -1,16 +1,23 @@
-"""Which sockets are opened at all: those that ask for a host of ours, from a site of ours or a
-trusted one. A program that names no origin is no browser."""
+"""Decide which sockets open: the Host must be allowed, the Origin must be this host or a trusted
+site. A client without an Origin is not a browser and passes.
+
+Channels' OriginValidator judges the Origin, Django judges the Host. Channels' own refusal is an
+HTTP 403, which a browser's script cannot tell from a lost connection; here the socket closes with
+a code and a reason.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlparse
 
+from channels.security.websocket import OriginValidator
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.db import Error as DatabaseError
-from django.http.request import split_domain_port, validate_host
+from django.http import HttpRequest
 
 Headers = Iterable[tuple[bytes, bytes]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -23,37 +30,38 @@ UNKNOWN_HOST = "Leaseboard does not answer to this host name: add it to LEASEBOA
 OTHER_SITE = "Another site may not open this socket: see LEASEBOARD_TRUSTED_ORIGINS."
 
 
-def is_host_allowed(headers: Headers, *, allowed: Collection[str]) -> bool:
-    """Whether the one Host header names a host that the pages answer to, as Django judges it."""
+def allowed_host(headers: Headers) -> str | None:
+    """Return the one Host header if the pages answer to that host."""
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1:
-        return False
-    domain, _port = split_domain_port(hosts[0])
-    return bool(domain) and validate_host(domain, allowed)
-
-
-def may_open(headers: Headers, *, trusted: Collection[str]) -> bool:
-    """Whether the socket's Origin is the host it asks, or one of the trusted origins."""
-    values = dict(headers)
-    origin = values.get(b"origin", b"").decode("latin-1")
-    if not origin:
-        return True
-    host = values.get(b"host", b"").decode("latin-1")
+        return None
+    request = HttpRequest()
+    request.META["HTTP_HOST"] = hosts[0]
     try:
-        site = urlsplit(origin).netloc
-    except ValueError:
+        return request.get_host()
+    except DisallowedHost:
+        return None
+
+
+def is_origin_allowed(headers: Headers, host: str) -> bool:
+    """Whether the Origin is `host`, over http or https, or one of CSRF_TRUSTED_ORIGINS."""
+    origin = dict(headers).get(b"origin", b"").decode("latin-1")
+    sites = [f"http://{host}", f"https://{host}", *settings.CSRF_TRUSTED_ORIGINS]
+    try:
+        validator = OriginValidator(None, sites)  # type: ignore[arg-type]  # judges, calls nothing
+        return not origin or validator.valid_origin(urlparse(origin))
+    except ValueError:  # not a URL
         return False
-    return site == host or origin in trusted
 
 
 def own_sites_only(app: App) -> App:
-    """Refuse other sockets before anything is asked of the database."""
+    """Refuse the other sockets before the database is asked."""
 
     async def checked(scope: Any, receive: Any, send: Any) -> None:
-        headers = scope["headers"]
-        if not is_host_allowed(headers, allowed=settings.ALLOWED_HOSTS):
+        host = allowed_host(scope["headers"])
+        if host is None:
             await _close(receive, send, REFUSED, UNKNOWN_HOST)
-        elif not may_open(headers, trusted=settings.CSRF_TRUSTED_ORIGINS):
+        elif not is_origin_allowed(scope["headers"], host):
             await _close(receive, send, REFUSED, OTHER_SITE)
         else:
             await app(scope, receive, send)
@@ -61,10 +69,10 @@ def own_sites_only(app: App) -> App:
     return checked
 
 
-def told_of_database(app: App) -> App:
-    """Close with a reason a socket whose user the database does not tell."""
+def closed_without_database(app: App) -> App:
+    """Close the socket with a reason if the database fails before it opens."""
 
-    async def told(scope: Any, receive: Any, send: Any) -> None:
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
         accepted = False
 
         async def sending(message: dict[str, Any]) -> None:
@@ -81,11 +89,11 @@ def told_of_database(app: App) -> App:
             else:
                 await _close(receive, send, FAILED, NO_DATABASE)
 
-    return told
+    return guarded
 
 
 async def _close(receive: Any, send: Any, code: int, reason: str) -> None:
-    """Accepted first, or the browser would see 1006 and not our code."""
+    """Accept first: without it a browser sees code 1006 instead of `code`."""
     await receive()
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": code, "reason": reason})

@@ -12,9 +12,9 @@ from dashboard.live.origin import (
     NO_DATABASE,
     OTHER_SITE,
     UNKNOWN_HOST,
-    is_host_allowed,
-    may_open,
-    told_of_database,
+    allowed_host,
+    closed_without_database,
+    is_origin_allowed,
 )
 from tests.access import people
 from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
@@ -39,14 +39,17 @@ ALLOWED = ["board.example.com", ".inside.example", "[::1]"]
         ("[::1", False),
     ],
 )
-def test_a_host_is_judged_as_for_a_page(host, allowed):
-    assert is_host_allowed([(b"host", host.encode())], allowed=ALLOWED) is allowed
+def test_a_host_is_judged_as_for_a_page(host, allowed, settings):
+    settings.ALLOWED_HOSTS = ALLOWED
+    assert allowed_host([(b"host", host.encode())]) == (host if allowed else None)
 
 
-def test_none_and_two_hosts_are_refused():
+def test_none_and_two_hosts_are_refused(settings):
+    settings.ALLOWED_HOSTS = ALLOWED
     good = (b"host", b"board.example.com")
-    assert not is_host_allowed([], allowed=ALLOWED)
-    assert not is_host_allowed([good, good], allowed=ALLOWED)
+    assert allowed_host([good]) == "board.example.com"
+    assert allowed_host([]) is None
+    assert allowed_host([good, good]) is None
 
 
 @pytest.mark.parametrize(
@@ -55,14 +58,20 @@ def test_none_and_two_hosts_are_refused():
         ("", True),
         ("http://board.example.com", True),
         ("https://trusted.example", True),
+        ("https://board.example.com", True),  # behind a proxy that ends TLS
+        ("http://board.example.com:8001", False),
+        ("http://trusted.example", False),
         ("http://evil.example", False),
+        ("http://board.example.com.evil.example", False),
+        ("http://board.example.com:port", False),
         ("http://[", False),
         ("null", False),
     ],
 )
-def test_an_origin_is_ours_or_trusted(origin, opens):
+def test_an_origin_is_ours_or_trusted(origin, opens, settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://trusted.example"]
     headers = [(b"host", b"board.example.com"), (b"origin", origin.encode())]
-    assert may_open(headers, trusted=["https://trusted.example"]) is opens
+    assert is_origin_allowed(headers, "board.example.com") is opens
 
 
 @pytest.mark.parametrize("accepts_first", [True, False])
@@ -73,7 +82,7 @@ async def test_a_socket_that_the_database_does_not_let_in_is_told_to_try_again(a
             await send({"type": "websocket.accept"})
         raise OperationalError("no route to 10.9.9.9")
 
-    one = Socket(told_of_database(refusing), "/c/a/live/page/", None, [])
+    one = Socket(closed_without_database(refusing), "/c/a/live/page/", None, [])
     await one.connect()
     assert await one.receive_output() == {
         "type": "websocket.close", "code": 1011, "reason": NO_DATABASE,
