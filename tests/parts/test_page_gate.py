@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from dashboard.access.page_gate import LATE, LOOK, MAX_WAIT, PageGate, page_gate
-from dashboard.parts.kept.kept_value import KeptValue
+from dashboard.parts.kept.answer_cache import AnswerCache
 from tests.pages.test_every_page import PATHS
 from tests.support.board import a_lease, fill
 
@@ -165,7 +165,7 @@ def test_another_page_is_drawn_while_rows_are_fetched(gate, threads):
 
 
 def test_two_pages_that_want_the_same_value_wait_for_each_other_without_end_of_neither(threads):
-    kept: KeptValue[int] = KeptValue()
+    kept: AnswerCache[int] = AnswerCache()
     making, asked, go = Event(), Event(), Event()
 
     def make():
@@ -178,7 +178,7 @@ def test_two_pages_that_want_the_same_value_wait_for_each_other_without_end_of_n
         try:
             with page_gate.drawing(()):
                 before.set()
-                return kept.get(make)
+                return kept.get("value", make)
         finally:
             connection.close()
 

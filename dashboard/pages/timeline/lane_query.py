@@ -9,7 +9,7 @@ import msgspec
 
 from dashboard.charts.lane_pieces import BusyTime
 from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds_of
-from dashboard.parts.kept.kept_answers import KeptAnswers
+from dashboard.parts.kept.answer_cache import AnswerCache
 from dashboard.parts.query.blind_times import NOT_YET, created_after
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.actions import audit
@@ -25,8 +25,8 @@ from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 
 MAX_JUDGED = 1000  # Leases whose state at the playhead is read to order the lanes
-_totals: KeptAnswers[dict[ObjectName, history_lanes.LaneTotals]] = KeptAnswers(
-    least=1.0, share=20.0, most=64
+_totals: AnswerCache[dict[ObjectName, history_lanes.LaneTotals]] = AnswerCache(
+    fresh=1.0, cost=20.0, most=64
 )
 
 

@@ -4,14 +4,13 @@ somebody asks, and then no more often than it may cost.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
 import msgspec
 
-from dashboard.parts.kept.kept_value import KeptValue
+from dashboard.parts.kept.answer_cache import AnswerCache
 from dashboard.parts.query.holder_filter import (
     DOWN,
     HOST,
@@ -31,7 +30,6 @@ from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
 MAX_KEPT = 512  # characters of an identity whose host is kept
-MAX_CHOICES = 32  # kinds, groups and ranges whose answers are kept
 MAX_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
 
@@ -114,15 +112,15 @@ class Holdings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._now: KeptValue[tuple[Tracked, ...]] = KeptValue()
-        self._past = {name: KeptValue[Past]() for name in RANGES}
-        self._hosts: KeptValue[dict[str, list[Tracked]]] = KeptValue()
-        self._groups: dict[tuple[object, ...], KeptValue[_Grouped]] = {}
-        self._choosing = threading.Lock()  # never held while anything else is waited for
+        self._now: AnswerCache[tuple[Tracked, ...]] = AnswerCache()
+        self._past: AnswerCache[Past] = AnswerCache()
+        self._hosts: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
+        self._groups: AnswerCache[_Grouped] = AnswerCache()
 
     def find(self, wanted: HolderFilter, now: datetime) -> FoundHolders:
         """The page that is wanted (the last one, if there are fewer)."""
-        grouped = self._chosen(wanted).get(lambda: self._group(wanted, now))
+        choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
+        grouped = self._groups.get(choice, lambda: self._group(wanted, now))
         some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
         if wanted.text and not wanted.holds and not wanted.kinds:
             some += _nodes(self._store, grouped.by_name, wanted)
@@ -135,20 +133,9 @@ class Holdings:
         page = some[start : start + wanted.limit]
         return FoundHolders(page, number, len(some), grouped.figures, grouped.since)
 
-    def _chosen(self, wanted: HolderFilter) -> KeptValue[_Grouped]:
-        choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
-        with self._choosing:
-            kept = self._groups.get(choice)
-            if kept is None:
-                if len(self._groups) >= MAX_CHOICES:
-                    self._groups.clear()
-                kept = self._groups[choice] = KeptValue()
-            return kept
-
     def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
-        past = self._past[wanted.range].get(
-            lambda: ended_terms(self._store.cluster, KINDS, now - RANGES[wanted.range])
-        )
+        since = now - RANGES[wanted.range]
+        past = self._past.get(wanted.range, lambda: ended_terms(self._store.cluster, KINDS, since))
         held = self._held()
         holders = _grouped(held, past, wanted)
         for holder in holders.values():
@@ -160,7 +147,7 @@ class Holdings:
         host = host_of(tracked.holder) if tracked.holder else None
         if host is None:
             return []
-        others = self._hosts.get(self._by_host).get(host, [])
+        others = self._hosts.get("by host", self._by_host).get(host, [])
         heartbeat = heartbeat_of(self._store, host)
         found = [*others, heartbeat] if heartbeat is not None else others
         return [other for other in found if other.key != tracked.key]
@@ -169,7 +156,7 @@ class Holdings:
         """Every Lease that names a holder, but heartbeats."""
         select = self._store.select
         return self._now.get(
-            lambda: tuple(t for t in select(KINDS, tuple(Phase)) if t.holder is not None)
+            "held", lambda: tuple(t for t in select(KINDS, tuple(Phase)) if t.holder is not None)
         )
 
     def _by_host(self) -> dict[str, list[Tracked]]:
