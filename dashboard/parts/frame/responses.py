@@ -15,6 +15,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django_htmx.http import push_url
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.access.rights.rights import UserRight, right_of_user
@@ -55,7 +56,7 @@ def page(
     if partial:
         shown = f"{request.path}?{query}" if query else request.path
         # A refused filter stays in the address as it was typed.
-        response["HX-Push-Url"] = request.get_full_path() if status == BAD_REQUEST else shown
+        push_url(response, request.get_full_path() if status == BAD_REQUEST else shown)
     return response
 
 
