@@ -19,6 +19,36 @@ settings.load_profile("leaseboard")
 
 processes.forking = Forking()
 
+# Longest first: begun last, one of these would leave the other workers without work.
+LONGEST = (
+    "tests/serving/test_poison.py",
+    "tests/apiserver/test_durability.py",
+    "tests/browser/test_not_live.py",
+    "tests/history/test_postgresql.py",
+    "tests/browser/test_connection.py",
+    "tests/browser/test_ended_rights.py",
+    "tests/serving/test_read_only_disk.py",
+    "tests/apiserver/test_conformance.py",
+    "tests/serving/test_full_disk.py",
+    "tests/serving/test_clusters_live.py",
+    "tests/access/test_postgresql.py",
+    "tests/serving/test_sign_in_flood.py",
+    "tests/serving/",
+    "tests/browser/",
+    "tests/benchmarks_run/",
+    "tests/pages/edit/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    """Where in LONGEST the file of a test is; behind all of them if it is in none."""
+    places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+    return next(places, len(LONGEST))
+
 
 @pytest.fixture(autouse=True)
 def _patient_counting(monkeypatch: pytest.MonkeyPatch) -> None:
