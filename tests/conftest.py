@@ -24,9 +24,10 @@ LONGEST = (
     "tests/serving/test_poison.py",
     "tests/apiserver/test_durability.py",
     "tests/browser/test_not_live.py",
-    "tests/history/test_postgresql.py",
     "tests/browser/test_connection.py",
     "tests/browser/test_ended_rights.py",
+    "tests/browser/",  # one after another: a worker keeps its Chromium while they last
+    "tests/history/test_postgresql.py",
     "tests/serving/test_read_only_disk.py",
     "tests/apiserver/test_conformance.py",
     "tests/serving/test_full_disk.py",
@@ -34,7 +35,6 @@ LONGEST = (
     "tests/access/test_postgresql.py",
     "tests/serving/test_sign_in_flood.py",
     "tests/serving/",
-    "tests/browser/",
     "tests/benchmarks_run/",
     "tests/pages/edit/",
 )

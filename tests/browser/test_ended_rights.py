@@ -42,11 +42,11 @@ def count_requests(page: Page) -> list[str]:
     return asked
 
 
-def assert_quiet(page: Page) -> None:
-    """It asks the server for nothing any more; its longest wait would be 5 s."""
-    asked = count_requests(page)
-    page.wait_for_timeout(7000)
-    assert asked == []
+def assert_quiet(*pages: Page) -> None:
+    """They ask the server for nothing any more; their longest wait would be 5 s."""
+    asked = [count_requests(page) for page in pages]
+    pages[0].wait_for_timeout(7000)
+    assert asked == [[] for _ in pages]
 
 
 def test_a_wall_whose_link_is_revoked_says_so(server: Server, browser: Browser) -> None:
@@ -87,7 +87,6 @@ def test_every_page_of_somebody_who_was_signed_out_says_so(
             expect(page.locator("[data-stale-title]")).to_have_text(re.compile("No access since"))
             expect(page.locator("[data-live-pill]")).to_have_text("No access")
             expect(page.locator("html")).to_have_attribute("data-live", "refused")
-        for page in (pages[0], pages[3]):
-            assert_quiet(page)
+        assert_quiet(*pages)
         pages[0].get_by_role("link", name="Reload").click()
         pages[0].wait_for_url("**/sign-in/**")

@@ -140,7 +140,7 @@ def test_a_page_whose_server_died_turns_grey_by_itself(visits: Visits, server: S
     server.process.send_signal(signal.SIGSTOP)  # the sockets stay open, as those of a lost network
     for one in (page, edit):
         sleep(one, seconds=1200)
-        expect(one.locator("html")).to_have_attribute("data-live", "stale", timeout=1000)
+        expect(one.locator("html")).to_have_attribute("data-live", "stale", timeout=5000)
         assert "Live" not in one.locator("[data-live-pill]").inner_text()
         assert one.evaluate(COLOURED) == []
     before = edit.locator("[data-as-read]").inner_text()
