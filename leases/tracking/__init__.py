@@ -1,4 +1,4 @@
-"""The state: what we know of one cluster's Leases, and when their phases turn.
+"""The state of one cluster's Leases, and when their phases change.
 
 May import `leases.wire` and `leases.domain`. Tests: tests/tracking.
 """

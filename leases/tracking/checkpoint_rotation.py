@@ -1,4 +1,4 @@
-"""Which Leases that only were renewed are remembered next: a few at a time, each in its turn."""
+"""Choose which renewed Leases to write to the checkpoint next: a few at a time, in name order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leases.tracking.lease_index import LeaseIndex
 
 
 class CheckpointRotation:
-    """Goes round one cluster's Leases in name order, again and again."""
+    """Visits the Leases of one cluster in name order, again and again."""
 
     def __init__(self, rows: LeaseIndex) -> None:
         self._rows = rows
@@ -18,11 +18,11 @@ class CheckpointRotation:
         self._began = self._before = datetime.fromtimestamp(0, UTC)
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set; the observations that this compares moved as well."""
+        """Move the times that are compared with observations, which moved as well."""
         self._before, self._began = moved(self._before, jump.by), moved(self._began, jump.by)
 
     def next(self, most: int, now: datetime) -> list[ObjectName]:
-        """Those among the next so many that were renewed since the last round began."""
+        """Return those of the next `most` Leases that were renewed since the last round began."""
         rows = self._rows.after(self._last, most)
         renewed = [row.key for row in rows if row.tracked.observed_at >= self._before]
         if len(rows) == most:

@@ -33,14 +33,14 @@ from leases.tracking.skipped_writes import Skipping
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import Tracked
 
-REMEMBERED_DEATHS = 10_000  # deletions kept to tell the gap that a re-creation ends
-# In one look at the deadlines; more wait for the next, so that nothing else waits for them.
+REMEMBERED_DEATHS = 10_000  # kept to measure the gap that a re-creation ends
+# At most this much work per check of the deadlines; the rest waits for the next check.
 MAX_LOOKED_AT = 400
-A_TURN = 10  # times as much work as finding that a Lease was renewed meanwhile
+A_TURN = 10  # cost of a phase change, in units of finding that a Lease was renewed meanwhile
 
 
 class ClusterState:
-    """Every Lease of one cluster with its deadline, and the times in which we saw nothing."""
+    """Every Lease of one cluster with its deadline, and the times without observation."""
 
     def __init__(self, cluster: str) -> None:
         self.cluster = cluster
@@ -49,7 +49,8 @@ class ClusterState:
         self.blind_times = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
-        self._deaths: dict[ObjectName, datetime] = {}  # since when nobody held what is gone
+        # since when nobody held a Lease that is deleted
+        self._deaths: dict[ObjectName, datetime] = {}
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
         version = version_after(tracked.resource_version, 0)
@@ -62,7 +63,7 @@ class ClusterState:
         )
 
     def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
-        """Take in rows of names not known yet."""
+        """Add rows whose names are new."""
         self.rows.add(*rows)
         for row in rows:
             try:
@@ -71,7 +72,7 @@ class ClusterState:
                 self.skipping.skip_row(row, error, at, step)
 
     def understand(self, row: Row, now: datetime, step: Step) -> Row | None:
-        """Before a write that may be followed, go on from the last one that was."""
+        """Before a later write: restore the last state that was understood, if any."""
         found = self.skipping.understand(row, step)
         if found is not None:
             verdict, known = self.overrides.get(row.key), found.tracked
@@ -120,7 +121,9 @@ class ClusterState:
         step: Step,
         unseen_since: datetime | None = None,
     ) -> Row:
-        """A Lease as a watch event tells it; not all was understood since `unseen_since`."""
+        """Apply a Lease from a watch event. `unseen_since`: some write since then was not
+        understood.
+        """
         sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
             seen = sight(row.newest)
@@ -143,7 +146,7 @@ class ClusterState:
         gap_since: datetime | None = None,
         listing: int = 0,
     ) -> Row:
-        """A Lease not known before, still to be entered."""
+        """Make the row of a Lease that is new. The caller adds it with `enter`."""
         verdict = self.overrides.get(lease.key)
         tracked, change = first_sight(
             self.cluster, lease, seen, gap_since=gap_since, verdict=verdict
@@ -156,7 +159,7 @@ class ClusterState:
         return row
 
     def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
-        """A later write of a known uid."""
+        """Apply a later write of a known uid."""
         if not seen.inferred:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
@@ -178,7 +181,7 @@ class ClusterState:
             self.turn(row, seen.now, by=seen.now, step=step)
 
     def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
-        """A later write of a known uid, as a list shows it."""
+        """Apply a later write of a known uid that a list shows."""
         seen = self.blind_times.listing(at, row.newest, remembered=row.remembered)
         tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
         if tracked is None:
@@ -190,7 +193,7 @@ class ClusterState:
     def set_overrides(
         self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step
     ) -> None:
-        """Let these verdicts of admins stand, and the rules where there is none."""
+        """Apply these kinds set by admins, and the rules to all other Leases."""
         for key in self.overrides.change_to(wanted):
             row = self.rows.get(key)
             if row is None or row.tracked.lasting.not_understood is not None:
@@ -203,12 +206,12 @@ class ClusterState:
                 self.skipping.skip_row(row, error, now, step)
 
     def vanish(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
-        """A Lease that is gone; `last` is how it was last."""
+        """Remove a deleted Lease; `last` is its last content."""
         self._forget(row, last, seen, at, step)
         self.rows.remove(row)
 
     def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
-        """Leases that a list does not have any more."""
+        """Remove the Leases that are missing from a list."""
         for row in rows:
             count = len(step.changes)
             try:
@@ -221,13 +224,13 @@ class ClusterState:
         self.rows.remove(*rows)
 
     def vanish_unseen(self, row: Row, successor: Lease, seen: Observation, step: Step) -> None:
-        """Another uid stands where this one was: it was deleted before that was created."""
+        """Another uid has this name now: the Lease was deleted before that one was created."""
         born, since = successor.metadata.creation_timestamp, seen.since
         at = born if born and since and since <= born <= seen.now else seen.now
         self.vanish(row, row.tracked.lease, seen, at, step)
 
     def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
-        """Turn the phases whose time has come `by` then, or the first of very many."""
+        """Change the phases that are due at `by`, up to MAX_LOOKED_AT units of work."""
         work = 0
         arm = self.deadlines.arm
         for row in self.deadlines.due(by):
@@ -248,7 +251,7 @@ class ClusterState:
                 return
 
     def clock_jumped(self, jump: Jump) -> None:
-        """Move every moment that is kept, so that each Lease has as much time left as before."""
+        """Move every stored time, so that each Lease has as much time left as before."""
         by = jump.by
         self.blind_times.clock_jumped(jump)
         self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
@@ -258,7 +261,7 @@ class ClusterState:
             self.deadlines.arm(row, reanchor(row, by))
 
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
-        """Turn one phase if its time has come, and set its alarm; whether it did."""
+        """Change one phase if it is due, and set its alarm. Returns whether it changed."""
         known = row.tracked
         turn = turn_of(known)
         if turn is None or turn > by:
@@ -275,7 +278,7 @@ class ClusterState:
         return True
 
     def _arm(self, row: Row, at: datetime | None = None) -> None:
-        """Set the alarm for that time, or for as long as the next renewal can be waited for."""
+        """Set the alarm for `at`, or for the earliest possible phase change."""
         known = row.tracked
         turn = turn_of(known)
         row.outlook = outlook(known, turn)

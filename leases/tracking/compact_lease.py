@@ -1,6 +1,6 @@
-"""The same Lease in less memory: what is equal in it, or in many Leases, is kept once.
+"""Keep a Lease in less memory: share equal texts within it and among Leases.
 
-The decoder makes every text anew; a heartbeat says its own name three times.
+The decoder makes a new string for every text; a heartbeat contains its own name three times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _replace = msgspec.structs.replace
 
 
 def compact(lease: Lease) -> Lease:
-    """A Lease as it came from the wire, ready to be kept."""
+    """Return a decoded Lease with shared texts."""
     meta, spec = lease.metadata, lease.spec
     owners = meta.owner_references
     if owners is not None:

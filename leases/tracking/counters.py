@@ -1,6 +1,6 @@
-"""What one cluster's watch has counted since the start: whole numbers that only grow.
+"""Counters of one cluster's watch since the start.
 
-One writer, on the event loop; any thread may read.
+Only the event loop writes; any thread may read.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _NEW_HOLDER = {ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
 
 
 class ElectionCounters(msgspec.Struct, gc=False):
-    """Of one election since the start."""
+    """Counters of one election since the start."""
 
     holder_changes: int = 0
-    unheld_seconds: float = 0.0  # in gaps that have ended
+    unheld_seconds: float = 0.0  # of the gaps that have ended
 
 
 class Counters:
-    """Counts events as the tracker hears them, and changes as it tells them."""
+    """Counts events as they arrive, and changes as they are emitted."""
 
     def __init__(self) -> None:
         self.events = 0
         self.bookmarks = 0
-        self.lists: Counter[str] = Counter()  # by why we listed
+        self.lists: Counter[str] = Counter()  # by the reason for the list
         self.breaks = 0
         self.not_understood = 0
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
         self.elections: dict[ObjectName, ElectionCounters] = {}
 
     def count(self, update: Update) -> None:
-        """Count what an update tells."""
+        """Count the changes and skipped writes of one update."""
         self.not_understood += len(update.skipped)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
@@ -48,7 +48,7 @@ class Counters:
             self.elections.pop(key, None)
 
     def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
-        """How often an election's holder changed, and the seconds in which nobody held it."""
+        """Return how often the holder changed, and the seconds in which nobody held it."""
         counters = self.elections.get(tracked.key) or ElectionCounters()
         open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
         return counters.holder_changes, counters.unheld_seconds + max(0.0, open_gap)

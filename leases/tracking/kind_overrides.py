@@ -1,4 +1,4 @@
-"""What admins say the Leases of one cluster are for, and one that is judged anew."""
+"""The kinds that admins set for Leases of one cluster, and judging a Lease again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class Overrides:
-    """The verdicts that stand above the rules."""
+    """The kinds that admins set; they beat the rules."""
 
     def __init__(self) -> None:
         self._verdicts: dict[ObjectName, Verdict] = {}
         self.get = self._verdicts.get
 
     def remember(self, tracked: Tracked) -> None:
-        """A verdict that an earlier run knew."""
+        """Take over the override of a restored Lease."""
         if tracked.overridden:
             self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
 
     def change_to(self, wanted: Mapping[ObjectName, Verdict]) -> list[ObjectName]:
-        """Let these verdicts stand and no others; the Leases of which another one stands now."""
+        """Replace all overrides. Returns the Leases whose override changed."""
         old = self._verdicts
         changed = [key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key)]
         for key in changed:
@@ -36,10 +36,10 @@ class Overrides:
 
 
 def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Tracked:
-    """A Lease under this verdict, or under the rules again.
+    """Judge a Lease by this override, or by the rules again.
 
-    Nothing happened to the Lease, so that no change is told, though a heartbeat that names nobody
-    counts as held by its own name only while it is one.
+    Nothing happened to the Lease, so this makes no change. A heartbeat that names no holder counts
+    as held by its own name only while it is a heartbeat.
     """
     kind, reason = verdict or classify(known.lease, None)
     holder = counted_holder(known.lease, kind, named=known.named)

@@ -1,6 +1,6 @@
-"""The rows of one cluster: by name, in name order, and counted, all kept up to date by each step.
+"""The rows of one cluster, indexed by name, in name order, and by phase. Each step updates them.
 
-One writer; any thread may read.
+Only the event loop writes; any thread may read.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ from leases.tracking.tracked_lease import Tracked
 T = TypeVar("T")
 
 BETWEEN_READS = 0.0001  # seconds
-MAX_READ_SECONDS = 1.0  # seconds, then one that may be off by the row that moves
-SEVERAL = 100  # rows from which on they are put in order or left out of it together
-SORTED_APART = 0.05  # share of all rows up to which sorting them anew is cheaper than finding them
+MAX_READ_SECONDS = 1.0  # seconds; then accept a read that may miss the row being moved
+SEVERAL = 100  # from this many rows on, sort them together
+SORTED_APART = 0.05  # up to this share of all rows, sorting again is cheaper than scanning in order
 
 
 class Row(Alarm, kw_only=True, gc=False):
-    """One Lease, with its alarm. Nothing but the store changes it."""
+    """One Lease with its alarm. Only the store changes it."""
 
     tracked: Tracked
     version: int  # of the newest write known
-    changed_at: datetime  # when the newest change told happened
-    remembered: bool = False  # by an earlier run, and not seen since
+    changed_at: datetime  # when its newest change happened
+    remembered: bool = False  # read from the checkpoint, and not observed since
     listing: int = 0  # the number of the last list that had it
-    fingerprint: int = (
-        0  # of its plain renewals, see leases.wire.renewal_fingerprints; 0 before the first
-    )
+    # Of its plain renewals, see leases.wire.renewal_fingerprints; 0 before the first
+    fingerprint: int = 0
     outlook: RenewalOutlook = UNKNOWN
 
     @property
     def newest(self) -> datetime:
-        """What a later write did happened after this."""
+        """Any later write happened after this."""
         return max(self.changed_at, self.tracked.observed_at)
 
 
@@ -54,7 +53,7 @@ class LeaseIndex:
         self._by_name: SplitDict[Row] = SplitDict()
         self._in_order: list[Row] = []
         self._counts = {kind: dict.fromkeys(Phase, 0) for kind in Kind}
-        # All but held heartbeats: those are nearly all there are, and nobody looks for them.
+        # Every phase but held heartbeats, which are nearly all Leases, and which no page looks for.
         self._few: dict[tuple[Kind, Phase], dict[ObjectName, Row]] = {
             (kind, phase): {}
             for kind in Kind
@@ -62,7 +61,7 @@ class LeaseIndex:
             if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
         }
         self.by_fingerprint: dict[int, Row] = {}
-        self._moves = 0  # counts up before and after each move of a row: odd meanwhile
+        self._moves = 0  # incremented before and after each move of a row: odd while one moves
         self.get = self._by_name.get
 
     def __len__(self) -> int:
@@ -72,7 +71,7 @@ class LeaseIndex:
         return iter(self._by_name)
 
     def add(self, *rows: Row) -> None:
-        """Take in rows of names not known yet."""
+        """Add rows whose names are new."""
         with self._moving():
             for row in rows:
                 self._by_name[row.key] = row
@@ -81,7 +80,8 @@ class LeaseIndex:
         if not new:
             return
         first = bisect_left(ordered, new[0].key, key=_name)
-        if first == len(ordered) or new[-1].key < ordered[first].key:  # as in the pages of a list
+        # the usual case: a page of a list
+        if first == len(ordered) or new[-1].key < ordered[first].key:
             ordered[first:first] = new
         elif len(new) < SEVERAL:
             for row in new:
@@ -90,7 +90,6 @@ class LeaseIndex:
             self._in_order = sorted((*ordered, *new), key=_name)
 
     def remove(self, *rows: Row) -> None:
-        """Forget rows."""
         with self._moving():
             for row in rows:
                 self._by_name.pop(row.key)
@@ -104,7 +103,7 @@ class LeaseIndex:
             self._in_order = [row for row in self._in_order if get(row.key) is row]
 
     def put(self, row: Row, tracked: Tracked) -> None:
-        """What is known of a row from now on."""
+        """Replace the state of a row."""
         before = row.tracked
         if before.lasting.lease is not tracked.lasting.lease:
             self.set_fingerprint(row, 0)
@@ -116,7 +115,7 @@ class LeaseIndex:
         row.tracked = tracked
 
     def set_fingerprint(self, row: Row, fingerprint: int) -> None:
-        """Know its next renewals by this mark, while its Lease is otherwise as now; 0: by none."""
+        """Recognise the next renewals of a row by this fingerprint; 0: by none."""
         if row.fingerprint != fingerprint:
             self.by_fingerprint.pop(row.fingerprint, None)
             row.fingerprint = fingerprint
@@ -124,18 +123,19 @@ class LeaseIndex:
                 self.by_fingerprint[fingerprint] = row
 
     def after(self, key: ObjectName | None, most: int) -> list[Row]:
-        """The next so many in name order."""
+        """Return the next `most` rows in name order."""
         first = 0 if key is None else bisect_right(self._in_order, key, key=_name)
         return self._in_order[first : first + most]
 
     def snapshot(self) -> tuple[Tracked, ...]:
-        """All of them in name order, as they are now."""
-        rows = tuple(self._in_order)  # at once, so that the writer may go on
+        """Return all states in name order."""
+        rows = tuple(self._in_order)  # atomic, so that the writer may go on
         return tuple([row.tracked for row in rows])
 
     def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
-        """Those of these kinds and phases in name order; lazily, so that a page's worth of many
-        costs little.
+        """Yield the states of these kinds and phases in name order.
+
+        Lazy: a page of many costs little.
         """
         number = sum(self._counts[kind][phase] for kind in kinds for phase in phases)
         piles = [self._few.get((kind, phase)) for kind in kinds for phase in phases]
@@ -156,14 +156,14 @@ class LeaseIndex:
                 yield tracked
 
     def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
-        """Those of one namespace in name order."""
+        """Return the states of one namespace in name order."""
         rows = tuple(self._in_order)
         first = bisect_left(rows, namespace, key=_namespace)
         last = bisect_right(rows, namespace, lo=first, key=_namespace)
         return tuple([row.tracked for row in rows[first:last]])
 
     def namespaces(self) -> list[str]:
-        """Every namespace; jumps from one to the next, since the rows are in name order."""
+        """Return every namespace. Rows are in name order, so it jumps from one to the next."""
         rows = tuple(self._in_order)
         found: list[str] = []
         at = 0
@@ -173,7 +173,7 @@ class LeaseIndex:
         return found
 
     def _count(self, row: Row, state: Tracked, by: int) -> None:
-        """Take a row in (1) where its state belongs, or out of there (-1)."""
+        """Add (1) or remove (-1) a row in the index of its phase."""
         self._counts[state.kind][state.phase] += by
         pile = self._few.get((state.kind, state.phase))
         if pile is None:
@@ -184,7 +184,7 @@ class LeaseIndex:
             del pile[row.key]
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
-        """How many there are, each counted once though some may be moving."""
+        """Count the Leases by kind and phase, each once even while rows move."""
         return self._at_once(lambda: {kind: dict(phases) for kind, phases in self._counts.items()})
 
     @contextmanager
@@ -196,7 +196,7 @@ class LeaseIndex:
             self._moves += 1
 
     def _at_once(self, read: Callable[[], T]) -> T:
-        """What is read while no row moves."""
+        """Return the result of a read during which no row moved."""
         until: float | None = None
         while True:
             moves, found = self._moves, read()
@@ -206,7 +206,7 @@ class LeaseIndex:
             until = now + MAX_READ_SECONDS if until is None else until
             if now > until:
                 return found
-            time.sleep(BETWEEN_READS)  # the writer ends its move
+            time.sleep(BETWEEN_READS)  # let the writer finish its move
 
 
 def _name(row: Row) -> ObjectName:
@@ -222,5 +222,5 @@ def _namespace(row: Row) -> str:
 
 
 def version_after(resource_version: str, last: int) -> int:
-    """resourceVersions are decimal and grow over the whole server; any other one is new."""
+    """Parse a resourceVersion, which grows over the whole server; treat any other text as new."""
     return number_of(resource_version) if is_number(resource_version) else last + 1

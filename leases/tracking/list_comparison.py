@@ -1,4 +1,4 @@
-"""A list, page by page, compared with what was known of each Lease."""
+"""Compare a list, page by page, with the known state of each Lease."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class ListComparison:
-    """The list that is being read into one cluster's ledger."""
+    """The list that is being read into one cluster's state."""
 
     def __init__(self, ledger: ClusterState) -> None:
         self._ledger = ledger
         self._number = 0  # of the last list
-        self._version: str | None = None  # of the list that has begun; None between lists
-        self._since = _EPOCH  # when its first page came, which may be told later
-        self._listed = 0  # rows it has had so far
-        self._nameless = False  # it has a Lease of which not even the name can be read
+        self._version: str | None = None  # resourceVersion of the current list; None between lists
+        self._since = _EPOCH  # when its first page was read
+        self._listed = 0  # rows that it contained so far
+        self._nameless = False  # it contains a Lease without a readable name
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set while the list is read."""
+        """Move the time of the list."""
         self._since = moved(self._since, jump.by)
 
     def take(self, page: ListPage | Listed, at: datetime, step: Step) -> None:
-        """Leases as a list has them: all as of its first page."""
-        if page.resource_version != self._version:  # else of a list that has begun
+        """Apply a page. All its Leases count as of the first page."""
+        if page.resource_version != self._version:  # a new list
             self._version = page.resource_version
             self._since = at - timedelta(seconds=page.age)
             self._number += 1
@@ -54,7 +54,7 @@ class ListComparison:
         self._ledger.enter(new, at, step)
 
     def complete(self, at: datetime, step: Step) -> datetime:
-        """What was in no page is gone; as of when the list is."""
+        """Remove the Leases that no page contained. Returns the time of the list."""
         rows = self._ledger.rows
         if self._listed < len(rows) and not self._nameless:
             gone = [row for row in rows if row.listing != self._number]
@@ -63,7 +63,7 @@ class ListComparison:
         return self._since
 
     def _take(self, row: Row | None, lease: Lease, new: list[Row], step: Step) -> None:
-        """One Lease. A row for a name not known goes to the `new` ones."""
+        """Apply one Lease. A row with a new name goes to `new`."""
         ledger, at = self._ledger, self._since
         if row is not None and row.tracked.lasting.not_understood is not None:
             row = ledger.understand(row, at, step)
@@ -79,7 +79,7 @@ class ListComparison:
             row.version = version_after(lease.resource_version, row.version)
 
     def _note(self, row: Row | None) -> None:
-        """The list has this row; None: it has one of which the name cannot be read."""
+        """Mark a row as listed; None: the list has a Lease without a readable name."""
         if row is None:
             self._nameless = True
             return

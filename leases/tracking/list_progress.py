@@ -1,4 +1,4 @@
-"""How far the reading of a large list has come, in words for the page and the log."""
+"""The progress of a large list, in words for the page and the log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Progress:
         self._logged_at = self._reported_at = None
 
     def step(self, page: ListPage | Listed, now: datetime) -> str | None:
-        """Count a page; the sentence to tell, if there is news worth a reader's time."""
+        """Count a page. Returns a sentence, at most one every REPORT_EVERY."""
         self._read += len(page.leases)
         if isinstance(page, Listed):
             seconds = (now - self._began).total_seconds()

@@ -1,6 +1,6 @@
-"""One Lease and the next sight of it: what is known from now on, and the changes it tells.
+"""Compare one Lease with its next observation: the new state, and the changes.
 
-Values in, values out: the store keeps what comes back, the rules are the domain's.
+Pure: the caller stores the result; the rules are those of the domain.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ from leases.tracking.expiry.phase_turn import turn_of
 from leases.tracking.tracked_lease import Lasting, Tracked
 
 _replace = msgspec.structs.replace
-ODD = timedelta(seconds=10)  # that an interval may be longer by its writer's clock than by ours
-ENOUGH_LAGS = (
-    5  # renewals of which each tells the skew; a clock drifts slowly, so then one of so many
-)
+ODD = timedelta(seconds=10)  # by which an interval of the writer's clock may exceed ours
+# Renewals of which each tells the skew; a clock drifts slowly, so then one of so many
+ENOUGH_LAGS = 5
 
 
 def first_sight(
@@ -45,8 +44,11 @@ def first_sight(
     gap_since: datetime | None = None,
     verdict: Verdict | None = None,
 ) -> tuple[Tracked, Change]:
-    """A Lease not known before. `gap_since`: when its namesake before it was last validly held;
-    `verdict`: an admin's, who knows better than the rules."""
+    """Return the state of a new Lease and its `created`.
+
+    `gap_since`: when the earlier Lease of this name was last validly held. `verdict`: the kind that
+    an admin set, which beats the rules.
+    """
     lease = compact(lease)
     named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
     kind, reason = verdict or classify(lease, None)
@@ -80,14 +82,14 @@ def first_sight(
 def _came_at(
     lease: Lease, holder: str | None, observed_at: datetime, seen: Observation
 ) -> datetime:
-    """When one not known before came; that was before it ran out."""
+    """When a new Lease's holder came: no later than its last renewal if it has expired since."""
     at = appeared_at(lease, holder, seen)
     runs_out = None if holder is None else runs_out_at(lease, observed_at)
     return at if runs_out is None or runs_out > seen.now else min(at, observed_at)
 
 
 def _not_before_birth(lease: Lease, seen: Observation) -> Observation:
-    """What was not seen happened after the Lease was created."""
+    """A change that nobody observed happened after the Lease was created."""
     created = lease.metadata.creation_timestamp
     if seen.live or created is None or (seen.since is not None and seen.since >= created):
         return seen
@@ -97,7 +99,7 @@ def _not_before_birth(lease: Lease, seen: Observation) -> Observation:
 def next_sight(
     cluster: str, known: Tracked, lease: Lease, seen: Observation
 ) -> tuple[Tracked, tuple[Change, ...]]:
-    """A later write of a Lease that is known; any run-out due before it has been told already."""
+    """Apply a later write of a known Lease. The caller has emitted any `expired` due before it."""
     lease = compact(lease)
     kind, reason = _judge(known, lease)
     named = known.named or lease.holder is not None
@@ -133,10 +135,10 @@ def renewed(
     version: int,
     live: bool,
 ) -> Tracked:
-    """A holder that was in time renewed, as in nearly all events, and wrote nothing else.
+    """Apply a renewal that changes nothing else, which is nearly every event.
 
-    Only for one whose Outlook says so. `interval` is by the holder's clock; `live` when it was seen
-    as it happened.
+    Only where the row's RenewalOutlook allows it. `interval` is by the holder's clock; `live`: it
+    was observed when it happened.
     """
     seen = known.renewals_seen + 1
     lags = known.lags
@@ -147,7 +149,9 @@ def renewed(
 
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked | None:
-    """The same as a list shows it, which tells nothing of the renewals before the last; or None."""
+    """Apply such a renewal from a list, which shows only the last of several. None: it is more than
+    that.
+    """
     claimed, version = lease.spec.renew_time, number_of(lease.metadata.resource_version)
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
         return None
@@ -158,7 +162,7 @@ def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked |
 
 
 def only_renewed(before: Lease, after: Lease) -> bool:
-    """Whether nothing but renewTime differs, of all that a rule or a page reads."""
+    """Return whether nothing but renewTime differs, of all fields that a rule or a page reads."""
     was, spec = before.spec, after.spec
     old, new = before.metadata, after.metadata
     return (
@@ -179,9 +183,9 @@ def only_renewed(before: Lease, after: Lease) -> bool:
 def turned(
     cluster: str, known: Tracked, now: datetime, *, by: datetime, unseen_since: datetime | None
 ) -> tuple[Tracked, Change | None]:
-    """A Lease whose phase turns `by` then, as it is afterwards, with the `expired` if it ran out.
+    """Return a Lease after the phase change due at `by`, and `expired` if it expired.
 
-    `unseen_since` is set when the run-out fell into a time in which we saw nothing.
+    `unseen_since`: set if it expired while we did not observe the cluster.
     """
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
@@ -195,7 +199,9 @@ def turned(
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
-    """The kind, judged again where what tells it has moved and at the first renewal seen."""
+    """Return the kind. Judge it again at the first renewal, and when a field that decides it
+    changed.
+    """
     if known.overridden or (lease.holder is None and known.named):
         return known.kind, known.kind_reason
     if (
@@ -208,14 +214,14 @@ def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
 
 
 def _rewritten(before: Lease, after: Lease) -> str:
-    """Empty when renewTime goes on, which tells this renewal from all others; else the version."""
+    """A higher renewTime identifies its renewal. An edit may leave it: then the version does."""
     earlier, claimed = before.spec.renew_time, after.spec.renew_time
     goes_on = claimed is not None and (earlier is None or claimed > earlier)
     return "" if goes_on else after.resource_version
 
 
 def _kind_evidence(lease: Lease) -> tuple[object, ...]:
-    """All that tells the kind of a Lease: marks, names, and which fields of its spec are set."""
+    """Every field that decides the kind of a Lease."""
     meta, spec = lease.metadata, lease.spec
     shape = (
         spec.acquire_time is None,
@@ -234,7 +240,7 @@ def _kind_evidence(lease: Lease) -> tuple[object, ...]:
 
 
 def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tracked:
-    """What this sight teaches of the cadence and of the holder's clock."""
+    """Update the renewal interval and the clock skew."""
     if came:
         return known.replace(settled=False, lags=EMPTY)
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time

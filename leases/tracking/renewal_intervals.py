@@ -1,7 +1,7 @@
-"""How far apart the renewals of some Leases were lately: the longest interval of each few seconds.
+"""The longest interval between renewals of some Leases, for each SLOT of the last hour.
 
-Not told event by event, which would cost something for every renewal of the cluster, but looked at
-now and then: a Lease keeps its last intervals itself.
+We read it now and then from each Lease's last intervals: work per event would cost something for
+every renewal of the cluster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class RenewalLog:
-    """The intervals of the Leases it is shown. One writer; any thread may ask with `of`."""
+    """Collects the intervals of the Leases it is shown. Any thread may call `of`."""
 
     def __init__(self) -> None:
         self._rings: dict[ObjectName, _Ring] = {}

@@ -1,4 +1,4 @@
-"""What an earlier run wrote down of each Lease, read again."""
+"""Read the checkpoint that an earlier run wrote."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder(Tracked).decode
 
 
 def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
-    """The states that can be read; a Lease of another one counts as never seen before."""
+    """Return the states that can be read. Any other Lease counts as new."""
     states, unreadable = [], 0
     for record in records:
         try:
@@ -31,7 +31,7 @@ def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
 
 
 def _shared(known: Tracked) -> Tracked:
-    """The same in as little memory as when it was seen."""
+    """Share texts, as for a Lease from the wire."""
     lasting = known.lasting
     lease = compact(lasting.lease)
     reason = intern(lasting.kind_reason)

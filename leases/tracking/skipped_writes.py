@@ -1,7 +1,7 @@
-"""Leases whose newest write could not be followed: shown as such, until one can be.
+"""Leases whose newest write could not be followed: shown as such until a later write can be.
 
-Everything here runs after something raised. Nothing of a failed write stays, but its version: it
-is not tried again, unless a list has it.
+All of this runs after an exception. Of a failed write we keep only its resourceVersion, so that
+only a list tries it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leases.wire.watch_events import Applied, Deleted, Renewed, Unreadable, Watc
 
 
 def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
-    """A Lease of which nobody knows how it stands; else as it was understood last."""
+    """Return the state of a Lease that is not understood: its last good state, untimed."""
     earlier = None if known is None else known.lasting.not_understood
     state = NotUnderstood(
         since=at if earlier is None else earlier.since,
@@ -30,13 +30,13 @@ def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
         before=known if earlier is None else earlier.before,
     )
     base = known or _bare(seen, at)
-    # Untimed: it cannot run out, for nobody knows whether it was renewed.
+    # Untimed, so that it cannot expire: we do not know whether it was renewed.
     return base.replace(phase=Phase.UNTIMED, phase_since=state.since, not_understood=state)
 
 
 def _bare(seen: Unreadable, at: datetime) -> Tracked:
-    """A Lease of which only the name is known."""
-    assert seen.key is not None  # noqa: S101 - for the type checker; callers look first
+    """Return the state of a Lease of which only the name is known."""
+    assert seen.key is not None  # noqa: S101 - callers have checked it
     meta = ObjectMeta(
         name=seen.key.name,
         namespace=seen.key.namespace,
@@ -55,7 +55,7 @@ def _bare(seen: Unreadable, at: datetime) -> Tracked:
 
 
 def failed_on(event: WatchEvent, error: Exception, row: Tracked | None) -> Unreadable:
-    """An event that we could not follow; `row` is what is known of its Lease, where it is known."""
+    """Describe an event that we could not follow; `row` is the known state of its Lease."""
     reason = _failed(error)
     if isinstance(event, Applied | Deleted):
         meta = event.lease.metadata
@@ -66,7 +66,7 @@ def failed_on(event: WatchEvent, error: Exception, row: Tracked | None) -> Unrea
 
 
 class Skipping:
-    """The Leases of one cluster that are not understood, and how they come to be and cease to."""
+    """The Leases of one cluster that are not understood."""
 
     def __init__(
         self, rows: LeaseIndex, deadlines: Deadlines[Row], arm: Callable[[Row], object]
@@ -75,12 +75,12 @@ class Skipping:
         self._deadlines = deadlines
         self._arm = arm
         self.puzzling: dict[ObjectName, Row] = {}
-        self.nameless_at: datetime | None = None  # the last without a readable name
+        self.nameless_at: datetime | None = None  # when the last write without a readable name came
 
     def skip(
         self, seen: Unreadable, at: datetime, step: Step, *, error: Exception | None = None
     ) -> Row | None:
-        """Show a Lease as not understood; its row, where its name is known."""
+        """Show a Lease as not understood. Returns its row, if its name is known."""
         key = seen.key
         row = None if key is None else self._rows.get(key)
         known = None if row is None else row.tracked
@@ -106,11 +106,11 @@ class Skipping:
         return row
 
     def skip_row(self, row: Row, error: Exception, at: datetime, step: Step) -> None:
-        """The same where what failed was no write: a deadline, or a verdict."""
+        """Do the same when a deadline or an override failed, and not a write."""
         self.skip(Unreadable(row.key, _failed(error)), at, step, error=error)
 
     def lose(self, row: Row, error: Exception, step: Step) -> None:
-        """A Lease that is gone, and whose end could not be told."""
+        """Remove a deleted Lease whose `deleted` could not be made."""
         step.skipped.append(Skipped(row.key, _failed(error), error))
         step.removed[row.key] = None
         step.redraw.pop(row.key, None)
@@ -118,7 +118,7 @@ class Skipping:
         self.puzzling.pop(row.key, None)
 
     def understand(self, row: Row, step: Step) -> Row | None:
-        """Go on from how a Lease was understood last; None where it never was."""
+        """Restore the last state that was understood; None: there is none."""
         state = row.tracked.lasting.not_understood
         self.puzzling.pop(row.key, None)
         step.redraw[row.key] = None
@@ -130,7 +130,7 @@ class Skipping:
         return row
 
     def roll_back(self, key: ObjectName, row: Row | None, known: Tracked | None) -> None:
-        """Have nothing of a write that failed halfway: the row as it was known before."""
+        """Undo a write that failed halfway: restore the row as it was."""
         there = self._rows.get(key)
         if there is not None and there is not row:
             self._rows.remove(there)

@@ -1,4 +1,4 @@
-"""The log of what could not be followed."""
+"""Log the writes that could not be followed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from leases.tracking.tracked_lease import Update
 
 logger = logging.getLogger(__name__)
 
-MAX_LOGGED = 20  # in a minute; the rest are counted
+MAX_LOGGED = 20  # per minute; the rest are counted
 MINUTE = timedelta(minutes=1)
 
 
 class SkippedLog:
-    """Names in the log what could not be followed, so many in a minute."""
+    """Logs each write that could not be followed, at most MAX_LOGGED a minute."""
 
     def __init__(self) -> None:
         self._minute: datetime | None = None
         self._logged = self._left_out = 0
 
     def note(self, update: Update) -> None:
-        """Log what is new of it."""
+        """Log what is new in this update."""
         if self._minute is None or not self._minute <= update.now < self._minute + MINUTE:
             if self._left_out:
                 logger.error(

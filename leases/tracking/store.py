@@ -1,9 +1,8 @@
-"""One cluster's Leases as they are now: events and the clock in, updates out.
+"""The current state of one cluster's Leases: events and the clock go in, updates come out.
 
-One writer, on the event loop; any thread may read `get`, `snapshot`, `select`, `counts` and
-`connection`.
-`seq` counts the steps that changed more than freshness: an update of renewals alone carries the
-number of the last.
+Only the event loop writes; any thread may read `get`, `snapshot`, `select`, `counts` and
+`connection`. `seq` counts the steps that changed more than freshness: an update of renewals alone
+carries the last number.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from leases.wire.watch_events import (
     WatchEvent,
 )
 
-LISTING = timedelta(seconds=30)  # the first page of a list may be so old when its last one comes
+LISTING = timedelta(seconds=30)  # the first page may be this old when the last arrives
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Store:
-    """Every Lease of one cluster, compared with what comes."""
+    """Every Lease of one cluster."""
 
     def __init__(self, cluster: str) -> None:
         self.cluster = cluster
@@ -50,73 +49,69 @@ class Store:
         self._ledger = ClusterState(cluster)
         self._rows = self._ledger.rows
         self._blind_times = self._ledger.blind_times
-        self.fingerprints = (
-            self._rows.by_fingerprint
-        )  # of Leases whose next renewal need not be decoded
+        self.fingerprints = self._rows.by_fingerprint  # Leases whose next renewal is not decoded
         self.checkpoint_rotation = CheckpointRotation(self._rows)
-        self._absent_at = 0  # a name not in the rows was not there at this version
+        self._absent_at = 0  # a name without a row did not exist at this version
         self._listing = ListComparison(self._ledger)
-        self.synced = False  # a complete list has been read since the start
+        self.synced = False  # a list has been completed since the start
 
     def get(self, key: ObjectName) -> Tracked | None:
         row = self._rows.get(key)
         return row.tracked if row else None
 
     def understood(self, key: ObjectName) -> Tracked | None:
-        """A Lease as it was understood last: what the next start is to go on from."""
+        """Return the last state that was understood, for the checkpoint."""
         known = self.get(key)
         skipped = None if known is None else known.lasting.not_understood
         return known if skipped is None else skipped.before
 
     def snapshot(self) -> tuple[Tracked, ...]:
-        """All Leases in name order."""
+        """Return all Leases in name order."""
         return self._rows.snapshot()
 
     def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
-        """The Leases of these kinds and phases in name order."""
+        """Yield the Leases of these kinds and phases in name order."""
         return self._rows.select(kinds, phases)
 
     def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
-        """The Leases of one namespace in name order."""
         return self._rows.of_namespace(namespace)
 
     def namespaces(self) -> list[str]:
-        """The namespaces that have Leases, in order."""
         return self._rows.namespaces()
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         return self._rows.counts()
 
     def not_understood(self) -> list[Tracked]:
-        """The Leases whose newest write could not be followed, the first such first."""
+        """Return the Leases whose newest write could not be followed, oldest first."""
         return [row.tracked for row in list(self._ledger.skipping.puzzling.values())]
 
     @property
     def nameless_at(self) -> datetime | None:
-        """When a Lease last came of which not even the name could be read."""
+        """When the last Lease without a readable name came."""
         return self._ledger.skipping.nameless_at
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to count: a list was read, or Leases are remembered."""
+        """Whether there is anything to count: a list was read, or Leases were restored."""
         return self.synced or len(self._rows) > 0
 
     @property
     def heard_at(self) -> datetime | None:
-        """When we last saw what there is; after a restart, when the earlier run did."""
+        """When we last observed the cluster; after a restart, when the earlier run did."""
         return self._blind_times.heard
 
     @property
     def behind(self) -> datetime | None:
-        """Since when events may tell of the past; None while they tell of the present."""
+        """Since when events may report the past; None while they report the present."""
         return self._blind_times.behind
 
     def next_deadline(self) -> datetime | None:
-        """When `turn` may have something to do; not later than that."""
+        """Return when `turn` may have work; it is never later than the work."""
         return self._ledger.deadlines.next()
 
     def restore(self, remembered: Iterable[Tracked], watched_until: datetime) -> None:
-        """Begin with what an earlier run knew; what happened since is inferred."""
+        """Start with the state of an earlier run. Later differences are inferred."""
         ledger = self._ledger
         rows = [ledger.row(tracked, tracked.observed_at) for tracked in remembered]
         ledger.enter(rows, watched_until, Step())
@@ -127,19 +122,19 @@ class Store:
         self._blind_times.lost(watched_until)
 
     def lost(self, since: datetime) -> None:
-        """Nothing has been seen since then: events tell of the past, until `caught_up`."""
+        """The cluster is unobserved since then: events report the past until `caught_up`."""
         self._blind_times.lost(since)
 
     def resumed(self, at: datetime) -> None:
-        """The watch goes on where it stopped; what ran out unseen is inferred."""
+        """The watch continues where it stopped. What expired meanwhile is inferred."""
         self._blind_times.resumed(at)
 
     def caught_up(self) -> None:
-        """Events tell of the present again."""
+        """Events report the present again."""
         self._blind_times.caught_up()
 
     def clock_jumped(self, jump: Jump) -> Update:
-        """The wall clock was set: nothing happened to any Lease."""
+        """Move all times after the wall clock was set; nothing happened to any Lease."""
         self._listing.clock_jumped(jump)
         self.checkpoint_rotation.clock_jumped(jump)
         self._ledger.clock_jumped(jump)
@@ -148,7 +143,7 @@ class Store:
     def apply(
         self, event: Applied | Deleted | Unreadable, at: datetime, *, inferred: bool = False
     ) -> Update | None:
-        """One event of the watch, or one `inferred` that is told again; None if it is no news."""
+        """Apply one event; `inferred`: it is replayed after a restart. None: it changed nothing."""
         if not inferred or isinstance(event, Unreadable):
             return self.follow((event,), at)
         step = Step()
@@ -159,9 +154,9 @@ class Store:
         return self._update(step, at)
 
     def follow(self, events: Iterable[WatchEvent], at: datetime) -> Update | None:
-        """What one reading of the watch brought; None if none of it is news.
+        """Apply the events of one read of the watch. None: they changed nothing.
 
-        What cannot be followed is skipped: the rest counts, each event once.
+        Events that cannot be followed are skipped; each of the others counts once.
         """
         step = Step()
         by_fingerprint, renew, fresh = self.fingerprints.get, self._ledger.renew, step.renewed
@@ -180,20 +175,20 @@ class Store:
         return self._update(step, at)
 
     def connect(self, connection: Connection, now: datetime) -> Update:
-        """Keep how the watch stands, and tell it."""
+        """Set the state of the watch."""
         self.connection = connection
         self.seq += 1
         return Update(cluster=self.cluster, now=now, seq=self.seq, connection=connection)
 
     def enter(self, page: ListPage, at: datetime) -> Update:
-        """A page of a list: whatever differs from what we knew happened since we last watched."""
+        """Apply a page of a list. All differences happened since we last observed the cluster."""
         step = Step()
         self._listing.take(page, at, step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, partial=True)
 
     def replace(self, listed: Listed, at: datetime) -> Update:
-        """The last page: what was in no page is gone."""
+        """Apply the last page of a list, and remove the Leases that no page contained."""
         step = Step()
         self._listing.take(listed, at, step)
         since = self._listing.complete(at, step)
@@ -205,19 +200,19 @@ class Store:
         return step.update(self.cluster, self.seq, at, listed=True)
 
     def set_overrides(self, wanted: Mapping[ObjectName, Verdict], now: datetime) -> Update | None:
-        """From now on these Leases are what admins say, and all others what the rules say."""
+        """Apply these kinds set by admins, and the rules to all other Leases."""
         step = Step()
         self._ledger.set_overrides(wanted, now, step)
         return self._update(step, now)
 
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
-        """Turn the phases whose time has come, `by` then if that is earlier; tells `expired`."""
+        """Change the phases that are due, at `by` if that is earlier. Emits `expired`."""
         step = Step()
         self._ledger.turn_due(now, by=by or now, step=step)
         return self._update(step, now)
 
     def _read(self, event: WatchEvent, at: datetime, step: Step) -> None:
-        """What is no renewal known by its mark."""
+        """Apply an event that is not a renewal with a known fingerprint."""
         if type(event) is Renewed:
             event = read_event(event.line)
         if type(event) is Applied:
@@ -239,7 +234,7 @@ class Store:
         self._ledger.skipping.skip(event, at, step)
 
     def _fail(self, event: WatchEvent, error: Exception, at: datetime, step: Step) -> None:
-        """An event that raised has changed nothing but that its Lease is not understood."""
+        """After an exception: mark the Lease as not understood."""
         row = self.fingerprints.get(event.fingerprint) if isinstance(event, Renewed) else None
         seen = failed_on(event, error, None if row is None else row.tracked)
         self._ledger.skipping.skip(seen, at, step, error=error)
@@ -270,7 +265,7 @@ class Store:
     def _write(
         self, row: Row | None, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool
     ) -> Row | None:
-        """A write of a Lease; its row, None if it is gone."""
+        """Apply a write. Returns the row; None if the Lease is deleted."""
         ledger, lease = self._ledger, event.lease
         unseen_since = None
         if row is not None and (skipped := row.tracked.lasting.not_understood) is not None:

@@ -10,7 +10,7 @@ from leases.tracking.tracked_lease import Skipped, Update
 
 
 class Step:
-    """Gathers what becomes one Update; keys keep the order in which they came."""
+    """Collects what becomes one Update. Keys keep the order in which they came."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []

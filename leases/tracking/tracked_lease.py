@@ -1,4 +1,4 @@
-"""What we know of one Lease beside what it says itself, and what each step tells the sinks."""
+"""The state of one Lease beside its content, and the update that each step sends to the sinks."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ _replace = msgspec.structs.replace
 
 
 class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
-    """Why nobody knows how a Lease stands: its newest write could not be followed."""
+    """Why the state of a Lease is unknown: its newest write could not be followed."""
 
-    since: datetime  # our clock at the first write that could not
-    at: datetime  # and at the newest
+    since: datetime  # our clock at the first such write
+    at: datetime  # our clock at the newest
     reason: str
-    before: Tracked | None  # as it was understood last; None: never
+    before: Tracked | None  # the last state that was understood, if any
 
 
 class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a plain renewal leaves as it is, shared by all that is known from one to the next."""
+    """What a plain renewal leaves unchanged. Consecutive states share it."""
 
     key: ObjectName
-    lease: Lease  # as of the last write that was more than a plain renewal
+    lease: Lease  # of the last write that was more than a plain renewal
     kind: Kind
     kind_reason: str
-    phase: Phase  # as of the last event or deadline; turned by the clock, see Store.turn
+    phase: Phase  # of the last event or deadline; see Store.turn
     phase_since: datetime
-    held_since: datetime | None = None  # start of the present term; None while nobody holds
+    held_since: datetime | None = None  # start of the current term; None while nobody holds
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
-    settled: bool = False  # the present holder has renewed since it came
-    rewritten: str = ""  # version of the write that moved observed_at, if renewTime did not go on
-    named: bool = False  # it has named a holder at some time, so that no name means nobody
+    settled: bool = False  # the current holder has renewed at least once
+    rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
+    named: bool = False  # it named a holder before, so an empty name means nobody
     # An admin set the kind. Stored under its first name, so that older checkpoints are read.
     overridden: bool = msgspec.field(default=False, name="overruled")
-    not_understood: NotUnderstood | None = None  # what else is here is as it was before
+    not_understood: NotUnderstood | None = None  # if set, all other fields are older
 
 
 class Tracked(msgspec.Struct, frozen=True, gc=False):
-    """One Lease and our observations of it. Replaced, never changed: any thread may read it."""
+    """One Lease with our observations of it. Immutable: any thread may read it."""
 
     lasting: Lasting
     renew_time: datetime | None
     observed_at: datetime  # our clock when the renewal fields last moved
-    estimated: bool  # observed_at was taken from renewTime; no renewal has been seen yet
+    estimated: bool  # observed_at is from renewTime: no renewal was observed yet
     renewals_seen: int = 0
-    intervals: bytes = EMPTY  # the last between renewals, see cadence_seconds
-    lags: bytes = EMPTY  # the last of receipt minus renewTime, see skew_seconds
-    version: int = 0  # of the last plain renewal; 0 when there was none since `lasting`
+    intervals: bytes = EMPTY  # the last few, see cadence_seconds
+    lags: bytes = EMPTY  # receipt minus renewTime, the last few, see skew_seconds
+    version: int = 0  # of the last plain renewal; 0: none since `lasting`
 
     @property
     def lease(self) -> Lease:
-        """The Lease as it is now; what renewals leave alone is cheaper to have of `lasting`."""
+        """The current Lease. `lasting.lease` is cheaper for fields that renewals do not change."""
         lease = self.lasting.lease
         if not self.version:
             return lease
@@ -117,27 +117,27 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def holder(self) -> str | None:
-        """Who counts as the holder: a heartbeat that never names one is held by its own name."""
+        """Who counts as the holder. A heartbeat that never names one is held by its own name."""
         lasting = self.lasting
         return counted_holder(lasting.lease, lasting.kind, named=lasting.named)
 
     @property
     def cadence_seconds(self) -> float | None:
-        """The learned interval between renewals; None before there was one."""
+        """The learned interval between renewals, if any."""
         return median(self.intervals)
 
     @property
     def skew_seconds(self) -> float | None:
-        """By how much this holder's clock is behind ours, with what the way here takes."""
+        """How far this holder's clock is behind ours, transport time included."""
         return median(self.lags)
 
     @property
     def runs_out_at(self) -> datetime | None:
-        """The first moment at which others may take it; None when vacant or untimed."""
+        """When others may take it; None when vacant or untimed."""
         return None if self.holder is None else runs_out_at(self.lasting.lease, self.observed_at)
 
     def replace(self, *, lease: Lease | None = None, **changes: Any) -> Tracked:
-        """The same with other values, of what lasts too; `lease` is the one as it is now."""
+        """Return a copy with other values, of Lasting's fields too."""
         lasts = {name: changes.pop(name) for name in _LASTS & changes.keys()}
         if lease is not None:
             lasts["lease"] = lease
@@ -150,30 +150,28 @@ _LASTS = frozenset(Lasting.__struct_fields__)
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A write, or a deadline, that could not be followed; everything else goes on."""
+    """A write or a deadline that could not be followed; everything else goes on."""
 
-    key: ObjectName | None  # None: not even its name could be read
+    key: ObjectName | None  # None: not even its name was readable
     reason: str
-    error: Exception | None = None  # ours; None: the bytes are no Lease
-    again: bool = False  # for the same reason as the one before
+    error: Exception | None = None  # our exception; None: the bytes are no Lease
+    again: bool = False  # for the same reason as the write before
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step changed in one cluster, for every sink, on the event loop: never block."""
+    """What one step changed in one cluster. Sinks get it on the event loop and must not block."""
 
     cluster: str
     now: datetime
     seq: int
     changes: tuple[Change, ...] = ()
-    redraw: tuple[
-        ObjectName, ...
-    ] = ()  # rows that look different: phase, holder, kind, configuration
-    renewed: tuple[ObjectName, ...] = ()  # rows whose freshness alone moved, as often as it did
+    redraw: tuple[ObjectName, ...] = ()  # rows whose phase, holder, kind or configuration changed
+    renewed: tuple[ObjectName, ...] = ()  # rows that were only renewed, once per renewal
     removed: tuple[ObjectName, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    connection: Connection | None = None  # set when it changed
-    listed: bool = False  # the whole picture was replaced: readers refetch rather than follow
-    partial: bool = False  # a part of it was; the rest comes soon, `listed` with the last
+    connection: Connection | None = None  # set if it changed
+    listed: bool = False  # a list is complete: readers reload instead of following
+    partial: bool = False  # a page of a list; `listed` comes with the last page
 
 
 Sink = Callable[[Update], None]

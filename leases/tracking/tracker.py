@@ -1,7 +1,7 @@
-"""The watch of one cluster, from the reflector's events to the sinks, with the clock beside it.
+"""Follow one cluster: events from the reflector and the clock go in, updates go to the sinks.
 
-Nothing runs out because we stopped listening: deadlines are judged only while the watch is live,
-and after a break only once the events that catch up had time to come.
+No Lease expires because we stopped observing: deadlines are judged only while the watch is live,
+and after a break only once late events had time to arrive.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from leases.wire.watch_events import (
 
 logger = logging.getLogger(__name__)
 
-COALESCE = 0.25  # seconds in which renewals gather into one update
-BETWEEN_TURNS = 0.02  # seconds at least between two looks at the deadlines
-BETWEEN_PARTS = 0.005  # and where one look was not enough
+COALESCE = 0.25  # seconds in which renewals are collected into one update
+BETWEEN_TURNS = 0.02  # seconds, at least, between two checks of the deadlines
+BETWEEN_PARTS = 0.005  # seconds, where one check was not enough
 
 
 class Tracker:
-    """Feeds one store and tells every sink; `resource_version` is the last one fully applied."""
+    """Feeds one store and all sinks. `resource_version` is the last one fully applied."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Tracker:
         clock: Callable[[], datetime],
         look: Callable[[], object] = bool,
     ) -> None:
-        """`look` is called before anything is judged: it calls `clock_jumped` where it must."""
+        """`look` is called before each judgement; it calls `clock_jumped` after a clock jump."""
         self.resource_version: str | None = None
         self.counters = Counters()
         self._store = store
@@ -80,7 +80,7 @@ class Tracker:
         )
 
     async def run(self, events: AsyncIterator[ReflectorEvent]) -> None:
-        """Follow the events until they end or the task is cancelled. Raises what a timer raised."""
+        """Follow the events until they end or the task is cancelled. Raises errors of timers."""
         try:
             with self._timer_errors.raised_here():
                 async for event in events:
@@ -89,7 +89,7 @@ class Tracker:
             self.stop()
 
     def stop(self) -> None:
-        """Let the timers go, and tell what has gathered."""
+        """Stop the timers, and send the collected renewals."""
         self._next.stop()
         if self._flushing is not None:
             self._flushing.cancel()
@@ -102,18 +102,18 @@ class Tracker:
 
     @property
     def watched_until(self) -> datetime:
-        """Up to when all that happened is known: while live and up to date, now."""
+        """Until when everything is known: now, while live and up to date."""
         now, connection = self._clock(), self._store.connection
         if connection.state is not ConnectionState.LIVE:
             return connection.heard_at or now
         return min(self._store.behind or now, now - self._gate.unprocessed)
 
     def unprocessed_seconds(self) -> float:
-        """For how many seconds what has arrived may wait to be followed. From any thread."""
+        """How many seconds received data may have waited. Any thread may call it."""
         return self._gate.unprocessed.total_seconds()
 
     def handle(self, event: ReflectorEvent) -> None:
-        """One event of the reflector, now."""
+        """Apply one event of the reflector."""
         self._look()
         now = self._clock()
         match event:
@@ -134,12 +134,12 @@ class Tracker:
         self._wait_for_deadline(now)
 
     def set_overrides(self, wanted: Mapping[ObjectName, Verdict]) -> None:
-        """Let these verdicts of admins stand, and the rules where there is none."""
+        """Apply these kinds set by admins, and the rules to all other Leases."""
         self._deliver(self._store.set_overrides(wanted, now := self._clock()))
         self._wait_for_deadline(now)
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set: go on by the new reckoning, as if nothing had happened."""
+        """Move all times after the wall clock was set, and continue."""
         stands = self._store.clock_jumped(jump)
         self._gate.clock_jumped(jump)
         self._heard_at = moved(self._heard_at, jump.by)
@@ -151,13 +151,13 @@ class Tracker:
         self._wait_for_deadline(jump.after)
 
     def stood_still(self, since: datetime) -> None:
-        """The machine slept from then until now: what comes tells of the past."""
+        """The machine slept since then: events report the past for a while."""
         if self._gate.since is not None:
             self._next.forget()
             self._catch_up(since, self._clock())
 
     def tick(self) -> None:
-        """Judge what is due by the clock. The timer calls it; nothing is judged while not live."""
+        """Judge what is due. The timer calls it; while not live it judges nothing."""
         self._look()
         now = self._clock()
         self._notice_delay(now)
@@ -173,7 +173,7 @@ class Tracker:
         self._wait_for_deadline(now, at_least=wait)
 
     def flush(self) -> None:
-        """Tell the renewals that have gathered."""
+        """Send the collected renewals."""
         self._flushing = None
         keys = tuple(self._renewed)
         self._renewed.clear()
@@ -184,7 +184,7 @@ class Tracker:
             self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
 
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """What one reading of the watch brought."""
+        """Apply the events of one read of the watch."""
         self._heard_at = now
         bookmarks = [type(event) for event in events].count(Bookmark)
         self.counters.bookmarks += bookmarks
@@ -195,7 +195,7 @@ class Tracker:
             self._gate.arrived(events, now)
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
-        """A part of a list; how far it came is told as the state of the connection."""
+        """Apply a page of a list. Its progress is shown as the state of the connection."""
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
         if self._listing is None or self._listing.resource_version != page.resource_version:
@@ -231,7 +231,7 @@ class Tracker:
             self._connect(ConnectionState.STALE, self._heard_at, event.detail)
 
     def _connect(self, state: ConnectionState, since: datetime, detail: str = "") -> None:
-        """Tell how the watch stands if that is news; it stands so since the first time."""
+        """Publish the state of the watch if it changed."""
         old = self._store.connection
         if old.state is state:
             since = old.since
@@ -240,14 +240,14 @@ class Tracker:
             self._emit(self._store.connect(new, self._clock()))
 
     def _note_lag(self, keys: Sequence[ObjectName]) -> None:
-        """Keep how far the newest renewals lagged."""
+        """Record how late the newest renewals arrived."""
         behind = self._lags.note(keys, self._store.get)
         self._store.connection = msgspec.structs.replace(
             self._store.connection, heard_at=self._heard_at, behind_seconds=behind
         )
 
     def _deliver(self, update: Update | None) -> None:
-        """Renewals alone wait for company; everything else is told at once."""
+        """Collect plain renewals; send everything else at once."""
         if update is None:
             return
         if update.changes or update.redraw or update.removed or update.listed or update.skipped:
@@ -270,7 +270,7 @@ class Tracker:
                 logger.exception("%s: a sink failed; the watch goes on", update.cluster)
 
     def _wait_for_deadline(self, now: datetime, *, at_least: float = 0.0) -> None:
-        """One timer, at the next deadline; an earlier one moves it."""
+        """Set the one timer to the next deadline."""
         due = self._next_look()
         if due is None:
             self._next.stop()
@@ -278,7 +278,7 @@ class Tracker:
             self._next.plan(due, now, at_least=at_least)
 
     def _next_look(self) -> datetime | None:
-        """When there may be something to judge; None while nothing may be."""
+        """Return when to judge next; None while nothing may be judged."""
         since = self._gate.since
         if since is None:
             return None
@@ -288,7 +288,7 @@ class Tracker:
         return due
 
     def _notice_delay(self, now: datetime) -> None:
-        """We stood still, or cannot keep up: what comes tells of the past."""
+        """If the process stood still or cannot keep up: events report the past."""
         since = self._gate.behind(now, self._next.take_planned())
         if since is not None:
             self._catch_up(since, now)

@@ -1,8 +1,7 @@
-"""The times in which we saw nothing, and how what comes after them is to be believed.
+"""The times when the cluster was not observed, and how to date what comes after them.
 
-Live, the moment of seeing is the moment it happened. After a lost connection the events that catch
-up tell of the past; after a list or a restart all that differs is inferred, with the window in
-which it happened.
+Live, a change happened when we observed it. After a lost connection, late events report the past.
+After a list or a restart every difference is inferred: it happened somewhere in a time window.
 """
 
 from __future__ import annotations
@@ -13,36 +12,35 @@ from leases.domain.changes.write_time import Observation
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.tracked_lease import Tracked
 
-BRIEF = timedelta(seconds=2)  # a connection lost for no longer leaves no verdict in doubt
+BRIEF = timedelta(seconds=2)  # a shorter break leaves no judgement in doubt
 
 
 class BlindTimes:
-    """What one cluster's store knows of its own blindness."""
+    """The times when one cluster was not observed."""
 
     def __init__(self) -> None:
-        self.heard: datetime | None = None  # the newest event or list
-        self.behind: datetime | None = (
-            None  # since when events may tell of the past; None when live
-        )
+        self.heard: datetime | None = None  # when the newest event or list came
+        # Since when events may report the past; None when live
+        self.behind: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
-        self._jumped: datetime | None = None  # the last jump of the wall clock, as it is now
+        self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
 
     def lost(self, since: datetime) -> None:
-        """Nothing has been seen since then."""
+        """Nothing has been observed since then."""
         if self.behind is None:
             self.behind = since
 
     def resumed(self, at: datetime) -> None:
-        """The watch goes on where it stopped."""
+        """The watch continues where it stopped."""
         if self.behind is not None and at - self.behind > BRIEF:
             self._blind = (self.behind, at)
 
     def caught_up(self) -> None:
-        """Events tell of the present again."""
+        """Events report the present again."""
         self.behind = None
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set: what runs out across that is inferred."""
+        """Move all times. Whatever expires across the jump is inferred."""
         by = jump.by
         self.heard, self.behind = moved(self.heard, by), moved(self.behind, by)
         if self._blind is not None:
@@ -50,7 +48,7 @@ class BlindTimes:
         self._jumped = jump.after
 
     def listed(self, at: datetime, *, as_of: datetime) -> None:
-        """Everything is known again as of a list, whose first page may be older than its last."""
+        """A list makes everything known again. Its first page may be older than its last."""
         self._blind = (self.behind or self.heard, at)
         self.heard, self.behind = at, as_of if as_of < at else None
 
@@ -62,8 +60,9 @@ class BlindTimes:
         inferred: bool,
         unseen_since: datetime | None = None,
     ) -> Observation:
-        """How an event is seen; `newest`: what is known of its Lease already happened by then;
-        `unseen_since`: not all that was written to it since then was understood.
+        """Return how an event was observed.
+
+        `newest`: it happened after this. `unseen_since`: some write since then was not understood.
         """
         if unseen_since is not None:
             return Observation(now=now, since=min(unseen_since, now), inferred=True)
@@ -74,14 +73,14 @@ class BlindTimes:
     def listing(
         self, now: datetime, newest: datetime | None, *, remembered: bool = False
     ) -> Observation:
-        """How a Lease in a list is seen."""
+        """Return how a Lease in a list was observed."""
         since = _later(self.behind or self.heard, newest, now)
         return Observation(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
-        """The start of the blind time into which a run-out falls; None when it was seen.
+        """Return the start of the blind time in which a Lease expired; None: it was observed.
 
-        A run-out is not seen where the wall clock jumped since the renewal.
+        It was not observed either if the wall clock jumped since the renewal.
         """
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
@@ -97,7 +96,7 @@ class BlindTimes:
 
 
 def _later(since: datetime | None, newest: datetime | None, now: datetime) -> datetime | None:
-    """Where a window starts: after what is known of the Lease already."""
+    """Return the start of a time window: after the known state of the Lease."""
     if since is not None and newest is not None:
         since = max(since, newest)
     return None if since is None else min(since, now)

@@ -1,7 +1,7 @@
-"""Moments that we keep, after the wall clock was set: each moves by as much as the clock did.
+"""Move our times after the wall clock was set, each by as much as the clock.
 
-So ages, remaining times and gaps stay what they were. What a Lease says itself (renewTime,
-acquireTime) stays: it is by its writer's clock.
+Ages, remaining times and gaps stay the same. What a Lease itself says (renewTime, acquireTime)
+stays: it is by its writer's clock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _replace = msgspec.structs.replace
 
 
 def reanchor(row: Row, by: timedelta) -> datetime | None:
-    """Move what is known of one Lease; when its phase turns.
+    """Move the times of one Lease. Returns when its phase changes.
 
     Its next renewal is judged in full: the writer's clock may have jumped with ours.
     """
@@ -33,10 +33,7 @@ def reanchor(row: Row, by: timedelta) -> datetime | None:
 
 
 def reanchored(known: Tracked, by: timedelta) -> Tracked:
-    """What is known of one Lease, by the new reckoning.
-
-    By how much the holder's clock differs from ours is not known any more.
-    """
+    """Return a state with moved times, and without the clock skew, which is unknown now."""
     lasting = _replace(
         known.lasting,
         phase_since=moved(known.phase_since, by),
@@ -55,6 +52,6 @@ def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood
 
 
 def moved_connection(stood: Connection, by: timedelta) -> Connection:
-    """How a watch stands, by the new reckoning."""
+    """Return the state of a watch with moved times."""
     since, heard_at = moved(stood.since, by), moved(stood.heard_at, by)
     return _replace(stood, since=since, heard_at=heard_at, behind_seconds=None)

@@ -1,7 +1,7 @@
-"""From when on deadlines may be judged: nothing runs out because we stopped listening.
+"""Decide from when on deadlines may be judged: no Lease expires because we stopped observing.
 
-After a break, or when the process itself stood still, what happened meanwhile is still on its way;
-and what has arrived and was not read yet may be the very renewal that a deadline waits for.
+After a break, or after the process stood still, events of that time may still arrive. And received
+data that is not processed yet may contain the very renewal that a deadline waits for.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from statistics import median
 from leases.domain.steady_clock import Jump, moved
 from leases.wire.watch_events import Applied, Renewed, WatchEvent
 
-GRACE = timedelta(seconds=1)  # after connecting, for what happened meanwhile to arrive
-OLD = 0.5  # seconds; what is older is late, or written by a wrong clock
-LONG_GRACE = timedelta(seconds=5)  # to tell the one from the other
-NEARER = 0.05  # seconds by which a reading is less old than all before, while we catch up
-SAMPLE = 9  # events of a reading are looked at
-STALL = timedelta(seconds=2)  # after so long without a look we did not run, or the clock was set
+GRACE = timedelta(seconds=1)  # after connecting, for late events to arrive
+OLD = 0.5  # seconds; an older event is late, or its writer's clock is wrong
+LONG_GRACE = timedelta(seconds=5)  # to distinguish the two
+NEARER = 0.05  # seconds by which a read must be newer than all before it
+SAMPLE = 9  # events per read whose age is measured
+STALL = timedelta(seconds=2)  # without a check for this long, the process stood still
 
 
 class DeadlineGate:
@@ -37,25 +37,25 @@ class DeadlineGate:
         self.since = None
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set; how old what arrives seems is to be learned anew."""
+        """Move the time, and measure the age of events anew."""
         self.since = moved(self.since, jump.by)
         self._least_age = inf
 
     def connected(self, now: datetime, unprocessed: Callable[[], float]) -> None:
-        """It is live; `unprocessed` tells for how long something that arrived was not followed."""
+        """The watch is live. `unprocessed` returns how many seconds received data has waited."""
         self._ask = unprocessed
         self.resumed(now)
 
     def resumed(self, now: datetime) -> None:
-        """What happened while we did not listen is to come."""
+        """Events from the time we were disconnected may still arrive."""
         self.since = now + GRACE
         self.catching_up = True
         self._least_age = inf
 
     def arrived(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """While what arrives is ever less old, a backlog is being sent.
+        """While each read is newer than all before it, the server is sending a backlog.
 
-        How old it is by the writers' clocks may be wrong, and stays so; that it falls may not.
+        The writers' clocks may be wrong, so the age itself proves nothing; that it falls does.
         """
         if not self.catching_up:
             return
@@ -68,12 +68,14 @@ class DeadlineGate:
 
     @property
     def unprocessed(self) -> timedelta:
-        """How long something that arrived may already wait to be followed."""
+        """How long received data may have waited already."""
         return timedelta(seconds=self._ask())
 
     def behind(self, now: datetime, due: datetime | None) -> datetime | None:
-        """Since when what we know is out of date though the watch is live: we stood still since the
-        look that was `due`, or more arrives than we read. None when it is not.
+        """Return since when our state is out of date though the watch is live, or None.
+
+        Either the process stood still since the check that was `due`, or more arrives than we
+        process.
         """
         if self.since is None:
             return None
@@ -83,9 +85,7 @@ class DeadlineGate:
         return due if due is not None and now - due > STALL else None
 
     def until(self, now: datetime) -> datetime | None:
-        """Up to when deadlines may be judged: what arrived till then has been followed. As of the
-        last look whether we are `behind`.
-        """
+        """Return up to when deadlines may be judged: all data received until then was applied."""
         known = now - self._unprocessed
         return known if self.since is not None and known >= self.since else None
 

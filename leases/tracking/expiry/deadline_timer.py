@@ -1,4 +1,4 @@
-"""The timer of one watch: it fires at the next deadline."""
+"""The timer of one watch. It fires at the next deadline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-MAX_WAIT = 1.0  # seconds: timers stand still while the machine sleeps
+MAX_WAIT = 1.0  # seconds: timers stop while the machine sleeps
 
 
 class DeadlineTimer:
@@ -19,7 +19,7 @@ class DeadlineTimer:
         self._planned: datetime | None = None
 
     def plan(self, due: datetime, now: datetime, *, at_least: float) -> None:
-        """Look at `due`, and no sooner than after so many seconds."""
+        """Fire at `due`, but not before `at_least` seconds from now."""
         if self._due is not None and self._due <= due and not at_least:
             return
         self.stop()
@@ -35,11 +35,11 @@ class DeadlineTimer:
             self._timer = None
 
     def take_planned(self) -> datetime | None:
-        """When the look of now should have been; asked once."""
+        """Return, once, when this call should have happened."""
         planned, self._planned = self._planned, None
         return planned
 
     def forget(self) -> None:
-        """The clock was set: what was planned tells nothing, and the timer is to be set anew."""
+        """Cancel the timer and the plan: the clock was set."""
         self.stop()
         self._planned = None

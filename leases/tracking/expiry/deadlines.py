@@ -1,9 +1,8 @@
-"""When the next phase turns: nobody else tells us that a Lease ran out.
+"""Find the next phase change: Kubernetes never reports that a Lease expired.
 
-Alarms wait in short spans of time, and an alarm that comes too early is left to fire and armed
-again: a renewal, which only moves a deadline away, touches nothing. An alarm fires when its span
-begins, so up to SPAN before its time; armed again for the same span it waits in a heap and fires
-exactly. No step looks at all Leases.
+Alarms are grouped into short spans of time. A renewal only postpones a deadline, so it touches
+nothing: the alarm fires early and is armed again. It fires up to SPAN early, then waits in a heap
+and fires exactly. No step visits all Leases.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Alarm(msgspec.Struct, kw_only=True, gc=False):
-    """One Lease's place among the deadlines: `armed` is when it fires, not after its deadline."""
+    """One Lease's alarm; `armed` is when it fires, never after its deadline."""
 
     key: ObjectName
     armed: datetime | None = None
@@ -39,11 +38,11 @@ class Deadlines(Generic[AnyAlarm]):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all of them; who owns an alarm forgets when it is armed."""
-        # By its number, when each begins and what is armed for then.
+        """Drop all alarms. The owner resets `armed`."""
+        # Span number -> when it begins, and the alarms in it.
         self._spans: dict[int, tuple[datetime, list[AnyAlarm]]] = {}
-        self._order: list[int] = []  # a heap of the spans' numbers
-        self._begun = -1  # the last span that fires
+        self._order: list[int] = []  # a heap of span numbers
+        self._begun = -1  # the last span that has begun
         self._heap: list[tuple[datetime, int, AnyAlarm]] = []
         self._number = count()
 
@@ -51,7 +50,7 @@ class Deadlines(Generic[AnyAlarm]):
         return len(self._heap) + sum(len(span) for _, span in self._spans.values())
 
     def arm(self, alarm: AnyAlarm, when: datetime | None) -> None:
-        """Let it fire at `when` or before. Fires early rather than move an entry."""
+        """Let an alarm fire at `when` or earlier. An earlier alarm stays."""
         if when is None or (alarm.armed is not None and alarm.armed <= when):
             return
         number = (when - _EPOCH) // SPAN
@@ -63,15 +62,15 @@ class Deadlines(Generic[AnyAlarm]):
         if span is None:
             span = self._spans[number] = (_EPOCH + number * SPAN, [])
             heapq.heappush(self._order, number)
-        alarm.armed = span[0]  # one for all of them
+        alarm.armed = span[0]  # one object, shared by all of them
         span[1].append(alarm)
 
     def disarm(self, alarm: AnyAlarm) -> None:
-        """Forget it; its entry is dropped when its time comes."""
+        """Cancel it. Its entry is dropped when its time comes."""
         alarm.armed = None
 
     def next(self) -> datetime | None:
-        """The earliest moment at which an alarm may fire."""
+        """Return the earliest time at which an alarm may fire."""
         heap = self._heap
         while heap and heap[0][2].armed is not heap[0][0]:
             heapq.heappop(heap)
@@ -82,7 +81,9 @@ class Deadlines(Generic[AnyAlarm]):
         return begins if exact is None else min(begins, exact)
 
     def due(self, now: datetime) -> Iterator[AnyAlarm]:
-        """Every alarm that fires by `now`, disarmed; arm it again if its deadline is to come."""
+        """Yield and disarm every alarm that fires by `now`. The caller arms it again if it was
+        early.
+        """
         while (when := self.next()) is not None and when <= now:
             if self._heap and self._heap[0][0] <= when:
                 alarm = heapq.heappop(self._heap)[2]
@@ -99,7 +100,7 @@ class Deadlines(Generic[AnyAlarm]):
                     yield alarm
 
     def _drop_stale(self) -> bool:
-        """Forget what is armed no more or for another time; whether a span waits."""
+        """Drop cancelled and moved entries. Returns whether a span waits."""
         while self._order:
             begins, span = self._spans[self._order[0]]
             while span:

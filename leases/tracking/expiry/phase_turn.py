@@ -1,4 +1,4 @@
-"""When the phase of a Lease turns, and what of that need not be asked anew at each renewal."""
+"""When the phase of a Lease changes, and for which renewals that need not be computed again."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
 from leases.tracking.tracked_lease import Tracked
 
 STEADY_SHARE = 0.75  # of the cadence; nearly all renewals are further apart
-STEPS = 64  # a second; many Leases share what is rounded to them
+STEPS = 64  # rounding steps per second, so that many Leases share one value
 
 
 class RenewalOutlook(msgspec.Struct, frozen=True, gc=False):
-    """What is to come for a Lease while it is only renewed."""
+    """What may happen to a Lease while it is only renewed."""
 
-    turn_delay: timedelta | None  # the phase does not turn before so long after any renewal, while
-    steady: timedelta  # its interval is at least so long
-    plain: bool  # whether there may be no more to a renewal than freshness
-    lasts: timedelta  # so long after a renewal it has run out
+    # the phase does not change sooner than this after any renewal, while
+    turn_delay: timedelta | None
+    steady: timedelta  # intervals are at least this long
+    plain: bool  # a renewal may change nothing but freshness
+    lasts: timedelta  # it expires this long after a renewal
 
 
 EVER = timedelta.max
@@ -31,7 +32,7 @@ UNKNOWN = RenewalOutlook(None, EVER, plain=False, lasts=EVER)
 
 
 def turn_of(known: Tracked) -> datetime | None:
-    """When the phase turns unless it is renewed; None when it stays."""
+    """Return when the phase changes unless it is renewed; None when it stays."""
     return next_turn(
         known.lasting.lease,
         observed_at=known.observed_at,
@@ -42,14 +43,14 @@ def turn_of(known: Tracked) -> datetime | None:
 
 
 def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
-    """For which renewals nobody need ask again when the phase turns.
+    """Return for which renewals nobody needs to compute the next phase change.
 
-    While no interval is below a share of the present cadence, neither is the cadence.
+    While no interval is below a share of the current cadence, neither is the cadence.
     """
     lasting, cadence = known.lasting, known.cadence_seconds
     plain = (
         lasting.settled
-        # The first renewal of what looks like a lock may tell that it is none: see classify.
+        # The first renewal may show that it is no lock: see classify.
         and (known.renewals_seen > 0 or lasting.kind is not Kind.LOCK)
         and not lasting.rewritten
         and lasting.phase in (Phase.HELD, Phase.UNTIMED)

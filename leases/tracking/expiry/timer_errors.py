@@ -1,4 +1,4 @@
-"""Errors of a timer's work: the event loop would swallow them, so the watch's task raises them."""
+"""Raise errors of a timer in the watch's task; the event loop would only log them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class TimerErrors:
-    """Of one watch: `run` is what its timers call."""
+    """Of one watch; its timers call `run`."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Any] | None = None
@@ -17,7 +17,7 @@ class TimerErrors:
 
     @contextmanager
     def raised_here(self) -> Iterator[None]:
-        """While this goes on in a task, what a timer raises is raised here."""
+        """While this runs in a task, errors of timers are raised here."""
         self._error = None
         self._task = task = asyncio.current_task()
         try:

@@ -1,4 +1,4 @@
-"""How far behind a cluster's renewals we are."""
+"""Measure how long renewals take from the writer to us."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from statistics import median
 from leases.domain.lease import ObjectName
 from leases.tracking.tracked_lease import Tracked
 
-SAMPLE = 15  # renewals whose median tells how far we are behind
+SAMPLE = 15  # the lag is the median of this many renewals
 
 
 class Lags:
-    """The times from a renewal, by its writer's clock, to our seeing it: of the newest few."""
+    """The delay of the newest renewals, by their writers' clocks."""
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=SAMPLE)
@@ -21,7 +21,7 @@ class Lags:
     def note(
         self, keys: Sequence[ObjectName], get: Callable[[ObjectName], Tracked | None]
     ) -> float | None:
-        """Take in renewals, the newest last; the median in seconds, None before there was one."""
+        """Add renewals, newest last. Returns the median in seconds; None before the first."""
         for key in keys[-SAMPLE:]:
             known = get(key)
             if known is not None and not known.estimated and known.renew_time:
@@ -30,5 +30,5 @@ class Lags:
         return max(0.0, median(self._lags)) if self._lags else None
 
     def forget(self) -> None:
-        """Our clock was set: what was measured before tells nothing."""
+        """Drop all samples: our clock was set."""
         self._lags.clear()
