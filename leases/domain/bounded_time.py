@@ -1,9 +1,8 @@
-"""Sums of moments and spans that never leave the calendar.
+"""Add times and durations without leaving the range of datetime.
 
-A Lease may carry any time of the years 1 to 9999 and any int32 of seconds, so that a sum of the two
-may lie beyond what datetime can hold. Such a sum is the first or the last moment there is: for a
-deadline that means long past, or never. Whatever adds a span to a moment that came from a Lease, or
-a span that came from a Lease to any moment, does it here.
+A Lease may carry any time of the years 1 to 9999 and any int32 of seconds, so a sum may overflow
+datetime. Such a sum becomes the first or last possible time: for a deadline, long past or never.
+Use these functions for every sum with a time or a duration from a Lease.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _NOTHING = timedelta(0)
 
 
 def span(seconds: float) -> timedelta:
-    """So many seconds; of more than a timedelta can hold, the most that it can."""
+    """Return a duration, cut to what a timedelta can hold."""
     try:
         return timedelta(seconds=seconds)
     except OverflowError:
@@ -24,9 +23,7 @@ def span(seconds: float) -> timedelta:
 
 
 def plus(moment: datetime, length: timedelta) -> datetime:
-    """The moment so much later, or earlier if `length` is negative; at most an end of the
-    calendar.
-    """
+    """Return the sum, cut to the range of datetime."""
     try:
         return moment + length
     except OverflowError:
@@ -34,7 +31,7 @@ def plus(moment: datetime, length: timedelta) -> datetime:
 
 
 def after(moment: datetime, seconds: float, *, microseconds: int = 0) -> datetime:
-    """The moment so many seconds later, or earlier if they are negative."""
+    """Return the time `seconds` later, cut to the range of datetime."""
     try:
         return moment + timedelta(seconds=seconds, microseconds=microseconds)
     except OverflowError:
@@ -42,7 +39,7 @@ def after(moment: datetime, seconds: float, *, microseconds: int = 0) -> datetim
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same moment in UTC. RFC 3339 allows offsets that lead out of the calendar."""
+    """Convert to UTC. RFC 3339 allows offsets that overflow datetime."""
     if moment.tzinfo is UTC:
         return moment
     try:

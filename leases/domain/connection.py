@@ -1,4 +1,4 @@
-"""How fresh our sight of a cluster is: data on every page, never only a log line."""
+"""The state of the watch of one cluster, which every page shows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import msgspec
 
 
 class ConnectionState(StrEnum):
-    """Where the watch of one cluster stands."""
-
     CONNECTING = "connecting"
     LIVE = "live"
     STALE = "stale"
@@ -18,16 +16,16 @@ class ConnectionState(StrEnum):
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The state of one cluster's watch; `since` is when it came to be in that state."""
+    """The state of one cluster's watch; `since` is when that state began."""
 
     state: ConnectionState
     since: datetime
-    detail: str = ""  # one sentence that says what to do, when not live
-    heard_at: datetime | None = None  # last byte that proves the cluster is there
-    behind_seconds: float | None = None  # how far the last event lagged behind its writing
+    detail: str = ""  # what to do, in one sentence, when not live
+    heard_at: datetime | None = None  # when the last byte from the cluster came
+    behind_seconds: float | None = None  # delay of the last renewals
 
     def as_of(self, now: datetime) -> datetime:
-        """The moment of what we know: now while the watch is live, else when we last heard."""
+        """Return the time of our data: now while live, else when we last heard from the cluster."""
         if self.state is ConnectionState.LIVE or self.heard_at is None:
             return now
         return min(now, self.heard_at)

@@ -1,6 +1,6 @@
-"""Who a holder identity speaks of: the host (a pod or a node) and the suffix of the process.
+"""Split a holder identity into the host (a pod or a node) and the suffix of the process.
 
-Holders are never matched by prefix: `node-1` is not `node-10`.
+Never match holders by prefix: `node-1` is not `node-10`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _namespace_and_pod = re.compile(r"[^/]+/([^/]+)").fullmatch
 
 
 class Holder(msgspec.Struct, frozen=True, gc=False):
-    """The two parts of an identity; None where it does not tell."""
+    """The two parts of an identity; None if it has none."""
 
     host: str | None
     suffix: str | None
@@ -38,7 +38,7 @@ def is_uuid(text: str) -> bool:
 
 
 def split_holder(identity: str | None) -> Holder:
-    """Host and suffix of a holder identity, by the first rule that fits."""
+    """Return host and suffix, by the first rule that matches."""
     identity = without_known_word(identity or "")
     if not identity or _names_no_host(identity):
         return _NOBODY

@@ -1,6 +1,6 @@
-"""What a Lease is for, and the reason why we think so.
+"""Decide what a Lease is for, and why.
 
-The first rule that fits wins; an admin's override stands above them.
+The first matching rule wins. An admin's override beats all rules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Kind(StrEnum):
     LOCK = "lock"
     UNKNOWN = "unknown"
 
-    # Enum's own hash is Python code; these are keys in what is done for every event.
+    # Enum's own hash is slow Python code, and every event uses these as keys.
     __hash__ = str.__hash__
 
 
@@ -31,11 +31,10 @@ Verdict = tuple[Kind, str]
 
 
 def classify(lease: Lease, previous: Kind | None) -> Verdict:
-    """The kind of a Lease and the reason in words.
+    """Return the kind of a Lease and the reason in words.
 
-    `previous` is the kind it had while somebody held it, None when nobody ever did. A vacant Lease
-    keeps it. What looks like a lock by never having been renewed is to be judged again at its first
-    renewal.
+    `previous` is the kind it had while held; None: it was never held. A vacant Lease keeps it. A
+    Lease that looks like a lock because it was never renewed is judged again at its first renewal.
     """
     if lease.holder is None and previous is not None:
         return previous, "vacant: it keeps the kind it had while held"
@@ -62,13 +61,13 @@ def _by_known_writer(lease: Lease) -> Verdict | None:
 
 
 def _by_node_owner(lease: Lease) -> Verdict | None:
-    """kubelets, and those who renew or lock in the name of a Node."""
+    """Kubelets, and other programs that renew or lock on behalf of a Node."""
     node = next((o.name for o in lease.metadata.owner_references or () if o.kind == "Node"), None)
     if node is None:
         return None
     if lease.spec.acquire_time and lease.holder not in {None, node, lease.metadata.name}:
         return Kind.LOCK, f"owned by Node {node}, but acquired by another"
-    if node == lease.metadata.name:  # one text for the many
+    if node == lease.metadata.name:  # one shared text for nearly all Leases
         return Kind.HEARTBEAT, "owned by the Node of its name"
     return Kind.HEARTBEAT, f"owned by Node {node}"
 
@@ -96,7 +95,7 @@ def _by_own_name(lease: Lease) -> Verdict | None:
 
 
 def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
-    """By which fields are set; a new holder who has not renewed yet makes an election no lock."""
+    """By which fields are set. A new holder that has not renewed yet makes no election a lock."""
     spec = lease.spec
     renewed, acquired = spec.renew_time, spec.acquire_time
     if lease.holder and renewed is None and spec.lease_duration_seconds is None:

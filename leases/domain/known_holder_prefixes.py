@@ -1,8 +1,6 @@
-"""Programs known to write a fixed word before the host in holderIdentity: data, one line of source
-each.
+"""Programs that write a fixed word before the host in holderIdentity, each with its source.
 
-Only the word is taken off; what is left is judged as any other identity, for such a program may put
-a UUID where it knows no pod or node.
+Only the word is removed. The rest is judged like any identity: it may be a UUID.
 """
 
 from __future__ import annotations
@@ -11,10 +9,10 @@ import msgspec
 
 
 class KnownHolder(msgspec.Struct, frozen=True, kw_only=True):
-    """One form of identity: `word` stands before what names the host."""
+    """One form of identity: `word` comes before the host."""
 
     word: str
-    source: str  # who writes it, and where that can be read
+    source: str  # who writes it, and the proof
 
 
 KNOWN_HOLDERS: tuple[KnownHolder, ...] = (
@@ -32,7 +30,7 @@ KNOWN_HOLDERS: tuple[KnownHolder, ...] = (
 
 
 def without_known_word(identity: str) -> str:
-    """The identity without its program's fixed word; unchanged when that is all of it."""
+    """Return the identity without the fixed word, unless it is nothing else."""
     for known in KNOWN_HOLDERS:
         if rest := identity.removeprefix(known.word):
             identity = rest

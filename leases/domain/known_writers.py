@@ -1,7 +1,7 @@
-"""Programs known to write Leases whose shape alone would mislead: data, one line of source each.
+"""Programs whose Leases would be misjudged by their shape, each with its source.
 
-The first row whose every condition holds decides. `name` and `namespace` are whole words, or end in
-`*`.
+The first entry whose conditions all match decides. `name` and `namespace` are whole words, or end
+in `*`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from leases.domain.lease import Lease
 
 
 class KnownWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """One writer and how its Leases are known."""
+    """One writer and how to recognise its Leases."""
 
-    kind: str  # a word of Kind, which is judged by this table and so cannot be imported here
-    source: str  # who writes it, and where that can be read
+    kind: str  # a value of Kind, which cannot be imported here
+    source: str  # who writes it, and the proof
     namespace: str | None = None
     name: str | None = None
     pattern: str | None = None  # a regular expression of the whole name
     label: str | None = None  # `key`, `key=value` or `prefix/*`
     annotation: str | None = None
     never_acquired: bool = False  # acquireTime is unset
-    holder_extends_name: bool = False  # the holder is the name, `_` and more
+    holder_extends_name: bool = False  # the holder starts with the name and `_`
 
     @property
     def sign(self) -> str:
-        """The condition in words."""
+        """The conditions in words."""
         signs = {
             "namespace": self.namespace,
             "name": self.name or self.pattern,
@@ -151,26 +151,26 @@ KNOWN_WRITERS: tuple[KnownWriter, ...] = (
     ),
 )
 
-# Stamped again and again by the writer itself: a sign of life, not a reconfiguration.
+# The writer updates these regularly: they are a sign of life, not a reconfiguration.
 HEARTBEAT_ANNOTATIONS = frozenset({"kyverno.io/last-request-time"})
 
 
 def _place(writer: KnownWriter) -> str:
-    """A regular expression of the `namespace/name` that its Leases have."""
+    """Return a regular expression for the `namespace/name` of its Leases."""
     namespace, name = (
         re.escape(word or "*").replace(r"\*", ".*") for word in (writer.namespace, writer.name)
     )
     return f"{namespace}/{writer.pattern or name}"
 
 
-# Nearly all Leases are kubelets', without marks and in no such place: one look, not one per row.
+# One fast check for nearly all Leases, kubelets', which no entry can match.
 _known_place = re.compile(
     "|".join(_place(w) for w in KNOWN_WRITERS if w.label is None and w.annotation is None)
 ).fullmatch
 
 
 def known_writer(lease: Lease) -> KnownWriter | None:
-    """The first known writer whose marks this Lease bears."""
+    """Return the first entry that matches this Lease."""
     meta = lease.metadata
     unmarked = not meta.labels and not meta.annotations
     if unmarked and not _known_place(f"{meta.namespace}/{meta.name}"):

@@ -1,7 +1,7 @@
-"""What a Lease says, in Kubernetes' own shape and decoded straight from the bytes.
+"""A Lease in Kubernetes' own shape, decoded straight from the bytes.
 
-Source of the fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only what a
-rule or a page reads is here; the decoder skips the rest (managedFields above all).
+Fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only fields that a rule
+or a page reads are here; the decoder skips the others, above all managedFields.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-# The decoder refuses what no API server lets through: sums, indexes and columns rely on it.
+# The decoder refuses values that no API server accepts: sums, indexes and columns rely on it.
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 AwareDatetime = Annotated[datetime, msgspec.Meta(tz=True)]
 ResourceVersion = Annotated[str, msgspec.Meta(max_length=32)]
@@ -21,7 +21,7 @@ MAX_VERSION_DIGITS = 19  # etcd counts in int64
 
 
 class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
-    """Namespace and name: the key of everything we remember. Ordered as the API lists."""
+    """Namespace and name, the key of a Lease. Sorts as the API lists."""
 
     namespace: str
     name: str
@@ -31,14 +31,14 @@ class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=T
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """metav1.OwnerReference, cut to what tells the kind of a Lease."""
+    """metav1.OwnerReference: the fields that decide the kind of a Lease."""
 
     kind: str = ""
     name: str = ""
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """metav1.ObjectMeta, cut to what Leaseboard reads."""
+    """metav1.ObjectMeta: the fields that Leaseboard reads."""
 
     name: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
     namespace: Annotated[str, msgspec.Meta(max_length=MAX_NAMESPACE)] = ""
@@ -52,7 +52,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """coordination.k8s.io/v1 LeaseSpec: all seven fields, as written on the wire."""
+    """coordination.k8s.io/v1 LeaseSpec, all seven fields."""
 
     holder_identity: str | None = None
     lease_duration_seconds: Int32 | None = None
@@ -67,7 +67,7 @@ _NO_SPEC = LeaseSpec()
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """One Lease as the API server last described it."""
+    """One Lease as the API server last sent it."""
 
     metadata: ObjectMeta
     spec: LeaseSpec = _NO_SPEC
@@ -86,7 +86,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def holder(self) -> str | None:
-        """Who is named; an empty holderIdentity and none at all are one thing: nobody."""
+        """The named holder. An empty holderIdentity means nobody."""
         return self.spec.holder_identity or None
 
     @property
@@ -96,10 +96,10 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 def number_of(version: str | None) -> int:
-    """A resourceVersion as a number that grows with the cluster's writes; 0 when it is none."""
+    """Return a resourceVersion as a number; 0 if it is none."""
     return int(version) if version and is_number(version) else 0
 
 
 def is_number(version: str) -> bool:
-    """Whether it is one that a resourceVersion can be; what is longer takes long to read."""
+    """Whether it is a decimal number of at most MAX_VERSION_DIGITS digits."""
     return version.isdecimal() and len(version) <= MAX_VERSION_DIGITS

@@ -1,4 +1,4 @@
-"""Edits by hand: the fields that a person touched become a merge patch as client-go writes it.
+"""Turn an edit by a person into a merge patch, written as client-go would write it.
 
 Source: k8s.io/client-go/tools/leaderelection/leaderelection.go, `release` and `tryAcquireOrRenew`.
 """
@@ -18,7 +18,7 @@ RELEASED_SECONDS = 1
 
 
 class LeaseEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields that a person touched; an UNSET field stays as the cluster has it.
+    """The edited fields; an UNSET field keeps its value.
 
     `holder` None means nobody; `duration_seconds` None means untimed.
     """
@@ -28,15 +28,15 @@ class LeaseEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What the Lease says after an edit."""
+    """A Lease after an edit."""
 
     holder: str | None
     duration_seconds: int | None
 
 
 def term_of(lease: Lease) -> str:
-    """Identify one holder's unbroken possession: a digest that renewals leave alone and that
-    changes with the term. A digest is short, whatever the holder looks like.
+    """Return a digest that identifies the current term: renewals do not change it, a new term
+    does.
     """
     spec = lease.spec
     parts = (lease.uid, lease.holder, spec.acquire_time, spec.lease_transitions or 0)
@@ -44,9 +44,9 @@ def term_of(lease: Lease) -> str:
 
 
 def result_of(current: Lease, wanted: LeaseEdit) -> Result:
-    """Apply the touched fields to the present Lease.
+    """Apply the edited fields.
 
-    A release whose duration nobody touched leaves 1 s, as client-go does.
+    A release leaves a duration of 1 s unless the duration was edited, as client-go does.
     """
     holder = current.holder if wanted.holder is UNSET else wanted.holder
     duration = wanted.duration_seconds
@@ -57,17 +57,16 @@ def result_of(current: Lease, wanted: LeaseEdit) -> Result:
 
 
 def changes_nothing(current: Lease, wanted: LeaseEdit) -> bool:
-    """Whether the Lease already says what is wanted."""
     after = result_of(current, wanted)
     present = (current.holder, current.spec.lease_duration_seconds)
     return present == (after.holder, after.duration_seconds)
 
 
 def merge_patch(current: Lease, wanted: LeaseEdit, *, now: datetime) -> dict[str, Any]:
-    """The patch that makes the Lease say what is wanted, guarded by its resourceVersion.
+    """Return the patch for an edit, guarded by resourceVersion.
 
-    It names only what the edit changes. A new holder begins a term now and counts as a
-    transition. Nobody is written as "" and never as null, as client-go does on release.
+    It contains only changed fields. A new holder starts a term now and counts as a transition.
+    Nobody is written as "", not null, as client-go does on release.
     """
     after = result_of(current, wanted)
     spec: dict[str, Any] = {}
@@ -78,5 +77,5 @@ def merge_patch(current: Lease, wanted: LeaseEdit, *, now: datetime) -> dict[str
         spec["acquireTime"] = spec["renewTime"] = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         if after.holder is not None:
             counted = (current.spec.lease_transitions or 0) + 1
-            spec["leaseTransitions"] = min(counted, MAX_INT32)  # the API takes no more
+            spec["leaseTransitions"] = min(counted, MAX_INT32)  # the API accepts no more
     return {"metadata": {"resourceVersion": current.resource_version}, "spec": spec}

@@ -1,4 +1,4 @@
-"""What a cluster says of its Nodes, set beside their heartbeats."""
+"""What a cluster reports about its Nodes, shown beside their heartbeats."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 # A Node turns NotReady after node-monitor-grace-period, 50 s by default.
 NOT_READY_GRACE = timedelta(seconds=60)
-# The newer label first. Sources: kubernetes.io/docs/reference/labels-annotations-taints, and each
-# provider's documentation of its node pools.
+# The newer label comes first. Sources: kubernetes.io/docs/reference/labels-annotations-taints, and
+# each provider's documentation of its node pools.
 ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 POOL_LABELS = (
     "karpenter.sh/nodepool",
@@ -20,12 +20,12 @@ POOL_LABELS = (
     "node-pool.gke.io/name",
     "worker.gardener.cloud/pool",
     "doks.digitalocean.com/node-pool",
-    "node.kubernetes.io/instance-type",  # where no pool is named, the machines of one type
+    "node.kubernetes.io/instance-type",  # where there is no pool: machines of one type
 )
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """One Node: `ready` is its condition, None where that was not told."""
+    """One Node: `ready` is its condition, if reported."""
 
     name: str
     ready: bool | None = None
@@ -34,5 +34,5 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 def first_label(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """The value of the first label that is there, or nothing."""
+    """Return the first of these labels that is set, or ""."""
     return next((labels[name] for name in names if labels.get(name)), "")

@@ -1,7 +1,7 @@
-"""Where a Lease stands now, when that turns next, and why: as client-go's contenders judge it.
+"""Decide the phase of a Lease, when it changes next, and why: as client-go's contenders judge it.
 
-The clock is ours: a Lease lasts leaseDurationSeconds from the moment we saw its last renewal,
-whatever the holder's own clock wrote into renewTime (client-go leaderelection.go, isLeaseValid).
+The clock is ours: a Lease lasts leaseDurationSeconds from when we observed its last renewal,
+whatever the holder wrote into renewTime (client-go leaderelection.go, isLeaseValid).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from leases.domain.bounded_time import after
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 
-ENOUGH_RENEWALS = 3  # seen, before the learned cadence is trusted
+ENOUGH_RENEWALS = 3  # needed before the learned cadence is trusted
 DEADLINE_SHARE = 2 / 3  # client-go's default renew deadline: 10 s of 15 s
-CADENCES = 2.0  # an age of more than so many intervals is late
-SLACK = 1.0  # seconds a renewal may always be overdue
+CADENCES = 2.0  # an age of more than this many intervals is late
+SLACK = 1.0  # seconds that a renewal may always be overdue
 
 
 class Phase(StrEnum):
-    """Where a Lease stands. The value is the word in JSON, CSS, URLs and on the screen."""
+    """The phase of a Lease. The value is the word in JSON, CSS, URLs and on the screen."""
 
     HELD = "held"
     LATE = "late"
@@ -30,15 +30,15 @@ class Phase(StrEnum):
     VACANT = "vacant"
     UNTIMED = "untimed"
 
-    # Enum's own hash is Python code; these are keys in what is done for every event.
+    # Enum's own hash is slow Python code, and every event uses these as keys.
     __hash__ = str.__hash__
 
 
 class Clause(msgspec.Struct, frozen=True, gc=False):
-    """A part of an explanation around one number of seconds, or none.
+    """A part of an explanation, around one number of seconds if any.
 
-    `counts`: the number is what has passed ("up") or is left ("down") of `offset` seconds since
-    observed_at, so that a clock can go on from it.
+    `counts`: the number is the time passed ("up") or left ("down") of `offset` seconds since
+    observed_at, so that a browser can keep counting.
     """
 
     before: str
@@ -54,10 +54,9 @@ class Clause(msgspec.Struct, frozen=True, gc=False):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A phase with its numbers in one sentence, and what the wall clock says of renewTime.
+    """A phase with its numbers, and the verdict of controllers that trust renewTime.
 
-    `wall_clock_expired` is the verdict of controllers that trust renewTime; None when it cannot run
-    out.
+    That verdict, `wall_clock_expired`, is None when the Lease cannot expire.
     """
 
     phase: Phase
@@ -70,9 +69,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
-    """Who counts as the holder: the one named; a heartbeat's own name if it never names one.
+    """Return who counts as the holder: the named one, or the name of a heartbeat that never names
+    one.
 
-    `named`: the Lease has named a holder before, so that no name now means nobody.
+    `named`: it named a holder before, so an empty name means nobody.
     """
     if lease.spec.holder_identity:
         return lease.spec.holder_identity
@@ -80,7 +80,7 @@ def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | No
 
 
 def runs_out_at(lease: Lease, observed_at: datetime) -> datetime | None:
-    """The first moment at which others may take it; None when it cannot run out."""
+    """Return when others may take it; None when it cannot expire."""
     seconds = lease.spec.lease_duration_seconds
     if seconds is None or lease.spec.renew_time is None:
         return None
@@ -90,7 +90,7 @@ def runs_out_at(lease: Lease, observed_at: datetime) -> datetime | None:
 def late_after(
     duration_seconds: int | None, cadence_seconds: float | None, renewals_seen: int
 ) -> float | None:
-    """The age in seconds beyond which a held Lease is late; None when it cannot be."""
+    """Return the age in seconds beyond which a held Lease is late; None when it cannot be."""
     if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
         return max(CADENCES * cadence_seconds, cadence_seconds + SLACK)
     return None if duration_seconds is None else DEADLINE_SHARE * duration_seconds
@@ -106,7 +106,7 @@ def phase_of(
     now: datetime,
     named: bool = False,
 ) -> Phase:
-    """Where a Lease stands at `now`, by product rule: vacant, untimed, expired, late or held."""
+    """Return the phase at `now`: vacant, untimed, expired, late or held."""
     if counted_holder(lease, kind, named=named) is None:
         return Phase.VACANT
     runs_out = runs_out_at(lease, observed_at)
@@ -126,7 +126,7 @@ def next_turn(
     renewals_seen: int,
     phase: Phase,
 ) -> datetime | None:
-    """The first moment at which the phase is another unless somebody writes; None when it stays."""
+    """Return when the phase changes unless somebody writes; None when it stays."""
     if phase is Phase.VACANT or phase is Phase.EXPIRED:
         return None
     if phase is Phase.LATE:
@@ -142,7 +142,7 @@ def next_turn(
 def _late_from(
     lease: Lease, observed_at: datetime, cadence_seconds: float | None, renewals_seen: int
 ) -> datetime | None:
-    """The first moment, to the microsecond, at which the age is beyond that."""
+    """Return the first microsecond at which it is late."""
     timed = lease.spec.renew_time is not None
     duration = lease.spec.lease_duration_seconds if timed else None
     seconds = late_after(duration, cadence_seconds, renewals_seen)
@@ -152,7 +152,7 @@ def _late_from(
 
 
 def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
-    """What a controller that trusts renewTime would say; None when it cannot run out."""
+    """Return the verdict of a controller that trusts renewTime; None when it cannot expire."""
     renewed, seconds = lease.spec.renew_time, lease.spec.lease_duration_seconds
     if renewed is None or seconds is None:
         return None
@@ -169,8 +169,8 @@ def explain(
     now: datetime,
     named: bool = False,
 ) -> Explanation:
-    """The phase at `now` with its numbers: "renewed 17.2 s ago; lasts 15 s; others may take it
-    since 2.2 s".
+    """Explain the phase at `now`: "renewed 17.2 s ago; lasts 15 s; others may take it since
+    2.2 s".
     """
     phase = phase_of(
         lease,
@@ -215,7 +215,7 @@ def _clauses(
 
 
 def _due(lease: Lease, cadence_seconds: float | None, renewals_seen: int) -> Clause:
-    """When a late one should have been renewed."""
+    """When a late renewal was due."""
     if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
         return Clause("due every ", cadence_seconds)
     return Clause("late after ", late_after(lease.spec.lease_duration_seconds, None, 0))

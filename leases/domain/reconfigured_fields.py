@@ -1,4 +1,4 @@
-"""What of a Lease is configuration: all that is neither its holder nor its renewals."""
+"""The configuration of a Lease: all fields but its holder and its renewals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from leases.domain.lease import Lease
 
 
 def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
-    """Which of them differ, in Kubernetes' own names."""
+    """Return the fields that differ, by their Kubernetes names."""
     old, new = before.spec, after.spec
     differ = {
         "leaseDurationSeconds": old.lease_duration_seconds != new.lease_duration_seconds,
@@ -21,5 +21,5 @@ def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
 
 
 def _lasting(annotations: dict[str, str] | None) -> dict[str, str]:
-    """Annotations without those that are stamped as a sign of life."""
+    """Return the annotations without those that only show a sign of life."""
     return {k: v for k, v in (annotations or {}).items() if k not in HEARTBEAT_ANNOTATIONS}

@@ -1,4 +1,4 @@
-"""Something for each of very many Leases."""
+"""A dict for very many Leases that never blocks the event loop when it grows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ Value = TypeVar("Value")
 
 
 class SplitDict(Generic[Value]):
-    """A dict in parts, none of which is large.
+    """A dict in many small parts.
 
-    As it grows a dict copies itself whole: of 90,000 names that takes 5 ms and more, in which the
-    event loop would stand still.
+    A growing dict copies itself: at 90,000 names that blocks the event loop for 5 ms or more.
     """
 
     def __init__(self) -> None:
@@ -26,7 +25,7 @@ class SplitDict(Generic[Value]):
         return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Value]:
-        """The values, in no order."""
+        """Iterate over the values, in no order."""
         for part in self._parts:
             yield from part.values()
 
@@ -37,5 +36,4 @@ class SplitDict(Generic[Value]):
         return self._parts[hash(key) % PARTS].get(key)
 
     def pop(self, key: ObjectName) -> Value:
-        """Forget a name that is there."""
         return self._parts[hash(key) % PARTS].pop(key)

@@ -1,9 +1,8 @@
-"""One clock for the process: it goes on evenly, and follows the wall clock when that is set.
+"""The clock of the process: it runs evenly, and follows the wall clock when that is set.
 
-The wall clock of a machine can jump: somebody sets it, NTP corrects it, a paused machine goes on.
-A deadline that is judged by it would then be wrong by the jump. So time is what the wall clock said
-once, plus what the monotonic clock says has passed since. Who looks often enough learns of a jump
-at once and can move every moment that it keeps by the same amount.
+A wall clock can jump: somebody sets it, NTP corrects it, a paused machine resumes. A deadline
+judged by it would be wrong by the jump. So the time is the wall clock at the start plus the
+monotonic clock since. A regular check notices a jump, so that every stored time can be moved by it.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import msgspec
 
 from leases.domain.bounded_time import plus
 
-TOLERANCE = 100_000_000  # ns between the two clocks; more is a jump
-TORN = 10_000_000  # ns; the two clocks were not read at one instant, so they tell nothing
-SLEW = 0.005  # of the time that passed; NTP slews ten times slower
+TOLERANCE = 100_000_000  # ns; a larger difference of the two clocks is a jump
+TORN = 10_000_000  # ns; a slower read of the two clocks proves nothing
+SLEW = 0.005  # share of the time passed; NTP slews ten times slower
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1) * 10**9
 
@@ -27,7 +26,7 @@ Nanoseconds = Callable[[], int]
 
 
 class Jump(msgspec.Struct, frozen=True):
-    """The wall clock was set at one instant, `before` by the old reckoning, `after` by the new."""
+    """The wall clock was set: `before` by the old clock, `after` by the new."""
 
     before: datetime
     after: datetime
@@ -38,22 +37,23 @@ class Jump(msgspec.Struct, frozen=True):
 
 
 class SteadyClock:
-    """Any thread may ask for `now`; one thread may `look`."""
+    """Any thread may call `now`; one thread may call `look`."""
 
     def __init__(self, *, wall: Nanoseconds, passed: Nanoseconds) -> None:
-        """`wall` counts since 1970 and may jump; `passed` only goes on, from anywhere."""
+        """`wall` is in ns since 1970 and may jump; `passed` only grows, from any start."""
         self._wall = wall
         self._passed = passed
         self._looked_at = passed()
-        self._ahead = _possible(wall()) - self._looked_at  # of `passed`: one int, replaced at once
+        # ahead of `passed`: one int, replaced atomically
+        self._ahead = _possible(wall()) - self._looked_at
 
     def now(self) -> datetime:
         return _moment(self._passed() + self._ahead)
 
     def look(self) -> Jump | None:
-        """Compare the two clocks: follow a slow drift, and tell a jump.
+        """Compare the two clocks: follow a slow drift, and report a jump.
 
-        After a jump `now` is by the new reckoning.
+        After a jump, `now` is by the new clock.
         """
         before = self._passed()
         wall = self._wall()
@@ -72,12 +72,12 @@ class SteadyClock:
 
 
 def moved(moment: M, by: timedelta) -> M:
-    """A moment that we keep, by the reckoning after a jump, as far as a calendar reaches."""
+    """Return a stored time by the clock after a jump, cut to the range of datetime."""
     return moment if moment is None else plus(moment, by)
 
 
 def _possible(wall: int) -> int:
-    """A clock may be set to any time; moments must leave room for what is added to them."""
+    """Clamp a wall clock, so that later sums do not overflow."""
     return min(max(wall, 0), _LATEST)
 
 

@@ -1,1 +1,1 @@
-"""What two observations of one Lease tell: changes, their identity, and when they were written."""
+"""Changes between two observations of a Lease, their identity, and when they were written."""

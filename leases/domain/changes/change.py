@@ -1,8 +1,8 @@
-"""The changes that history remembers, and how two sights of one Lease become them.
+"""The changes that history stores, and how two observations of a Lease become changes.
 
-The words and their conditions are those of docs/words.md. What a write did is told by holder,
-acquireTime and uid; leaseTransitions is evidence only (client-go leaderelection.go,
-tryAcquireOrRenew and release, and everybody else's miscounting).
+docs/words.md defines the words. Holder, acquireTime and uid decide what a write did.
+leaseTransitions is only evidence, because many writers miscount (client-go leaderelection.go,
+tryAcquireOrRenew and release).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _COUNTED_ONCE = {
 }
 
 
-# What a Lease has once in its life, whichever write told it.
+# Each happens once to a Lease, whichever write shows it.
 ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One thing worth remembering. Field names are the contract of the JSON and CSV exports."""
+    """One change of a Lease. Field names are the contract of the JSON and CSV exports."""
 
     cluster: str
     namespace: str
@@ -57,23 +57,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     uid: str
     kind: Kind
     change: ChangeType
-    at: datetime  # when it happened; of an inferred one the best estimate
-    observed_at: datetime  # our clock when we came to know it; ends the window of an inferred one
+    at: datetime  # when it happened; if inferred, the best estimate
+    # our clock when we learned of it; ends the time window of an inferred one
+    observed_at: datetime
     holder: str | None = None
     previous_holder: str | None = None
-    resource_version: str = ""  # of the write; empty when none did it
+    resource_version: str = ""  # of the write; empty if no write caused it
     transitions: int | None = None
     missed: int = 0
     inferred: bool = False
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
-    renewed_at: datetime | None = None  # of `expired`: when the renewal was seen; not exported
-    renewal: str = ""  # what the Lease said then of its holding, for the identity; not exported
+    # of `expired`: when the last renewal was observed; not exported
+    renewed_at: datetime | None = None
+    renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
 
 
 class Known(Protocol):
-    """What is known of a Lease before the next sight of it."""
+    """The known state of a Lease before its next observation."""
 
     @property
     def lease(self) -> Lease: ...
@@ -91,11 +93,11 @@ class Known(Protocol):
     def gap_since(self) -> datetime | None: ...
     @property
     def settled(self) -> bool:
-        """Whether the present holder has renewed since it came."""
+        """Whether the current holder has renewed at least once."""
 
     @property
     def rewritten(self) -> str:
-        """resourceVersion of the write that moved observed_at, if renewTime did not go on."""
+        """resourceVersion that moved observed_at, if renewTime did not grow."""
 
     @property
     def skew_seconds(self) -> float | None: ...
@@ -111,7 +113,7 @@ def appeared(
     at: datetime,
     gap_since: datetime | None,
 ) -> Change:
-    """`created`; `gap_since` is when the Lease of this name before it was last validly held."""
+    """Make `created`. `gap_since`: when the earlier Lease of this name was last validly held."""
     ends_gap = holder is not None and not seen.inferred
     return _make_change(
         ChangeType.CREATED,
@@ -128,7 +130,7 @@ def appeared(
 def vanished(
     cluster: str, before: Known, last: Lease, *, seen: Observation, at: datetime
 ) -> Change:
-    """`deleted`; `last` is the Lease as the deletion told it, or as it was known."""
+    """Make `deleted`; `last` is the Lease in the DELETED event, or the known one."""
     return _make_change(
         ChangeType.DELETED,
         cluster,
@@ -143,7 +145,7 @@ def vanished(
 def ran_out(
     cluster: str, before: Known, *, at: datetime, now: datetime, unseen_since: datetime | None
 ) -> Change:
-    """`expired` at `at`; `unseen_since` is set when it fell into a time in which we saw nothing."""
+    """Make `expired`. `unseen_since` is set if the cluster was not observed at that time."""
     change = _make_change(
         ChangeType.EXPIRED,
         cluster,
@@ -163,10 +165,10 @@ def ran_out(
 def compare(
     cluster: str, before: Known, after: Lease, *, holder: str | None, kind: Kind, seen: Observation
 ) -> tuple[Change, ...]:
-    """What happened between what was known and a later sight of the same uid.
+    """Return the changes between the known state and a later observation of the same uid.
 
-    `holder` and `kind` are those that count now. A run-out that was due before must have been told
-    already, unless `seen.inferred`, for which none is invented.
+    `holder` and `kind` are the ones that count now. The caller has emitted any `expired` that was
+    due before; if `seen.inferred`, none is made up.
     """
     at, sure = written_at(before, after, seen)
     types = _types(before, after, holder, at)
@@ -222,7 +224,9 @@ def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
 
 
 def _acquired_anew(before: Known, after: Lease) -> bool:
-    """A new acquireTime under the old name; one that a first renewal adds is not new."""
+    """Whether the same holder acquired again. A first renewal that adds acquireTime does not
+    count.
+    """
     acquired, earlier = after.spec.acquire_time, before.lease.spec.acquire_time
     if acquired is None or acquired == earlier:
         return False
@@ -274,7 +278,6 @@ def _make_change(
 
 
 def _renewal(spec: LeaseSpec) -> str:
-    """The fields that move observed_at: equal for all who saw this write or a later one that
-    renewed nothing."""
+    """Return the fields that move observed_at: equal for every observer of this renewal."""
     times = (time.isoformat() if time else "" for time in (spec.acquire_time, spec.renew_time))
     return " ".join([*times, str(spec.lease_duration_seconds), spec.holder_identity or ""])

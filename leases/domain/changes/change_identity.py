@@ -1,6 +1,6 @@
-"""When two accounts of a change tell of one and the same: whoever gives them, and however often.
+"""Recognise one change that several replicas report, or that is reported again.
 
-Replicas see the same writes and judge the time between them by clocks of their own.
+Replicas see the same writes, but each judges deadlines by its own clock.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import hashlib
 
 from leases.domain.changes.change import ONCE, Change, ChangeType
 
-# One write does at most one of these. Which, may depend on whose clock judges: what one replica
-# saw taken over the moment it ran out, another saw replaced the moment before.
+# One write makes at most one of these. Which one may depend on the clock: one replica may see a
+# take-over just after the expiry, another a replacement just before it.
 OF_THE_TERM = frozenset(
     {
         ChangeType.ACQUIRED,
@@ -24,10 +24,10 @@ OF_THE_TERM = frozenset(
 
 
 def identity(change: Change) -> str:
-    """What makes a change unique in its Lease's history.
+    """Return the key that makes a change unique in its Lease's history.
 
-    Not a resourceVersion alone: a cluster restored from a backup counts on from an old one. Nor
-    the moment of a run-out, which differs from clock to clock: the renewal that ran out.
+    resourceVersion alone is not enough: a cluster restored from a backup repeats numbers. The time
+    of an expiry differs from clock to clock, so the renewal that expired stands for it.
     """
     if change.change in ONCE:
         return f"{change.uid} {change.change}"

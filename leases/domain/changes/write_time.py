@@ -1,8 +1,8 @@
-"""When something was written that we did not see as it happened: honest estimates inside a window.
+"""Estimate when a write happened that we did not observe live.
 
-Seen live, the moment of our seeing it is the moment. After a broken connection, a restart or a
-relist all we have is what the holder claims, corrected by its known clock skew and never outside
-the window in which it must have happened.
+Observed live, it happened when we observed it. After a broken connection, a restart or a list we
+have only the holder's claim. We correct it by the holder's known clock skew and keep it within the
+time window in which the write must have happened.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from leases.domain.lease import Lease
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How we came to see a Lease."""
+    """How and when we observed a Lease."""
 
     now: datetime  # our clock
-    since: datetime | None = None  # it was written after this and not seen as it happened
-    inferred: bool = False  # from a list, or told again after a restart
-    listed: bool = False  # a list shows what is, not what each write did
-    remembered: bool = False  # what is known is an earlier run's, which wrote few renewals down
+    since: datetime | None = None  # not live: it was written after this
+    inferred: bool = False  # from a list, or replayed after a restart
+    listed: bool = False  # from a list, which shows the state but not each write
+    remembered: bool = False  # the known state is from the checkpoint, which lacks most renewals
 
     @property
     def live(self) -> bool:
@@ -31,7 +31,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Claimant(Protocol):
-    """What is known of the one whose times are to be believed."""
+    """The known state of the holder whose times we correct."""
 
     @property
     def lease(self) -> Lease: ...
@@ -42,7 +42,7 @@ class Claimant(Protocol):
 
 
 def renewal_moved(before: Lease, after: Lease) -> bool:
-    """Whether a field moved that moves observed_at; what others write beside renews nothing."""
+    """Whether a field changed that counts as a renewal."""
     old, new = before.spec, after.spec
     return (
         old.renew_time != new.renew_time
@@ -53,7 +53,7 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
 
 
 def renewed_at(before: Claimant | None, after: Lease, seen: Observation) -> datetime:
-    """observed_at after a renewal: now, or what renewTime claims, kept within the window."""
+    """Return observed_at after a renewal: now, or the corrected renewTime."""
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
         return seen.now
@@ -67,7 +67,7 @@ def renewed_at(before: Claimant | None, after: Lease, seen: Observation) -> date
 def believed(
     claimed: datetime, skew: float | None, since: datetime | None, now: datetime
 ) -> datetime:
-    """What a clock that is `skew` seconds behind ours claims, kept within the window."""
+    """Correct a claimed time by the skew, and keep it within the time window."""
     if skew:
         claimed = after(claimed, skew)
     if since is not None and claimed < since:
@@ -76,10 +76,10 @@ def believed(
 
 
 def written_at(before: Claimant, after: Lease, seen: Observation) -> tuple[datetime, bool]:
-    """When the write that made `after` of `before` was done, and whether that is more than a guess.
+    """Return when the write from `before` to `after` happened, and whether that is exact.
 
-    acquireTime tells when a holder came. renewTime tells it of a single write; of a list it is only
-    the last of many, but for a release, after which nobody renews.
+    acquireTime says when a holder came. renewTime gives the time of a single write. In a list it is
+    only the last of several, except after a release, when nobody renews.
     """
     if seen.live:
         return seen.now, True
@@ -95,7 +95,7 @@ def written_at(before: Claimant, after: Lease, seen: Observation) -> tuple[datet
 
 
 def appeared_at(lease: Lease, holder: str | None, seen: Observation) -> datetime:
-    """When a Lease never seen before came to be as it is."""
+    """Return when a new Lease came into its present state."""
     if seen.live:
         return seen.now
     created, acquired = lease.metadata.creation_timestamp, lease.spec.acquire_time

@@ -1,9 +1,8 @@
-"""Coordinated election: who stands for a Lease, who should win it, and when a term is ended.
+"""Coordinated election: the candidates of a Lease, who should win, and when a term must end.
 
-The rules are those of kube-apiserver's leader election controller: which candidates count and how
-the best one is picked (pkg/controlplane/controller/leaderelection/election.go and
-leaderelection_controller.go), and that a holder stops renewing once preferredHolder is set
-(client-go leaderelection.go, tryCoordinatedRenew).
+The rules are kube-apiserver's: which candidates count and who is best
+(pkg/controlplane/controller/leaderelection/election.go and leaderelection_controller.go). A holder
+stops renewing once preferredHolder is set (client-go leaderelection.go, tryCoordinatedRenew).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from leases.domain.election.semver import Precedence, parse_version, precedence
 from leases.domain.lease import AwareDatetime, Lease, ObjectMeta
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
-VALID = timedelta(minutes=30)  # leaseCandidateValidDuration: a candidate renewed longer ago is out
-ANSWER = timedelta(seconds=5)  # electionDuration: who was asked and did not answer by then is out
+VALID = timedelta(minutes=30)  # leaseCandidateValidDuration: an older candidate does not count
+ANSWER = timedelta(seconds=5)  # electionDuration: time for a pinged candidate to answer
 
 
 class CandidateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -35,7 +34,7 @@ class CandidateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
-    """One process that stands for a Lease; its name is the identity it would hold under."""
+    """One process that stands for a Lease; its name is the identity it would use as holder."""
 
     metadata: ObjectMeta
     spec: CandidateSpec = CandidateSpec()
@@ -46,17 +45,17 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
 
 
 class CandidateState(StrEnum):
-    """Whether a candidate counts in an election held now."""
+    """Whether a candidate counts in an election now."""
 
     READY = "ready"
-    ASKED = "asked"  # pinged, and still in time to answer
+    ASKED = "asked"  # pinged, and may still answer
     SILENT = "silent"  # pinged, and did not answer
-    OUTDATED = "outdated"  # not renewed for so long that it does not count
+    OUTDATED = "outdated"  # not renewed for VALID
     INVALID = "invalid"  # its versions cannot be compared
 
 
 class ElectionOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What an election held now would come to; `why` is one sentence."""
+    """The outcome if an election were held now; `why` is one sentence."""
 
     winner: str | None
     strategy: str | None
@@ -64,7 +63,7 @@ class ElectionOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standing(candidate: Candidate, now: datetime) -> CandidateState:
-    """Whether it counts at `now`, by the server's clock as far as we know it."""
+    """Return whether a candidate counts at `now`."""
     spec = candidate.spec
     if _order(candidate) is None:
         return CandidateState.INVALID
@@ -76,7 +75,7 @@ def standing(candidate: Candidate, now: datetime) -> CandidateState:
 
 
 def elect(candidates: Iterable[Candidate], now: datetime) -> ElectionOutcome:
-    """Who should win among the candidates of one Lease, if an election were held at `now`."""
+    """Return who would win if an election were held at `now`."""
     counting = [
         c for c in candidates if standing(c, now) in (CandidateState.READY, CandidateState.ASKED)
     ]
@@ -96,13 +95,13 @@ def elect(candidates: Iterable[Candidate], now: datetime) -> ElectionOutcome:
 
 
 def end_of_term(lease: Lease) -> str | None:
-    """Who is to be the next holder when the present one's term was ended; None while it goes on."""
+    """Return the next holder if the current term must end; None while it continues."""
     preferred = lease.spec.preferred_holder
     return preferred if preferred and lease.holder and preferred != lease.holder else None
 
 
 def _order(candidate: Candidate) -> tuple[Precedence, Precedence] | None:
-    """Emulation version, then binary version; None where one is no version."""
+    """Return (emulation version, binary version); None if one is invalid."""
     emulation = parse_version(candidate.spec.emulation_version)
     binary = parse_version(candidate.spec.binary_version)
     if emulation is None or binary is None:
@@ -111,13 +110,13 @@ def _order(candidate: Candidate) -> tuple[Precedence, Precedence] | None:
 
 
 def _rank(candidate: Candidate) -> tuple[tuple[Precedence, Precedence] | None, datetime, str]:
-    """The best first: the oldest emulation, the oldest binary, the one created first."""
+    """Sort key, best first: oldest emulation, then oldest binary, then oldest candidate."""
     created = candidate.metadata.creation_timestamp or LATEST
     return _order(candidate), created, candidate.name
 
 
 def _strategies(candidates: Sequence[Candidate]) -> set[str]:
-    """What those of the newest binary version ask for."""
+    """Return the strategies that candidates with the newest binary version ask for."""
     binaries = [order[1] for c in candidates if (order := _order(c)) is not None]
     newest = max(binaries)
     ordered = zip(candidates, binaries, strict=True)

@@ -1,10 +1,10 @@
-"""If the holder died now: when could another acquire the Lease? Bounds, and what they rest on.
+"""Estimate when another could acquire a Lease if its holder died now.
 
-client-go (leaderelection.go): a contender looks every retryPeriod stretched by up to JitterFactor,
-counts the duration from its own last look at a renewal, and tries at its next look after that. The
-holder renews every retryPeriod exactly, so its learned cadence is the contenders' retry period.
-kube-apiserver's controller of coordinated elections notices up to 5 s late that a Lease has run
-out, and then waits up to 5 s for candidates to answer (leaderelection_controller.go).
+client-go (leaderelection.go): a contender checks every retryPeriod, stretched by up to
+JitterFactor. It counts the duration from when it first saw the last renewal, and tries at its next
+check after that. The holder renews every retryPeriod, so its learned cadence is also the
+contenders' retry period. kube-apiserver's coordinated election notices an expiry up to 5 s late,
+then waits up to 5 s for candidates to answer (leaderelection_controller.go).
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import ENOUGH_RENEWALS, counted_holder, runs_out_at
 
-STRETCH = 2.2  # JitterFactor 1.2: a look comes after 1 to 2.2 retry periods
+STRETCH = 2.2  # JitterFactor 1.2: a check comes after 1 to 2.2 retry periods
 RETRY_SHARE = 2 / 15  # client-go's defaults: a retry period of 2 s, a duration of 15 s
 REQUEUE = 5.0  # seconds, defaultRequeueInterval
 ANSWER = 5.0  # seconds, electionDuration
 
 
 class Outlook(StrEnum):
-    """What becomes of a Lease whose holder dies."""
+    """What happens to a Lease whose holder dies."""
 
-    CONTENDED = "contended"  # contenders look at it themselves
+    CONTENDED = "contended"  # contenders check it themselves
     COORDINATED = "coordinated"  # the API server gives it to the best candidate
     HEARTBEAT = "heartbeat"  # nobody else takes it
     IDENTITY = "identity"  # nobody else takes it
-    LOCK = "lock"  # others may take it, and how often they look is not known
-    STUCK = "stuck"  # it cannot run out
+    LOCK = "lock"  # others may take it; how often they check is unknown
+    STUCK = "stuck"  # it cannot expire
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """`earliest` is the first moment at which others may acquire it, `latest` when one should have;
-    None where that cannot be told. Both may be past.
+    """`earliest`: when others may acquire it; `latest`: when one should have.
 
-    `retry_seconds` is how often contenders look at the most often; `learned` from the holder.
+    None if unknown; both may be past. `retry_seconds`: the longest time between checks of a
+    contender; `learned`: from the holder's renewals.
     """
 
     outlook: Outlook
@@ -60,7 +60,9 @@ def forecast(
     vacant_since: datetime | None,
     named: bool = False,
 ) -> Forecast:
-    """The bounds as of the last renewal seen; `vacant_since` is when a vacant Lease was let go."""
+    """Return the forecast as of the last renewal; `vacant_since`: when a vacant Lease was
+    released.
+    """
     outlook = _outlook(lease, kind)
     vacant = counted_holder(lease, kind, named=named) is None
     runs_out = vacant_since if vacant else runs_out_at(lease, observed_at)
@@ -74,7 +76,7 @@ def forecast(
     learned = cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS
     duration = lease.spec.lease_duration_seconds
     retry = cadence_seconds if learned else RETRY_SHARE * duration if duration else None
-    looks = 1 if vacant else 2  # one to see the last renewal, one to see that it has run out
+    looks = 1 if vacant else 2  # one check to see the last renewal, one to see the expiry
     latest = None if retry is None else after(runs_out, looks * STRETCH * retry)
     return Forecast(
         outlook=outlook, earliest=runs_out, latest=latest, retry_seconds=retry, learned=learned

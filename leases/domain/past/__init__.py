@@ -1,1 +1,1 @@
-"""What changes add up to: terms, gaps, instants, and the times that nobody watched."""
+"""What changes add up to: terms, gaps, states at an instant, and unwatched times."""

@@ -1,4 +1,4 @@
-"""How a Lease stood at an instant, and for how long nobody held it."""
+"""The state of a Lease at an instant, and how long nobody held it."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ S = TypeVar("S", Gap, Term, Generation)
 
 
 class PastPhase(StrEnum):
-    """Where a Lease stood, as far as changes tell: renewals are not among them."""
+    """The phase of a Lease in the past. Changes do not include renewals, so none is late."""
 
     HELD = "held"
     EXPIRED = "expired"
     VACANT = "vacant"
     DELETED = "deleted"  # there was no such Lease
-    UNKNOWN = "unknown"  # before the first thing remembered of it
+    UNKNOWN = "unknown"  # before its first stored change
 
 
 class PastState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How one Lease stood at an instant."""
+    """The state of one Lease at an instant."""
 
     exists: bool
-    holder: str | None = None  # also of an expired one, which still names its holder
+    holder: str | None = None  # also if expired: it still names its holder
     phase: PastPhase
-    since: datetime | None = (
-        None  # start of the term, gap or absence; None: before what we remember
-    )
-    term: Term | None = None  # the one that went on; of an expired one the one that had run out
+    # Start of the term, gap or absence; None: before what we remember
+    since: datetime | None = None
+    term: Term | None = None  # the current term; if expired, the one that expired
 
 
 def as_of(life: Life, at: datetime) -> PastState:
-    """How it stood at that instant; what happened at the very instant has happened."""
+    """Return the state at that instant, including what happened exactly then."""
     generation = _last(life.generations, at)
     if generation is None:
         first = life.generations[0] if life.generations else None
@@ -64,7 +63,7 @@ def as_of(life: Life, at: datetime) -> PastState:
 
 
 def leaderless(life: Life, since: datetime, until: datetime) -> float:
-    """Seconds between two instants in which a Lease was there and nobody validly held it."""
+    """Return the seconds of a range in which the Lease existed and nobody validly held it."""
     inner = (gap for term in life.terms for gap in term.gaps)
     return sum(_overlap(gap, since, until) for gap in chain(life.gaps, inner))
 
@@ -79,7 +78,7 @@ def _in_gap(gap: Gap, term: Term | None, at: datetime) -> PastState:
 
 
 def _last(spans: Sequence[S], at: datetime) -> S | None:
-    """The last that has begun by then; they are in order."""
+    """Return the last span that had begun by then."""
     index = bisect_right(spans, at, key=_since)
     return spans[index - 1] if index else None
 

@@ -1,8 +1,8 @@
-"""When a Lease changes its holder too often, for what it is: n changes in m minutes, per kind.
+"""Decide when a Lease changes its holder too often: n changes in m minutes, for each kind.
 
-An election changes hands when something died or was rolled out, so that a handful in half an hour
-is trouble (client-go's defaults need at least 15 s for each). A lock is made to change hands. A
-heartbeat and an identity have one holder for life: they flap by running out and coming back.
+An election changes hands when something died or was rolled out, so a handful in half an hour is
+trouble (with client-go's defaults each takes at least 15 s). Locks change hands by design. A
+heartbeat and an identity have one holder for life: they flap by expiring and recovering.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMES_AND_GOES = frozenset({ChangeType.EXPIRED, *_HOLDER_CHANGES})
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """So many of these changes within such a time are too many."""
+    """This many of these changes within this time are too many."""
 
     number: int
     within: timedelta
@@ -37,7 +37,7 @@ RULES = {
 
 
 def flaps(changes: Iterable[Change], now: datetime) -> list[Change]:
-    """The changes of one Lease, as they were given, that make it flap now; none if it does not."""
+    """Return the changes that make a Lease flap now, or nothing."""
     found = [change for change in changes if _counts(change, now)]
     return found if found and len(found) >= RULES[found[0].kind].number else []
 

@@ -1,7 +1,7 @@
-"""What the terms of a Lease, or of a holder, add up to over a range.
+"""Statistics of the terms of a Lease, or of a holder, over a range.
 
-A term counts if it went on in the range, and with its whole known length, which is that up to the
-range's end if it goes on. The p-th percentile is the smallest value that p % do not exceed.
+A term counts with its whole known length if any part of it is in the range. The p-th percentile is
+the smallest value that p % do not exceed.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import msgspec
 from leases.domain.changes.change import ChangeType
 from leases.domain.past.terms import Gap, Life, Term
 
-# Who comes by these ends the gap that somebody else left.
+# A holder that comes by one of these ends the gap that somebody else left.
 _TAKES_OVER = frozenset({ChangeType.TAKEN_OVER, ChangeType.ACQUIRED, ChangeType.REPLACED})
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Lengths in seconds; None where there is nothing to measure."""
+    """Lengths in seconds; None if there is nothing to measure."""
 
     terms: int
     longest: float | None
     median: float | None
-    held: float  # in the range, its gaps left out
-    leaderless: float  # in the range; of a holder: what it left
-    takeovers: int  # of a holder: those it did
+    held: float  # in the range, without gaps
+    leaderless: float  # in the range; for a holder: after its terms
+    takeovers: int  # for a holder: those it made
     takeover_p50: (
         float | None
     )  # from the last renewal of the old holder to the new one's first write
@@ -38,7 +38,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def statistics(
     lives: Iterable[Life], *, since: datetime, until: datetime, holder: str | None = None
 ) -> Statistics:
-    """Of all these Leases, or of what one holder did with them."""
+    """Return the statistics of these Leases, or of one holder's part in them."""
     terms: list[Term] = []
     gaps: list[Gap] = []
     times: list[float] = []
@@ -64,14 +64,14 @@ def statistics(
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:
-    """None of no values."""
+    """Return None if there are no values."""
     if not values:
         return None
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _takeovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
-    """Seconds that each take-over in the range took, of this holder or of all."""
+    """Return the seconds that each take-over in the range took, of this holder or of all."""
     came = {term.since: term.holder for term in life.terms}
     return [
         (gap.until - (gap.renewed_at or gap.since)).total_seconds()

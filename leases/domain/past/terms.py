@@ -1,9 +1,9 @@
-"""Terms and gaps: what changes of one Lease name add up to.
+"""Fold the changes of one Lease name into terms and gaps.
 
-Spans are half-open: at its `since` a span has begun, at its `until` it is over. For every
-generation (one uid, from created to deleted) terms and gaps tile its time without overlap; between
-two generations there is no Lease, which is absence and no gap. A change whose time lies before the
-one told earlier (our clock was set back) counts as of that earlier one: order is truth, time not.
+Spans are half-open: `since` is inside, `until` is not. Within a generation (one uid, from created
+to deleted) terms and gaps cover all time without overlap. Between generations there is no Lease,
+which is not a gap. The order of changes is right even if their times are not: a change dated before
+its predecessor, because our clock was set back, counts at the time of the predecessor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from leases.domain.changes.change import Change, ChangeType
 
-# What puts a holder in place; `created` does if it names one.
+# Changes that start a term; `created` only if it names a holder.
 STARTS = frozenset(
     {
         ChangeType.CREATED,
@@ -25,7 +25,7 @@ STARTS = frozenset(
         ChangeType.RESTARTED,
     }
 )
-# How the term before ended when its end was not told by itself.
+# How the previous term ended if no change said so.
 _ENDED_BY = {
     ChangeType.CREATED: ChangeType.DELETED,
     ChangeType.ACQUIRED: ChangeType.RELEASED,
@@ -42,32 +42,30 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     since: datetime
     until: datetime | None  # None: goes on
-    after: ChangeType | None  # expired, released, created (nobody from birth); None: not remembered
-    holder: str | None  # who held before
+    after: ChangeType | None  # expired, released, created (without holder); None: unknown
+    holder: str | None  # who held it before
     ended_by: ChangeType | None  # None: goes on
-    inferred: bool = False  # its beginning was
-    renewed_at: datetime | None = None  # after an expiry: the renewal that ran out
-    vacant_since: datetime | None = None  # when no holder was named any more; None: one still was
+    inferred: bool = False  # its start is inferred
+    renewed_at: datetime | None = None  # after an expiry: the last renewal
+    vacant_since: datetime | None = None  # when the holder field became empty; None: it did not
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One holder's unbroken possession; a recovered expiry is a gap inside it."""
+    """One holder's unbroken possession. An expiry that recovered is a gap inside it."""
 
     holder: str
     uid: str
-    began: ChangeType | None  # None: before what history remembers, and `since` is the first known
+    began: ChangeType | None  # None: before the first stored change, and `since` is that change
     since: datetime
     until: datetime | None  # None: goes on
     ended: ChangeType | None  # released, expired, replaced, restarted, deleted; None: goes on
-    gaps: tuple[Gap, ...] = ()  # expired, then recovered
-    missed: int = (
-        0  # changes of holder that the counter tells and nobody saw, at its start or in it
-    )
-    inferred: bool = False  # its start was
-    inferred_since: datetime | None = (
-        None  # opens the window of that start; `observed_at` closes it
-    )
-    observed_at: datetime  # when we came to know of its start
+    gaps: tuple[Gap, ...] = ()  # expiries that recovered
+    # Changes of holder that the counter tells and nobody saw, at its start or in it
+    missed: int = 0
+    inferred: bool = False  # its start is inferred
+    # Opens the window of that start; `observed_at` closes it
+    inferred_since: datetime | None = None
+    observed_at: datetime  # when we learned of its start
     ended_inferred: bool = False
 
 
@@ -76,23 +74,23 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     uid: str
     since: datetime
-    until: datetime | None  # None: it is there
-    born: bool  # `created` is remembered and was seen: before `since` it was not there
+    until: datetime | None  # None: it exists
+    born: bool  # `created` was observed: it did not exist before `since`
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All that is remembered of one Lease name, each kind of thing oldest first."""
+    """Everything stored about one Lease name, oldest first."""
 
     generations: tuple[Generation, ...] = ()
     terms: tuple[Term, ...] = ()
-    gaps: tuple[Gap, ...] = ()  # between terms; those inside a term are the term's
-    reconfigurations: tuple[Change, ...] = ()  # reconfigured
+    gaps: tuple[Gap, ...] = ()  # between terms; a term holds those inside it
+    reconfigurations: tuple[Change, ...] = ()
 
 
 def fold(changes: Iterable[Change], *, before: Change | None = None) -> Life:
-    """The life that these changes of one Lease name tell, oldest first.
+    """Fold the changes of one Lease name, oldest first.
 
-    `before` is the last change before them; it counts as one of them, but is no mark.
+    `before` is the last change before them: it sets the state, but is not listed.
     """
     folding = _Folding()
     if before is not None:
@@ -110,10 +108,10 @@ class _Folding:
         self._terms: list[Term] = []
         self._gaps: list[Gap] = []
         self._reconfigurations: list[Change] = []
-        self._uid: str | None = None  # of the Lease that is there
+        self._uid: str | None = None  # of the Lease that exists
         self._dead: set[str] = set()
         self._term: Term | None = None
-        self._gap: Gap | None = None  # beside an open term: it has expired and may recover
+        self._gap: Gap | None = None  # with an open term: it expired and may recover
         self._now: datetime | None = None
 
     def take(self, change: Change, *, listed: bool = True) -> None:
@@ -140,7 +138,7 @@ class _Folding:
             self._go_on(change, at)
 
     def life(self) -> Life:
-        """What has been told; what is open stays open."""
+        """Return the life so far. Open spans stay open."""
         terms, gaps = list(self._terms), list(self._gaps)
         if self._term is not None:
             terms.append(self._expired_term() if self._gap is not None else self._term)
@@ -154,7 +152,9 @@ class _Folding:
         )
 
     def _in_generation(self, change: Change, at: datetime) -> None:
-        """Be in the generation that the change is about; a death not told has happened by then."""
+        """Switch to the generation of this change. A deletion without a change has happened by
+        then.
+        """
         if self._uid == change.uid:
             return
         if self._uid is not None:
@@ -196,7 +196,7 @@ class _Folding:
         )
 
     def _end(self, change: Change, at: datetime, *, ended: ChangeType | None = None) -> None:
-        """End the open term, if any: at its expiry, if it has expired, else by this change."""
+        """End the open term, if any: at its expiry if it expired, else by this change."""
         if self._term is None:
             return
         if self._gap is not None:
@@ -224,7 +224,7 @@ class _Folding:
         )
 
     def _vacate(self, change: Change, at: datetime, *, holder: str | None) -> None:
-        """Nobody holds it; a gap that has begun goes on."""
+        """Start a gap, or continue the open one."""
         vacant_since = at if change.holder is None else None
         if self._gap is not None:
             if self._gap.vacant_since is None:
@@ -243,11 +243,11 @@ class _Folding:
 
     def _expire(self, change: Change, at: datetime) -> None:
         if self._term is not None and self._term.holder != change.holder:
-            return  # it ran out under a holder whose end has been told already
+            return  # it expired under a holder whose end is known already
         self._vacate(change, at, holder=change.holder)
 
     def _go_on(self, change: Change, at: datetime) -> None:
-        """recovered and reconfigured: the term goes on, or is the first thing remembered."""
+        """Recovered or reconfigured: the term continues, or this is the first stored change."""
         term = self._term
         if term is None:
             self._join(change, at)
@@ -259,7 +259,7 @@ class _Folding:
         self._term = msgspec.structs.replace(term, missed=term.missed + change.missed)
 
     def _join(self, change: Change, at: datetime) -> None:
-        """Begin in the middle, where what came before is not remembered."""
+        """Start in the middle: earlier changes are not stored."""
         if change.change is ChangeType.RECOVERED:
             self._close_gap(at, change.change)
         if self._gap is not None:

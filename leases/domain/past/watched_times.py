@@ -1,4 +1,4 @@
-"""When a cluster was watched, and the times between, of which nothing can be claimed."""
+"""When a cluster was watched, and the times between, for which nothing is known."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from enum import StrEnum
 
 import msgspec
 
-BRIEF = timedelta(seconds=2)  # a pause no longer than this leaves nothing in doubt
+BRIEF = timedelta(seconds=2)  # a shorter pause leaves nothing in doubt
 
 
 class WatchEnd(StrEnum):
-    """How a time of watching ended."""
+    """How a watched time ended."""
 
-    CUT = ""  # it lasts, or its process was killed
-    STOPPED = "stopped"  # we were told to stop
-    LOST = "lost"  # the connection was
+    CUT = ""  # it continues, or its process was killed
+    STOPPED = "stopped"  # the process stopped
+    LOST = "lost"  # the connection was lost
 
 
 class WatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One unbroken time in which one process watched a cluster."""
 
     since: datetime
-    until: datetime  # as far as is known; moves on while it lasts
+    until: datetime  # as far as known; grows while it continues
     ended: WatchEnd = WatchEnd.CUT
     detail: str = ""  # why, in a sentence
 
 
 class UnwatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A time in which nobody watched; `ended` is how the watching before it did."""
+    """A time in which nobody watched; `ended` says how the watched time before it ended."""
 
     since: datetime
     until: datetime
-    ended: WatchEnd | None  # None: it had not been watched before
+    ended: WatchEnd | None  # None: it was never watched before
     detail: str = ""
 
     @property
@@ -47,9 +47,9 @@ class UnwatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def unwatched(
     spans: Iterable[WatchedTime], *, since: datetime, until: datetime
 ) -> tuple[UnwatchedTime, ...]:
-    """What of a range no span covers, oldest first; pauses too brief to matter are left out.
+    """Return the parts of a range that no span covers, oldest first, without BRIEF pauses.
 
-    The spans are in the order of their beginning; those of several processes may overlap.
+    Spans are ordered by their start. Those of several processes may overlap.
     """
     found: list[UnwatchedTime] = []
     reached, last = since, None
