@@ -1,4 +1,4 @@
-"""The memory: changes become rows, rows become answers; the last known state survives a restart.
+"""History: stores changes and the last known states, and answers questions about the past.
 
 May import `leases.domain`, `leases.wire`, `leases.models` and Django. Tests: tests/history.
 """

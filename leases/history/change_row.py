@@ -1,4 +1,4 @@
-"""A change as the domain has it, and as the database keeps it."""
+"""Convert a change between the domain's form and the database row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[Any, ...]:
-    """What each of COLUMNS keeps; `time` is how the database wants a moment."""
+    """Return the values of COLUMNS; `time` adapts a datetime for the database."""
     return (
         change.cluster,
         change.namespace,
@@ -45,13 +45,12 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
 
 
 def to_row(change: Change) -> models.ChangeRecord:
-    """An unsaved row."""
+    """Return an unsaved row."""
     values = to_values(change, lambda moment: moment)
     return models.ChangeRecord(**dict(zip(COLUMNS, values, strict=True)))
 
 
 def from_row(row: models.ChangeRecord) -> Change:
-    """The change that a row keeps."""
     return Change(
         cluster=row.cluster,
         namespace=row.namespace,

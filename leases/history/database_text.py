@@ -1,7 +1,6 @@
-"""Text as every database can store it. PostgreSQL refuses NUL, which JSON can spell as \\u0000.
+"""Encode text so that every database can store it. PostgreSQL refuses NUL, which JSON allows.
 
-NUL is stored as the symbol ␀, and a ␀ or ␛ that the text itself holds gets a ␛ in front, so that
-reading gives back exactly what was written.
+NUL becomes the symbol ␀; a ␀ or ␛ in the text gets a ␛ before it. Decoding restores the exact text.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ def to_stored(text: str | None) -> str | None:
 
 
 @overload
+                                   """Undo `to_stored`."""
 def from_stored(text: str) -> str: ...
 @overload
 def from_stored(text: str | None) -> str | None: ...
@@ -38,7 +38,7 @@ def from_stored(text: str | None) -> str | None:
 
 
 def to_stored_json(value: Any) -> Any:
-    """A JSON value whose texts are all without NUL: a jsonb column can hold no \\u0000."""
+    """Encode all texts of a JSON value: a jsonb column cannot hold NUL."""
     if isinstance(value, str):
         return to_stored(value)
     if isinstance(value, dict):

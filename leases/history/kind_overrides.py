@@ -1,4 +1,4 @@
-"""What admins say the Leases of a cluster are for."""
+"""The kinds that admins set for Leases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leases.models import KindOverride
 
 
 def load(cluster: str) -> dict[ObjectName, Verdict]:
-    """Kind and reason of every Lease that an admin judged."""
+    """Return kind and reason of every Lease with an override."""
     return {
         ObjectName(row.namespace, row.name): (Kind(row.kind), f"set by {row.username}")
         for row in KindOverride.objects.filter(cluster=cluster)

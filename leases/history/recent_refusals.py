@@ -1,4 +1,4 @@
-"""What the database refused lately, in memory: no page has to ask the database for it."""
+"""Recent refusals of the database, kept in memory for the pages."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from leases.history.refused_rows import MAX_SHOWN, SHOWN_FOR, Refusal
 
 
 class RecentRefusals:
-    """Of all clusters. One writer, on the event loop; any thread may read."""
+    """Of all clusters. Only the event loop writes; any thread may read."""
 
     def __init__(self) -> None:
         self.total = 0  # since the start
         self._lately: dict[str, tuple[Refusal, ...]] = {}  # replaced as a whole; oldest first
 
     def fill(self, cluster: str, oldest_first: Iterable[Refusal]) -> None:
-        """Begin with what an earlier run set aside."""
+        """Load what earlier runs set aside."""
         self._lately[cluster] = tuple(oldest_first)
 
     def add(self, refused: Sequence[Refusal]) -> None:
-        """What was set aside just now."""
+        """Add new refusals."""
         self.total += len(refused)
         for one in refused:
             known = self._lately.get(one.cluster, ())
@@ -30,5 +30,5 @@ class RecentRefusals:
             self._lately[one.cluster] = (*known, brief)[-MAX_SHOWN:]
 
     def lately(self, cluster: str, now: datetime) -> list[Refusal]:
-        """What needs attention still, oldest first."""
+        """Return the refusals that still need attention, oldest first."""
         return [one for one in self._lately.get(cluster, ()) if one.at > now - SHOWN_FOR]

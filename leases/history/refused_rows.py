@@ -1,8 +1,8 @@
-"""What the database will never store, told apart from a database that stores nothing just now.
+"""Set aside values that the database will never store.
 
-A value that the database refuses, such as a number beyond its range, is refused at every try: it
-must not hold up all others. It is set aside as a RefusedRow, with everything it said. Where the
-database is away, locked, full or read-only, nothing is set aside: everything waits.
+A refused value, such as a number out of range, fails at every retry and must not block all others.
+It is stored as a RefusedRow with its whole content. If the database is down, locked, full or
+read-only, nothing is set aside: everything waits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SHOWN_FOR = timedelta(days=1)  # how long a refusal needs attention
-MAX_SHOWN = 200  # refusals of one cluster kept in memory for that
+MAX_SHOWN = 200  # refusals of one cluster kept in memory
 MAX_KEPT = 10_000  # rows kept in all, the newest
 MAX_SENTENCE = 500
 # SQLSTATE classes: data exception, integrity violation, program limit (too long for an index).
@@ -36,16 +36,16 @@ _SQLITE_OF_THE_VALUE = ("SQLITE_TOOBIG", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH",
 
 
 class What(StrEnum):
-    """What was refused."""
+    """The type of the refused value."""
 
     CHANGE = "change"
-    STATE = "state"  # of a Lease, with which a restart compares
-    SPAN = "span"  # a time in which a cluster was watched
-    PROGRESS = "progress"  # how far the watch was written down
+    STATE = "state"  # the checkpointed state of a Lease
+    SPAN = "span"  # a watched time
+    PROGRESS = "progress"  # how far the watch is stored
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was set aside. `same` is what makes it the same when it is told again."""
+    """One value that was set aside. `same` identifies it when it is refused again."""
 
     at: datetime
     cluster: str
@@ -58,7 +58,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_of_the_value(error: Exception) -> bool:
-    """Whether this very value is refused, and would be at every further try."""
+    """Whether the database refuses this very value, at every retry."""
     if not isinstance(error, Error):
         return not isinstance(error, OSError | MemoryError)
     cause = error.__cause__
@@ -74,9 +74,9 @@ def write_all_but_refused(
     write: Callable[[Sequence[T]], None],
     refuse: Callable[[T, Exception], None],
 ) -> None:
-    """Write the items in their order, halving what fails until the refused ones are found.
+    """Write the items in order; halve a failing batch until the refused ones are found.
 
-    Runs inside the caller's transaction. Raises what says that the database is out of order.
+    Runs in the caller's transaction. Raises errors of the database itself.
     """
     if not items:
         return
@@ -97,7 +97,7 @@ def write_all_but_refused(
 def refusal(
     what: What, item: Any, error: Exception, *, cluster: str, same: str, key: Any = None
 ) -> Refusal:
-    """A Refusal of `item`, made of nothing that a database could refuse again."""
+    """Describe `item` so that the database can store the description."""
     return Refusal(
         at=timezone.now(),
         cluster=cluster,
@@ -111,8 +111,7 @@ def refusal(
 
 
 def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
-    """Store what was refused, once each; those that are new. Runs inside the caller's
-    transaction."""
+    """Store refusals once each, and return the new ones. Runs in the caller's transaction."""
     new = []
     for one in refused:
         identity = json.dumps([one.what, one.cluster, one.namespace, one.name, one.same])
@@ -133,7 +132,7 @@ def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
 
 
 def log(refused: Sequence[Refusal]) -> None:
-    """One line for each."""
+    """Log one line per refusal."""
     for one in refused:
         logger.error(
             "%s: the database refuses a %s of %r, which is set aside: %s",
@@ -142,7 +141,7 @@ def log(refused: Sequence[Refusal]) -> None:
 
 
 def recently_refused(cluster: str, now: datetime) -> list[Refusal]:
-    """What was set aside lately, oldest first, without what it said."""
+    """Return recent refusals, oldest first, without their content."""
     rows = RefusedRow.objects.filter(cluster=cluster, at__gte=now - SHOWN_FOR).order_by("-at")
     fields = ("at", "what", "namespace", "name", "error")
     found = [
@@ -155,7 +154,7 @@ def recently_refused(cluster: str, now: datetime) -> list[Refusal]:
 
 
 def forget_refused(before: datetime) -> int:
-    """Forget what was set aside before then, and all but the newest MAX_KEPT."""
+    """Delete refusals from before then, and all but the newest MAX_KEPT."""
     gone, _ = RefusedRow.objects.filter(at__lt=before).delete()
     beyond = RefusedRow.objects.order_by("-id").values_list("id", flat=True)[
         MAX_KEPT : MAX_KEPT + 1
@@ -171,7 +170,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _content(item: Any) -> str:
-    """The item as JSON that is ASCII alone: a NUL is spelled \\u0000 in it."""
+    """Encode the item as ASCII JSON; a NUL is spelled \u0000."""
     try:
         return json.dumps(msgspec.to_builtins(item), default=str)
     except (TypeError, ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""What pages and programs ask of history. Tests: tests/history."""
+"""Questions that pages and programs ask history. Tests: tests/history."""

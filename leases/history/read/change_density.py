@@ -1,7 +1,7 @@
-"""How many changes there were in each of many equal steps of time.
+"""Count changes in many equal steps of time.
 
-One question works for a bounded time, the newest steps first, and what it has counted of the past
-is kept for a while: of a long time full of changes the next question counts on from there.
+A question may run for SECONDS, newest steps first. Counts of the past are cached for a while, so
+the next question continues where this one stopped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from django.db import connection
 
 from leases.history.read.indexed_search import HistoryFilter, count_between, count_slots, streams
 
-SECONDS = 0.15  # that one question counts for
-BUDGET = 40_000  # rows that it looks at, where it has to
+SECONDS = 0.15  # that one question may take
+BUDGET = 40_000  # rows that one question may read
 KEPT = 64  # filters whose counts are kept
-KEPT_FOR = 600.0  # seconds; a change of the past may become known later, or be forgotten
-SETTLED = timedelta(minutes=2)  # ago: younger steps are counted each time
-# Half a millisecond, because a Julian day is a float and a step may begin with a change.
+KEPT_FOR = 600.0  # seconds; a past change may arrive late, or be deleted
+SETTLED = timedelta(minutes=2)  # younger steps are counted each time
+# Half a millisecond, because a Julian day is a float and a step may start at a change.
 _SLOT = {
     "sqlite": "FLOOR(((julianday(at) - 2440587.5) * 86400.0 + 0.0005) / %s)",
     "postgresql": "FLOOR((EXTRACT(EPOCH FROM at) + 0.0005) / %s)",
@@ -29,7 +29,7 @@ _SLOT = {
 
 
 class _Counted(msgspec.Struct):
-    """What is known of one filter: counts by number of the step since 1970."""
+    """The cached counts of one filter, by step number since 1970."""
 
     since: float
     counts: dict[int, int]
@@ -48,10 +48,10 @@ def density(
     *,
     now: datetime,
 ) -> list[int | None]:
-    """Matching changes in each of `number` steps; None where nobody has counted yet.
+    """Return the matching changes in each of `number` steps; None: not counted yet.
 
-    `since` is a whole number of steps after 1970, so that steps stay the same while time goes on.
-    The filter's own times are left aside.
+    `since` must be a whole number of steps after 1970, so that steps do not move with time. The
+    filter's own times are ignored.
     """
     wanted = msgspec.structs.replace(wanted, since=None, until=None)
     seconds = step.total_seconds()
@@ -81,7 +81,7 @@ def _known(key: tuple[str, HistoryFilter, float]) -> _Counted:
 
 
 def _count(cluster: str, wanted: HistoryFilter, places: range, seconds: float) -> dict[int, int]:
-    """Of these steps the newest, as many as the bounds allow."""
+    """Count the newest of these steps, as many as the limits allow."""
     if not places:
         return {}
     sources = streams(cluster, wanted)
@@ -100,7 +100,7 @@ def _count(cluster: str, wanted: HistoryFilter, places: range, seconds: float) -
 def _count_rows(
     cluster: str, wanted: HistoryFilter, places: range, seconds: float
 ) -> dict[int, int]:
-    """The same for a filter that no index answers alone: each row has to be looked at."""
+    """Do the same for a filter that no index answers alone, by reading rows."""
     since, until = _moment(places.start, seconds), _moment(places.stop, seconds)
     sources = streams(cluster, msgspec.structs.replace(wanted, since=since, until=until))
     budget = BUDGET // max(1, len(sources))

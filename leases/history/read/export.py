@@ -1,7 +1,7 @@
-"""Changes as text for other programs: NDJSON and CSV, line by line, so that memory stays constant.
+"""Export changes as NDJSON and CSV, line by line, in constant memory.
 
-NDJSON is exact. CSV is opened in spreadsheets, which run what looks like a formula, so its texts
-are made harmless. Source: https://owasp.org/www-community/attacks/CSV_Injection
+NDJSON is exact. Spreadsheets run CSV cells that look like formulas, so CSV texts are made harmless.
+Source: https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ FIELDS = (
     "gap_seconds", "fields",
 )  # fmt: skip
 CHUNK = 2000
-RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and full-width
+# also full-width
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NEEDS_QUOTES = re.compile("[\",;']")
-# Control characters as the symbols that stand for them; those that have none as a replacement.
+# Control characters become their symbols, or the replacement character.
 _SHOWN = (
     {code: 0x2400 + code for code in range(0x20)}
     | {0x7F: 0x2421}
@@ -35,12 +36,12 @@ _SHOWN = (
 
 
 def format_moment(moment: datetime) -> str:
-    """RFC 3339 in UTC with microseconds, as every export has it."""
+    """Format a time for exports: RFC 3339 in UTC with microseconds."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def as_item(change: Change) -> dict[str, Any]:
-    """One change with JSON's own types, its fields in the order of the contract."""
+    """Return one change as JSON values, in the order of the contract."""
     item: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(change, field)
@@ -49,20 +50,20 @@ def as_item(change: Change) -> dict[str, Any]:
 
 
 def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
-    """Matching changes, oldest first, a chunk of each cluster in memory at a time."""
+    """Yield matching changes, oldest first, with one chunk of each cluster in memory."""
     clusters = [cluster] if cluster is not None else known_clusters()
     found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
     return found[0] if len(found) == 1 else merge(*found, key=_at)
 
 
 def ndjson(found: Iterable[Change]) -> Iterator[str]:
-    """One JSON object a line."""
+    """Yield one JSON object per line."""
     for change in found:
         yield msgspec.json.encode(as_item(change)).decode() + "\n"
 
 
 def as_csv(found: Iterable[Change]) -> Iterator[str]:
-    """A header and one line a change; null is empty, fields are separated by blanks."""
+    """Yield a header and one line per change. Null is empty; fields are separated by spaces."""
     yield ",".join(FIELDS) + "\r\n"
     for change in found:
         item = as_item(change) | {"fields": " ".join(change.fields)}
@@ -70,7 +71,7 @@ def as_csv(found: Iterable[Change]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
-    """What a spreadsheet may read as it stands; one may take a semicolon for the end of a cell."""
+    """Make a text safe for spreadsheets; some take a semicolon as the end of a cell."""
     if not isinstance(value, str):
         return "" if value is None else str(value).lower()
     if not value.isprintable():

@@ -1,4 +1,4 @@
-"""What the pages ask of history: plain questions in, changes out, newest first."""
+"""Find changes for the pages, newest first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leases.history.read.indexed_search import (
 from leases.history.read.raw_select import Row, to_change
 
 LARGEST_ID = 2**63 - 1
-MAX_CURSOR = 60  # characters; those that we write are shorter
+MAX_CURSOR = 60  # characters; ours are shorter
 
 
 class BadCursor(ValueError):
@@ -36,24 +36,26 @@ class BadCursor(ValueError):
 
 
 class ChangePage(msgspec.Struct, frozen=True):
-    """Changes, newest first; one search looks at a bounded number of rows, so that a page of a rare
-    match may be short, or even empty, with an `older` one behind it.
+    """A page of changes, newest first.
+
+    One search reads a bounded number of rows, so a page of a rare match may be short or empty
+    though `older` is set.
     """
 
     changes: list[Change]
     older: str | None  # cursor of the next page
-    total: int  # that match in all; at least so many if not `exact`
+    total: int  # all matches; a lower bound if not `exact`
     exact: bool
 
 
 def recent(cluster: str, limit: int) -> list[Change]:
-    """The newest changes of one cluster."""
+    """Return the newest changes of one cluster."""
     rows = models.ChangeRecord.objects.filter(cluster=cluster).order_by("-at", "-id")
     return [from_row(row) for row in rows[:limit]]
 
 
 def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change]:
-    """The newest changes of one Lease, over all its generations."""
+    """Return the newest changes of one Lease, over all its generations."""
     rows = models.ChangeRecord.objects.filter(cluster=cluster, namespace=namespace, name=name)
     return [from_row(row) for row in rows.order_by("-at", "-id")[:limit]]
 
@@ -61,7 +63,7 @@ def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change
 def find(
     cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int
 ) -> ChangePage:
-    """One page of changes. Raises BadCursor for a `before` that is no cursor of an earlier page."""
+    """Return one page of changes. Raises BadCursor if `before` is no cursor of an earlier page."""
     sources = streams(cluster, wanted)
     after = _read_cursor(before) if before else None
     rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
@@ -71,13 +73,13 @@ def find(
 
 
 def known_clusters() -> list[str]:
-    """Every cluster that history knows anything of, by name."""
+    """Return every cluster that history has data of, by name."""
     watched = models.WatchRecord.objects.values_list("cluster", flat=True)
     return sorted({*watched, *stored_clusters()})
 
 
 def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator[Change]:
-    """Every change that matches, a chunk in memory at a time and no transaction in between."""
+    """Yield every matching change, one chunk in memory at a time, with no open transaction."""
     sources = streams(cluster, wanted)
     after: Position | None = None
     while True:
@@ -90,7 +92,7 @@ def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator
 def _merged(
     sources: list[Stream], *, after: Position | None, newest_first: bool, limit: int
 ) -> tuple[list[Row], Position | None]:
-    """The next rows of all streams in one order, and where to go on; None at the end."""
+    """Merge the next rows of all streams. Returns where to continue; None at the end."""
     budget = max(limit, BUDGET // max(1, len(sources)))
     taken = [
         take(source, after=after, newest_first=newest_first, limit=limit + 1, budget=budget)
@@ -106,7 +108,7 @@ def _merged(
 
 
 def _horizon(taken: list[Taken], *, newest_first: bool) -> Position | None:
-    """Up to where all streams have been looked through; None: to the end."""
+    """Return the position up to which all streams were read; None: to the end."""
     looked = [part.looked_to for part in taken if part.looked_to is not None]
     if not looked:
         return None
@@ -118,8 +120,7 @@ def _within(place: Position, horizon: Position, newest_first: bool) -> bool:
 
 
 def _total(sources: list[Stream]) -> tuple[int, bool]:
-    """How many match, counted up to FEW; a filter that no index answers is counted among so many
-    of the newest."""
+    """Count the matches up to FEW. Without a matching index, count only among the newest rows."""
     total = 0
     for source in sources:
         found, all_seen = count(source, FEW)

@@ -1,8 +1,7 @@
-"""How much happened in each of the last 24 hours, of every Lease and of each kind: kept in memory,
-so that a page asks no database.
+"""Changes per hour over the last 24 hours, by Lease and by kind, kept in memory for the pages.
 
-It begins with what history remembers and goes on with what the tracker tells. A Lease that was
-there before we looked is no activity.
+It starts from history and continues with the tracker's updates. A Lease that existed before we
+started is no activity.
 """
 
 from __future__ import annotations
@@ -26,18 +25,16 @@ from leases.history.read.watched_lately import WatchedLately
 HOURS = 24
 HOUR = timedelta(hours=1)
 HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
-KEPT = 2000  # changes of holder kept whole, the newest
-MISSING = 200  # changes kept whole before which some were missed
-_MAX_READ = 500_000  # changes of a day that a start reads
+KEPT = 2000  # the newest changes of holder, kept whole
+MISSING = 200  # the newest changes with missed ones before them, kept whole
+_MAX_READ = 500_000  # changes of the last day that a start reads
 _SECONDS = 3600
-_SMALL, _WIDE = "I", "d"  # of one Lease, of which there may be 130,000; of a kind
+_SMALL, _WIDE = "I", "d"  # per Lease, of which there may be 130,000; per kind
 _LARGEST = 2**32 - 1
 
 
 class _Hours(msgspec.Struct, gc=False):
-    """Numbers per hour, and the last one's hour since 1970: replaced together, for any thread may
-    read them.
-    """
+    """Numbers per hour, and the newest hour. Replaced together: any thread may read them."""
 
     kept: tuple[int, array[Any]]
 
@@ -64,10 +61,10 @@ class _Hours(msgspec.Struct, gc=False):
 
 
 class Activity:
-    """One cluster's last day. One writer, on the event loop; any thread may read."""
+    """One cluster's last day. Only the event loop writes; any thread may read."""
 
     def __init__(self) -> None:
-        self._jumped = self._ahead = timedelta(0)  # by which the wall clock was set, all in all
+        self._jumped = self._ahead = timedelta(0)  # sum of all clock jumps
         self.watched = WatchedLately()
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
@@ -76,16 +73,16 @@ class Activity:
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set: what happened in the last day still did."""
+        """Move the last day with the clock."""
         self._jumped += jump.by
-        self._ahead = round(self._jumped / HOUR) * HOUR  # hours stay those of the clock
+        self._ahead = round(self._jumped / HOUR) * HOUR  # keep whole hours
         by = jump.by
         self.watched.clock_jumped(jump)
         self.holder_changes = deque((_moved(one, by) for one in self.holder_changes), KEPT)
         self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
     def note(self, changes: Iterable[Change]) -> None:
-        """Changes that just became known."""
+        """Add new changes."""
         for change in changes:
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
@@ -113,7 +110,7 @@ class Activity:
             self._add_gap(kind, (at - self._ahead).timestamp(), gap)
 
     def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
-        """To every hour what of it was in the gap, as far back as anybody watched."""
+        """Add a gap to each hour that it covers, as far back as anybody watched."""
         first = self.watched.first
         hour = int(until) // _SECONDS
         if (hours := self._gaps.get(kind)) is None:
@@ -127,18 +124,18 @@ class Activity:
             hour, until = hour - 1, start
 
     def of(self, key: ObjectName, now: datetime) -> list[int]:
-        """Changes of one Lease per hour, the running hour last."""
+        """Return changes of one Lease per hour, the current hour last."""
         hours = self._leases.get(key)
         return [0] * HOURS if hours is None else list(hours.until(self._hour(now)))
 
     def totals(self, now: datetime) -> dict[ObjectName, int]:
-        """Changes in these hours of each Lease that had any."""
+        """Return the number of changes in these hours for each Lease that had any."""
         hour = self._hour(now)
         sums = {key: sum(hours.until(hour)) for key, hours in self._leases.copy().items()}
         return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
-        """Changes of these types to all Leases of a kind per hour, the running hour last."""
+        """Return changes of these types to Leases of a kind per hour, the current hour last."""
         rows = [
             hours.until(self._hour(now))
             for change in changes
@@ -147,18 +144,20 @@ class Activity:
         return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
 
     def gap_seconds(self, kind: Kind, now: datetime) -> float:
-        """Seconds of these hours in gaps that have ended, summed over a kind's Leases."""
+        """Return the gap seconds of these hours, over all Leases of a kind. Open gaps do not
+        count.
+        """
         hours = self._gaps.get(kind)
         return 0.0 if hours is None else sum(hours.until(self._hour(now)))
 
     def forget(self, now: datetime) -> None:
-        """Let go of the Leases whose last change is a day old."""
+        """Drop the Leases whose last change is a day old."""
         oldest = self._hour(now) - HOURS
         for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
             del self._leases[key]
 
     def read(self, cluster: str, now: datetime) -> None:
-        """Begin with what history remembers."""
+        """Load the last day from history."""
         self.watched.read(cluster, now)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")

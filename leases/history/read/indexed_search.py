@@ -1,8 +1,8 @@
-"""Which indexes answer a filter, and rows taken from them in order with bounded work.
+"""Choose the indexes for a filter, and read rows from them in order, with bounded work.
 
-A filter becomes one or more streams, each in the order of time by an index. What no index tells is
-judged row by row, for at most BUDGET rows: rather than search millions for a rare match, an answer
-says how far it has looked.
+A filter becomes one or more streams, each in the order of time. Conditions that the index does not
+cover are checked row by row, for at most BUDGET rows. A search for a rare match stops there and
+says how far it got.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from leases.history.database_text import NUL_SYMBOL, to_stored
 from leases.history.read.raw_select import AT, COLUMNS, Row, by_index, moment, select
 from leases.models import INDEXED_HOLDER
 
-BUDGET = 20_000  # rows one search looks at
-FEW = 10_000  # as many rows can be sorted, and counted, at once
+BUDGET = 20_000  # rows that one search reads
+FEW = 10_000  # this many rows can be sorted, and counted, at once
 Position = tuple[datetime, int]  # at and id of a row
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which changes are wanted; an empty field wants them all. Times: since <= at < until."""
+    """Which changes to find; an empty field matches all. Times: since <= at < until."""
 
     change: tuple[str, ...] = ()
     kind: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ Condition = tuple[str, tuple[object, ...]]  # SQL and its parameters
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """Rows that one index gives in order of time, and what each of them is asked beside."""
+    """Rows from one index in the order of time, and the remaining conditions on them."""
 
     index: str
     found: tuple[Condition, ...]
@@ -49,14 +49,14 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """Rows in order; `looked_to` is set when the search stopped there for its length."""
+    """Rows in order. `looked_to` is set if the search stopped at its limit."""
 
     rows: list[Row]
     looked_to: Position | None
 
 
 def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
-    """What to read for a filter: the narrowest index that it allows."""
+    """Return the streams for a filter, from the narrowest index that it allows."""
     if wanted.lease is not None:
         places = [wanted.namespace] if wanted.namespace else _namespaces(cluster)
         wheres = [_equal(namespace=place, name=wanted.lease) for place in places]
@@ -87,9 +87,9 @@ def _spellings(holder: str) -> tuple[str, ...]:
 
 
 def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]:
-    """What somebody came to hold, and what somebody lost."""
+    """Return two streams: what a holder acquired, and what it lost."""
     if len(holder) <= INDEXED_HOLDER:
-        # The index holds such holders alone, and serves only a question that says so.
+        # This partial index serves only queries that repeat its condition.
         came: tuple[Condition, ...] = (
             *_equal(holder=holder), (f"LENGTH(holder) <= {INDEXED_HOLDER}", ()),
         )  # fmt: skip
@@ -112,7 +112,7 @@ def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]
 
 
 def _starts(column: str, holder: str) -> tuple[Condition, ...]:
-    """What the index of long holders tells: how they start. Their rest is asked of each row."""
+    """Match the indexed start of a long holder. The rest is checked on each row."""
     return (
         (f"LENGTH({column}) > {INDEXED_HOLDER}", ()),
         (f"SUBSTR({column}, 1, {INDEXED_HOLDER}) = %s", (holder[:INDEXED_HOLDER],)),
@@ -122,7 +122,7 @@ def _starts(column: str, holder: str) -> tuple[Condition, ...]:
 def take(
     stream: Stream, *, after: Position | None, newest_first: bool, limit: int, budget: int
 ) -> Taken:
-    """Up to `limit` rows that come after a position, out of `budget` looked at."""
+    """Return up to `limit` rows after a position, reading at most `budget`."""
     way, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
     conditions = list(stream.found)
     if after is not None:
@@ -149,10 +149,10 @@ def take(
 
 
 def count(stream: Stream, limit: int) -> tuple[int, bool]:
-    """How many of the newest rows match, and whether these are all there are."""
+    """Count matches among the newest rows, and say whether that is all of them."""
     where, parameters = _joined(stream.found)
     asked, more = _joined(stream.asked)
-    # Only of a part does it matter which: no order is asked for where all rows match.
+    # If all rows match, their order does not matter.
     columns, order = (COLUMNS, "ORDER BY at DESC, id DESC") if stream.asked else ("id", "")
     looked_at = (
         f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where} "  # noqa: S608
@@ -167,7 +167,7 @@ def count(stream: Stream, limit: int) -> tuple[int, bool]:
 
 
 def count_between(sources: Sequence[Stream], since: datetime, until: datetime) -> int:
-    """How many rows of streams that ask nothing beside their index lie in a span."""
+    """Count the rows in a time span, for streams without remaining conditions."""
     counts, parameters = [], []
     for source in sources:
         where, given = _joined((*source.found, *_span(since, until)))
@@ -180,8 +180,9 @@ def count_between(sources: Sequence[Stream], since: datetime, until: datetime) -
 def count_slots(
     stream: Stream, slot: str, parameters: Sequence[object], limit: int
 ) -> list[tuple[int, int, int, datetime]]:
-    """In each slot, which is SQL of `at`: how many of the newest rows were looked at, how many of
-    them match, and the oldest one's time. No more than `limit` rows are looked at.
+    """Count per slot, which is SQL of `at`: the newest rows read, the matches, and the oldest time.
+
+    Reads at most `limit` rows.
     """
     where, found = _joined(stream.found)
     asked, more = _joined(stream.asked)
@@ -201,7 +202,7 @@ def count_slots(
 
 
 def position(row: Row) -> Position:
-    """Where a row of COLUMNS stands."""
+    """Return the position of a row of COLUMNS."""
     return moment(row[AT]), row[0]
 
 
@@ -219,7 +220,9 @@ def _streams(
     wheres: Sequence[tuple[Condition, ...]],
     answered: tuple[str, ...],
 ) -> list[Stream]:
-    """One stream for each of `wheres`; rows are asked all that the index has not `answered`."""
+    """Return one stream for each of `wheres`, with the conditions that the index has not
+    `answered`.
+    """
     span = _span(wanted.since, wanted.until)
     asked = tuple(
         condition for name, condition in _conditions(wanted).items() if name not in answered
@@ -234,12 +237,12 @@ def _span(since: datetime | None, until: datetime | None) -> tuple[Condition, ..
 
 
 def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
-    """Each thing that a filter asks of a row, but its time."""
+    """Return each condition of a filter, except time."""
     found: dict[str, Condition] = {}
     if wanted.namespace is not None:
         found["namespace"] = ("namespace = %s", (wanted.namespace,))
     if wanted.holder is not None:
-        # Of two streams the second leaves out what the first has.
+        # The second stream skips what the first one has.
         spelled = _spellings(wanted.holder)
         marks = ", ".join(["%s"] * len(spelled))
         found["holder"] = (f"(holder IS NULL OR holder NOT IN ({marks}))", spelled)
@@ -263,7 +266,7 @@ def _few_in(cluster: str, namespace: str) -> bool:
 
 
 def stored_clusters() -> list[str]:
-    """All clusters of which there are changes, one step of the index for each."""
+    """Return all clusters with changes, by one index step each."""
     return _distinct("change_by_time", "cluster")
 
 

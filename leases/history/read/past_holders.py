@@ -1,5 +1,6 @@
-"""Who held what in a range, and how often a term of theirs ended in it: from the changes that end
-one, so that nobody's whole history is read.
+"""Who held what in a range, and how many of their terms ended in it.
+
+Only changes that end a term are read, so the cost does not depend on the whole history.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from leases.domain.lease import ObjectName
 from leases.history.database_text import from_stored
 from leases.history.read.raw_select import by_index, moment, select
 
-MAX_CHANGES = 5000  # changes of one kind and type that are looked at, the newest
-# Each ends a term: of the holder before, but for the last, after which the same holder goes on.
+MAX_CHANGES = 5000  # changes read of one kind and type, the newest
+# Each ends a term of the previous holder; after the last one the same holder continues.
 _ENDS = (
     ChangeType.RELEASED,
     ChangeType.TAKEN_OVER,
@@ -27,7 +28,7 @@ _ENDS = (
 
 
 class EndedTerms(msgspec.Struct, frozen=True, gc=False):
-    """Terms of one holder of one Lease that ended in the range."""
+    """The terms of one holder of one Lease that ended in the range."""
 
     holder: str
     key: ObjectName
@@ -36,16 +37,14 @@ class EndedTerms(msgspec.Struct, frozen=True, gc=False):
 
 
 class Past(msgspec.Struct, frozen=True):
-    """`since` is where the range begins that was looked through: the one asked for unless more
-    happened than is read.
-    """
+    """`since` is where reading began: later than asked for if there were too many changes."""
 
     ended: tuple[EndedTerms, ...]
     since: datetime
 
 
 def ended_terms(cluster: str, kinds: Iterable[Kind], since: datetime) -> Past:
-    """The terms of Leases of these kinds that ended since then."""
+    """Return the terms of Leases of these kinds that ended since then."""
     counts: dict[tuple[str, ObjectName, Kind], int] = {}
     begins = since
     for kind in kinds:
@@ -61,7 +60,7 @@ def ended_terms(cluster: str, kinds: Iterable[Kind], since: datetime) -> Past:
 def _of(
     cluster: str, kind: Kind, change: ChangeType, since: datetime
 ) -> Iterator[tuple[str, ObjectName, int, datetime]]:
-    """Holder, Lease, number of terms, and from when on all were read."""
+    """Return holder, Lease, number of terms, and from when on all of them were read."""
     edge = _edge(cluster, kind, change, since)
     column = "holder" if change is ChangeType.RESTARTED else "previous_holder"
     rows = select(
@@ -75,7 +74,7 @@ def _of(
 
 
 def _edge(cluster: str, kind: Kind, change: ChangeType, since: datetime) -> datetime:
-    """Where to begin so that no more are read than we want to wait for."""
+    """Return where to start so that at most MAX_CHANGES are read."""
     rows = select(
         f"SELECT at FROM {by_index('change_by_kind')} "  # noqa: S608
         "WHERE cluster = %s AND kind = %s AND change = %s AND at >= %s "

@@ -1,7 +1,7 @@
-"""Changes read with SQL of our own: as tuples, and on SQLite by the index that we say.
+"""Read changes with hand-written SQL: as tuples, and on SQLite by a given index.
 
-SQLite keeps no statistics of what is rare, so that its own choice of an index is a guess; a
-statement that names one fails when the index cannot serve it.
+SQLite has no statistics about rare values, so its choice of an index is a guess. A statement that
+names an index fails if the index cannot serve it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = tuple[Any, ...]
 
 
 def select(sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-    """The rows of one statement."""
+    """Return the rows of one statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, [_bound(value) for value in parameters])
         rows: list[Row] = cursor.fetchall()
@@ -35,20 +35,20 @@ def select(sql: str, parameters: Sequence[object] = ()) -> list[Row]:
 
 
 def by_index(name: str) -> str:
-    """The table of changes, read by this index."""
+    """Return the table of changes, to be read by this index."""
     hint = f" INDEXED BY {name}" if connection.vendor == "sqlite" else ""
     return f"leases_change{hint}"
 
 
 def moment(value: str | datetime) -> datetime:
-    """A time as a database gives it to a statement of our own: SQLite's are UTC and do not say."""
+    """Convert a time from a raw statement: SQLite returns UTC without an offset."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
 def to_change(row: Row) -> Change:
-    """The change in a row of COLUMNS."""
+    """Convert a row of COLUMNS."""
     (
         _, cluster, namespace, name, uid, kind, change, at, observed_at, holder, previous_holder,
         resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,

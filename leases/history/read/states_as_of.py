@@ -1,5 +1,7 @@
-"""How Leases stood at an instant, found without reading what came before: of each Lease the last
-change that says who holds it, and the one that its term or gap began with.
+"""The state of Leases at an instant, without reading their whole past.
+
+For each Lease it reads the last change that names the holder, and the change that began its term or
+gap.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from leases.history.database_text import from_stored
 from leases.history.read.raw_select import FIELDS, Row, by_index, moment, select, to_change
 from leases.models import BEGIN_A_SPAN
 
-# What a Lease stands by after these was begun by an earlier change.
+# After these, the term or gap of a Lease began with an earlier change.
 _GO_ON = frozenset({ChangeType.EXPIRED, ChangeType.RECOVERED})
-# An index, and the condition that it serves.
+# An index, and the condition that it covers.
 _LAST = ("change_by_lease", "1 = 1")
 _SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
 _BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
@@ -29,19 +31,19 @@ AT_ONCE = 1000  # instants in one statement
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One Lease as it stood at an instant; the standing names no term."""
+    """One Lease at an instant; its PastState has no term."""
 
     key: ObjectName
     uid: str
     kind: Kind
     standing: PastState
-    transitions: int | None  # leaseTransitions as the last change told it
+    transitions: int | None  # leaseTransitions in the last change
 
 
 def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[State]:
-    """Those of `keys` that were there at that instant, in the order of `keys`.
+    """Return those of `keys` that existed at that instant, in their order.
 
-    Give the names that live now and those of `gone_since`: no other can have been there.
+    Pass the present names and those of `gone_since`: no other Lease can have existed.
     """
     asked = [(key, at) for key in keys]
     said = _last(cluster, asked, range(len(asked)), _SAYS, _STANDING)
@@ -61,7 +63,7 @@ def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[St
 
 
 def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> PastState:
-    """As `domain.as_of` has it of the same two changes."""
+    """Return what `domain.past.as_of` returns for these two changes."""
     if change == ChangeType.EXPIRED:
         return PastState(exists=True, holder=holder, phase=PastPhase.EXPIRED, since=since)
     if holder is None:
@@ -77,7 +79,7 @@ def _standing(change: str, since: datetime, holder: str | None, began: Row | Non
 
 
 def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[ObjectName]:
-    """Those of `keys` whose first change after that instant was seen to create them."""
+    """Return those of `keys` whose first change after that instant is an observed creation."""
     sql = (
         f"SELECT change, inferred FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
         f"AND namespace = %s AND name = %s AND at > %s ORDER BY at, id LIMIT 1"
@@ -91,7 +93,7 @@ def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[Ob
 
 
 def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[ObjectName]:
-    """The names deleted after that instant; no kinds mean all."""
+    """Return the names deleted after that instant; no kinds mean all."""
     table = by_index("change_by_kind")
     sql = (
         f"SELECT DISTINCT namespace, name FROM {table} "  # noqa: S608
@@ -107,14 +109,16 @@ def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[Ob
 def changes_before(
     cluster: str, keys: Sequence[ObjectName], at: datetime
 ) -> dict[ObjectName, list[Change]]:
-    """The changes, oldest first, by which each Lease stands at that instant: the one that says so,
-    behind the one that its term began with where that is another."""
+    """Return, oldest first, the changes that define the state of each Lease at that instant.
+
+    They are the last change, and the change that began the term if that is another one.
+    """
     found = changes_at(cluster, [(key, at) for key in keys])
     return {key: changes for key, changes in zip(keys, found, strict=True) if changes}
 
 
 def changes_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
-    """The same for each name at an instant of its own."""
+    """Do the same with an instant for each name."""
     said = _newest(cluster, asked, range(len(asked)), _SAYS)
     going_on = [number for number, change in said.items() if change.change in _GO_ON]
     began = _newest(cluster, asked, going_on, _BEGINS)
@@ -126,8 +130,10 @@ def changes_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> li
 
 
 def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list[tuple[int, str]]]:
-    """Of each Lease the rows, as id and change, that tell later ones what came before: its last
-    change first, then the ones by which it stands."""
+    """Return the rows (id and change) that later changes of each Lease depend on.
+
+    The last change comes first, then the changes that define the state.
+    """
     asked = [(key, at) for key in keys]
     rows = [
         _last(cluster, asked, range(len(asked)), wanted, ("id", "change"))
@@ -153,7 +159,7 @@ def _last(
     wanted: tuple[str, str],
     fields: Sequence[str],
 ) -> dict[int, Row]:
-    """The newest change, of those wanted, up to each instant that is asked for, by its number."""
+    """Return the newest of the wanted changes up to each instant, by number."""
     index, condition = wanted
     newest = (
         f"SELECT id FROM {by_index(index)} WHERE cluster = %s AND namespace = asked.namespace "  # noqa: S608
@@ -182,7 +188,7 @@ _ASKED = {
 
 
 def _encoded(instants: Iterable[tuple[int, ObjectName, datetime]]) -> str:
-    """As one parameter, times as the column has them."""
+    """Encode as one parameter, with times in the column's format."""
     adapt = connection.ops.adapt_datetimefield_value
     texts: dict[datetime, str] = {}
     rows = []

@@ -1,6 +1,4 @@
-"""The lives of many Leases over a range, for a page that draws them: bounded, however busy they
-were.
-"""
+"""The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ from leases.history.read.raw_select import COLUMNS, by_index, select, to_change
 from leases.history.read.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
 
-CHANGES = 4000  # that one answer tells; each lane has its share, and MIN_CHANGES at least
+CHANGES = 4000  # per answer; each lane has a share, and at least MIN_CHANGES
 MIN_CHANGES = 40
-PIECES = 1200  # in which the busier lanes of one answer are told; each has its share of them
+PIECES = 1200  # per answer; the busy lanes share them
 TALLIED = 10_000
 MAX_PIECES, MIN_PIECES = 120, 24
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a busy lane, of which only its last change is told."""
+    """A piece of a busy lane: only its last change is shown."""
 
     since: datetime
     until: datetime
@@ -34,18 +32,18 @@ class Band(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """One Lease over a range. Its life begins with the term or gap that went on at the start."""
+    """One Lease over a range. Its life begins with the term or gap at the start."""
 
     key: ObjectName
     life: Life
     changes: int  # in the range
-    bands: tuple[Band, ...] = ()  # where `life` leaves changes out, oldest first
+    bands: tuple[Band, ...] = ()  # where `life` omits changes
 
 
 class LaneTotals(msgspec.Struct, frozen=True, kw_only=True):
     """How much happened to one Lease in a range."""
 
-    handovers: int  # how often a holder came
+    handovers: int  # how often a holder took it
     leaderless: float  # seconds of the gaps that ended in the range
 
 
@@ -57,10 +55,9 @@ def lanes(
     until: datetime,
     counted: bool = True,
 ) -> list[Lane]:
-    """One lane for each of `keys` that was there in the range, in their order.
+    """Return a lane for each of `keys` that existed in the range, in their order.
 
-    Who does not want to know how much happened in the pieces of a busy lane is served sooner if
-    they are not `counted`: it has no bands then.
+    Without `counted` there are no bands, which is faster.
     """
     before = changes_before(cluster, keys, since)
     numbers = {key: _number(cluster, key, since, until) for key in keys}
@@ -87,8 +84,10 @@ def lanes(
 def totals(
     cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
 ) -> dict[ObjectName, LaneTotals]:
-    """The Leases of these kinds that came to a holder in the range, to order lanes by; of each
-    kind the newest TALLIED changes are looked at."""
+    """Return the Leases of these kinds that came to a holder in the range, to order lanes.
+
+    Of each kind only the newest TALLIED changes are read.
+    """
     newest = (
         f"SELECT namespace, name, change, gap_seconds FROM {by_index('change_ends_gap')} "  # noqa: S608
         f"WHERE cluster = %s AND kind = %s AND at >= %s AND at < %s AND change IN {END_A_GAP} "
@@ -132,14 +131,14 @@ def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) ->
 
 
 def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[Change]:
-    """How a busy lane stood at the end of each of its pieces."""
+    """Return the changes that define a busy lane at the end of each piece."""
     changes = changes_at(cluster, [(key, edge) for edge in edges[1:]])
     once = {(change.at, change.change, change.uid): change for part in changes for change in part}
     return sorted((change for change in once.values() if change.at > edges[0]), key=_at)
 
 
 def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[Band, ...]:
-    """How much happened in each piece, where anything did."""
+    """Count the changes in each piece that has any."""
     pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
     return tuple(Band(since=start, until=end, changes=n) for start, end, n in pieces if n)
 

@@ -1,4 +1,4 @@
-"""When one cluster was watched in the last day: kept in memory, so that a page asks no database."""
+"""When one cluster was watched in the last day, kept in memory for the pages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leases.domain.steady_clock import Jump, moved
 from leases.history.write.watched_spans import spans_around
 
 DAY = timedelta(days=1)
-MAX_SPANS = 2000  # of a connection that is lost all the time; before them nobody watched
+MAX_SPANS = 2000  # enough for a connection that breaks all the time
 
 
 class WatchedLately:
-    """One writer, on the event loop; any thread may ask."""
+    """Only the event loop writes; any thread may read."""
 
     def __init__(self) -> None:
         self._spans: tuple[WatchedTime, ...] = ()  # oldest first
@@ -24,12 +24,12 @@ class WatchedLately:
 
     @property
     def first(self) -> datetime | None:
-        """The earliest moment at which somebody is known to have watched."""
+        """When anybody is first known to have watched."""
         spans, still = self._spans, self._open
         return spans[0].since if spans else still.since if still else None
 
     def read(self, cluster: str, now: datetime) -> None:
-        """Begin with what history remembers, of other processes too."""
+        """Load the last day from history, other processes included."""
         self._spans = tuple(spans_around(cluster, since=now - DAY, until=now, now=now))
 
     def tell(self, connection: Connection) -> None:
@@ -44,14 +44,14 @@ class WatchedLately:
             self._open = None
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set: what was watched in the last day still was."""
+        """Move all times with the clock."""
         by = jump.by
         self._spans = tuple(_moved(span, by) for span in self._spans)
         if self._open is not None:
             self._open = _moved(self._open, by)
 
     def unwatched(self, since: datetime, until: datetime) -> tuple[UnwatchedTime, ...]:
-        """When, in this range, nobody watched, oldest first."""
+        """Return the parts of this range in which nobody watched, oldest first."""
         spans, still = self._spans, self._open
         if still is not None:
             spans = (*spans, replace(still, until=max(until, still.since)))

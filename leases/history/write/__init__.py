@@ -1,1 +1,1 @@
-"""Changes on their way into the database. Tests: tests/history."""
+"""Writing changes to the database. Tests: tests/history."""

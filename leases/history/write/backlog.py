@@ -1,5 +1,6 @@
-"""What happens to changes while the database does not take them: they wait in memory, up to a
-limit, and those that find no room are lost, which is said and never passed off as quiet.
+"""Changes wait in memory while the database refuses writes, up to a limit. Later ones are lost.
+
+A loss is always reported: it must never look like a quiet time.
 """
 
 from __future__ import annotations
@@ -9,27 +10,27 @@ _WAY_OUT = "Make room on the disk or repair the database: what waits is written 
 
 
 class Backlog:
-    """Why nothing can be written, if so, and what was lost by it."""
+    """Why nothing can be written, and what was lost."""
 
     def __init__(self, most: int = MAX_WAITING) -> None:
         self.most = most
         self.error: str | None = None
-        self.lost: dict[str, int] = {}  # changes, by the clusters whose changes find no room now
-        self.let_names_go = False  # of deleted Leases, since the database failed
+        self.lost: dict[str, int] = {}  # lost changes, by cluster
+        self.let_names_go = False  # names of deleted Leases were dropped
         self._warned = False
 
     def is_near(self, waiting: int) -> bool:
-        """Whether half of the room is taken; from then on it is said."""
+        """Whether half of the limit is reached."""
         return waiting >= self.most // 2
 
     def warns(self, waiting: int) -> bool:
-        """True once each time that the limit comes near."""
+        """Return True once each time the limit comes near."""
         near = self.is_near(waiting)
         warns, self._warned = near and not self._warned, near
         return warns
 
     def says(self, waiting: int) -> str | None:
-        """For whoever looks at a page; None when all is well."""
+        """Describe the problem for the pages; None when all is well."""
         if self.error is None:
             return None
         said = f"History cannot be written: {self.error}. {waiting:,} changes wait in memory"

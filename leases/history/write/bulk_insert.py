@@ -1,5 +1,7 @@
-"""Many rows in few statements: SQLite lets go of Python's lock for each, so that with a statement a
-row the event loop and the writer would hand it to and fro for every row.
+"""Insert many rows per statement.
+
+SQLite releases Python's GIL for each statement: one per row would make the event loop and the
+writer switch at every row.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from typing import Any
 
 from django.db import connection
 
-ROWS = 50  # a statement; SQLite takes 32,766 values, older ones 999
+ROWS = 50  # per statement; SQLite takes 32,766 values, older ones 999
 
 
 def insert(head: str, rows: Sequence[Sequence[Any]], tail: str) -> None:
-    """Run `head` VALUES rows `tail`; no two rows may be in conflict with each other."""
+    """Run `head` VALUES rows `tail`. No two rows may conflict with each other."""
     with connection.cursor() as cursor:
         for start in range(0, len(rows), ROWS):
             some = rows[start : start + ROWS]

@@ -1,6 +1,6 @@
-"""The last known state per Lease, written in the same transaction as the changes that led to it.
+"""The last known state of each Lease, written in one transaction with the changes that led to it.
 
-A record is opaque here: whoever tracks the Leases encodes and decodes it.
+Records are opaque here: the caller encodes and decodes them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s 
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """What is remembered of one cluster."""
+    """The stored state of one cluster."""
 
-    records: Iterable[bytes]  # read as they are asked for, in the thread that loaded them
+    records: Iterable[bytes]  # lazy, read in the thread that loaded them
     resource_version: str
     watched_until: datetime
 
 
 def load(cluster: str) -> Checkpoint | None:
-    """What an earlier run wrote down, or None when this cluster was never watched to the end of
-    a list."""
+    """Return the checkpoint; None if this cluster was never watched to the end of a list."""
     watch = WatchRecord.objects.filter(cluster=cluster).first()
     if watch is None:
         return None
@@ -46,7 +45,7 @@ def load(cluster: str) -> Checkpoint | None:
 
 
 def is_behind(cluster: str, resource_version: str | None) -> bool:
-    """Whether more of the cluster's watch has been written down than up to this version."""
+    """Whether more of the cluster's watch is stored than up to this version."""
     with connection.cursor() as cursor:
         cursor.execute(_REACHED, [cluster])
         reached = cursor.fetchone()
@@ -54,7 +53,7 @@ def is_behind(cluster: str, resource_version: str | None) -> bool:
 
 
 def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
-    """Remember these states; None forgets a Lease. Runs inside the caller's transaction."""
+    """Store these states; None deletes a Lease. Runs in the caller's transaction."""
     kept, gone = [], []
     for key, record in records:
         if record is None:
@@ -68,7 +67,7 @@ def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> No
 
 
 def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
-    """Forget the states of Leases that are not present. Runs inside the caller's transaction."""
+    """Delete the states of all other Leases. Runs in the caller's transaction."""
     names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
     gone = [(cluster, *name) for name in names if ObjectName(*name) not in present]
     if gone:
@@ -77,7 +76,7 @@ def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
 
 
 def save_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
-    """Remember how far the watch of this cluster has been written down."""
+    """Store how far the watch of this cluster is written."""
     until = connection.ops.adapt_datetimefield_value(watched_until)
     with connection.cursor() as cursor:
         cursor.execute(_PROGRESS, [cluster, resource_version, until])

@@ -1,8 +1,8 @@
-"""Changes become rows: each once, however many replicas tell it and however well each saw it.
+"""Insert changes as rows, each once, however many replicas report it.
 
-What one replica saw itself stands above what another concluded from a list. Where a conclusion
-cannot be known by its identity, because the list shows a later write than the one that did it, it
-is known by its window: in it the same Lease came to the same holder.
+An observed change beats one that a replica inferred from a list. If a list shows a later write than
+the one that made the change, the identities differ; then the time window identifies the inferred
+one: the same Lease came to the same holder within it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from leases.history.database_text import to_stored
 from leases.history.write.bulk_insert import insert
 
 _SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
-# bulk_create costs many times as much, and cannot choose between two accounts. A
-# take-over stands above the same write seen as a replacement: only it goes with the `expired`
-# that one of the replicas told.
+# bulk_create is many times slower and cannot choose between two versions of a change. A take-over
+# beats the same write seen as a replacement: only it fits the `expired` that a replica stored.
 _INSERT = f"INSERT INTO leases_change ({', '.join(COLUMNS)})"
 _SETTLE = f"""
     ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
@@ -42,7 +41,7 @@ _GROUPS = (tuple(OF_THE_TERM), (ChangeType.RECONFIGURED,))
 
 
 def write_changes(changes: Iterable[Change]) -> None:
-    """Write what is not there yet. Runs inside the caller's transaction, when it is its turn."""
+    """Insert the changes that are not stored yet. Runs in the caller's transaction."""
     seen: list[Change] = []
     concluded: list[Change] = []
     for change in changes:
@@ -56,10 +55,10 @@ def write_changes(changes: Iterable[Change]) -> None:
 
 
 def _insert(changes: Sequence[Change]) -> None:
-    time = cache(connection.ops.adapt_datetimefield_value)  # many share one
+    time = cache(connection.ops.adapt_datetimefield_value)  # many changes share one time
     rows = [to_values(change, time) for change in changes]
     while rows:
-        # Two accounts of one change, in one batch, are settled in their order.
+        # Two versions of one change in one batch are settled in their order.
         first: dict[tuple[str, ...], tuple[Any, ...]] = {}
         later = []
         for row in rows:
@@ -71,12 +70,12 @@ def _insert(changes: Sequence[Change]) -> None:
 
 
 def _group(change: Change) -> tuple[ChangeType, ...]:
-    """The changes of which one write does at most one; none for what its identity tells."""
+    """Return the group of changes of which one write makes at most one, if any."""
     return next((group for group in _GROUPS if change.change in group), ())
 
 
 def _is_recorded(concluded: Change) -> bool:
-    """Whether a row tells, from inside its window, what is concluded here."""
+    """Whether a stored change within its time window is the same as this inferred one."""
     after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
     return models.ChangeRecord.objects.filter(
         after,
@@ -92,7 +91,7 @@ def _is_recorded(concluded: Change) -> bool:
 
 
 def _forget_conclusions(seen: Iterable[Change]) -> None:
-    """Take back what another replica concluded of the changes that we saw."""
+    """Delete what other replicas inferred about changes that we observed."""
     time = connection.ops.adapt_datetimefield_value
     for group in _GROUPS:
         mine = [change for change in seen if change.change in group]

@@ -1,10 +1,9 @@
-"""Changes and states on their way to the database: queued on the event loop, written in batches
-by one thread.
+"""Queue changes and states on the event loop, and write them in batches in one thread.
 
-Each batch is one transaction of changes and the states they led to; the last of those that wait
-also holds the resourceVersion they reach. So a process killed at any instant finds, on its next
-start, exactly what it still has to infer.
-A change has a unique identity: writing it again, by a retry or another replica, adds nothing.
+Each batch is one transaction of changes and the states they led to. The last one also stores the
+resourceVersion reached. So a process killed at any time finds at its next start exactly what it
+must infer. Every change has a unique identity: writing it again, by a retry or another replica,
+adds nothing.
 """
 
 from __future__ import annotations
@@ -35,31 +34,33 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHANGE_DELAY = 0.05  # seconds in which a change after a quiet time waits for companions
+CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
 RENEWED_PER_WRITE = 200
 RENEWED_EVERY = 2.0  # seconds
-STATE_DELAY = 2.0  # seconds until how far we are is written though nothing changed
-CLOSING = 3.0  # seconds in which `close` writes what is left; the cluster tells the rest again
+STATE_DELAY = 2.0  # seconds until the progress is written without changes
+CLOSING = 3.0  # seconds for `close` to write the rest; the watch replays what is lost
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
 
 class StateSource(msgspec.Struct, frozen=True):
-    """How the recorder reads one cluster's present state, on the event loop."""
+    """How the recorder reads one cluster's current state, on the event loop."""
 
     cluster: str
-    state: Callable[[ObjectName], Any]  # what never changes; None: there is no such Lease any more
+    state: Callable[[ObjectName], Any]  # an immutable value; None: the Lease is gone
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
-    renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()  # the next so many to remember
-    encode: Callable[[Any], bytes] = bytes  # a state, in the thread that writes
-    names: Callable[[], Iterable[ObjectName]] = tuple  # of all Leases that there are
+    # the next renewed Leases to store
+    renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()
+    encode: Callable[[Any], bytes] = bytes  # encodes a state, in the writing thread
+    names: Callable[[], Iterable[ObjectName]] = tuple  # of all present Leases
 
 
 class Recorder:
-    """One per process. `record` never blocks; `run` writes until `close`, which waits for the
-    last batch."""
+    """One per process. `record` never blocks. `run` writes until `close`, which waits for the last
+    batch.
+    """
 
     def __init__(self, most_waiting: int = MAX_WAITING) -> None:
         self._sources: dict[str, StateSource] = {}
@@ -72,14 +73,14 @@ class Recorder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
         self._backlog = Backlog(most_waiting)
-        self._writing = 0  # changes in the transaction that is tried
-        self._unwritten: Batch | None = None  # taken from the queue and not written yet
+        self._writing = 0  # changes in the current transaction
+        self._unwritten: Batch | None = None  # taken from the queue, not written yet
         self.refused = RecentRefusals()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
 
     def add(self, source: StateSource) -> None:
-        """Watch over one more cluster's changes."""
+        """Record one more cluster."""
         self._sources[source.cluster] = source
         self._waiting[source.cluster] = Waiting(self._backlog.most)
         self._reached[source.cluster] = source.resource_version()
@@ -91,7 +92,7 @@ class Recorder:
         changes: tuple[Change, ...] = (),
         changed: tuple[ObjectName, ...] = (),
     ) -> None:
-        """Queue changes, and the names of Leases whose state is to be remembered."""
+        """Queue changes, and the names of Leases whose state to store."""
         if changes and not self._has_room(cluster, len(changes)):
             changes = ()
         waiting = self._waiting[cluster]
@@ -103,24 +104,24 @@ class Recorder:
 
     @property
     def closing(self) -> bool:
-        """Whether `run` is to end."""
+        """Whether `run` should end."""
         return self._closing.is_set()
 
     @property
     def waiting(self) -> int:
-        """Changes not yet written."""
+        """Changes not written yet."""
         return self._writing + sum(len(one) for one in tuple(self._waiting.values()))
 
     @property
     def problem(self) -> str | None:
-        """Why history is not written, in sentences for a person; None when it is."""
+        """Return why history is not written, for a person; None when it is."""
         return self._backlog.says(self.waiting)
 
     async def run(self) -> None:
-        """Write until `close`, and then what is left."""
+        """Write until `close`, then write the rest."""
         began = float("-inf")
         while not self._closing.is_set():
-            # Without a change it is time for the states of those that only were renewed.
+            # Without changes, store the states of renewed Leases.
             if await _is_set(self._wake, within=STATE_DELAY):
                 left = began + WRITE_EVERY - time.monotonic()
                 await _is_set(self._closing, within=max(CHANGE_DELAY, left))
@@ -131,7 +132,7 @@ class Recorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all that is queued, trying again until the database takes it."""
+        """Write the whole queue, retrying until the database accepts it."""
         if self._unwritten is not None and not await self._write_surely(self._unwritten):
             return
         for source in self._sources.values():
@@ -145,7 +146,7 @@ class Recorder:
                 complete = batch.complete or self._is_late()
 
     async def close(self, writing: asyncio.Task[None]) -> None:
-        """Let `writing`, the task of `run`, write what is left, and let go of the thread."""
+        """Let `writing`, the task of `run`, finish, and stop the thread."""
         self._closing.set()
         self._close_by = time.monotonic() + CLOSING
         self._wake.set()
@@ -154,18 +155,18 @@ class Recorder:
         self._thread.shutdown()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run other work on the database where it cannot collide with our own."""
+        """Run other database work in the writing thread, so that it cannot collide with writes."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _is_late(self) -> bool:
-        """Whether the time is over in which a recorder that closes may write."""
+        """Whether the time for closing is over."""
         if time.monotonic() < self._close_by:
             return False
         logger.warning("%d changes are left for the next start to infer", self.waiting)
         return True
 
     def _take(self, source: StateSource) -> Batch | None:
-        """The next of what is queued for a cluster, with the states of this very instant."""
+        """Take the next batch of a cluster, with the current states."""
         waiting = self._waiting[source.cluster]
         changes, keys, complete = waiting.take(self._renewed(source))
         try:
@@ -213,7 +214,9 @@ class Recorder:
             logger.warning("%s: the names of deleted Leases are let go", source.cluster)
 
     def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
-        """A list corrects what only was renewed: a restart needs it for what was learned alone."""
+        """Return renewed Leases to store. A list repairs them too, but not the learned
+        intervals.
+        """
         now = time.monotonic()
         if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:
             return ()
@@ -221,8 +224,11 @@ class Recorder:
         return source.renewed(RENEWED_PER_WRITE)
 
     def _has_room(self, cluster: str, number: int) -> bool:
-        """Whether so many changes more may wait. Once one was lost, all are until there is room
-        for long: the time of which history knows nothing shall be one."""
+        """Whether this many more changes may wait.
+
+        After a first loss all are lost until there is plenty of room, so that the unknown time is
+        one span.
+        """
         backlog, waiting = self._backlog, self.waiting
         if backlog.warns(waiting + number):
             logger.warning("%d changes wait in memory, of %d that may", waiting, backlog.most)
@@ -237,7 +243,7 @@ class Recorder:
         return False
 
     def _end_backlog(self) -> None:
-        """The database takes changes again."""
+        """The database accepts changes again."""
         backlog = self._backlog
         backlog.error = None
         backlog.let_names_go = False
@@ -248,14 +254,14 @@ class Recorder:
             backlog.lost.clear()
 
     async def _write_surely(self, batch: Batch) -> bool:
-        """Try until it is written; closing, once. Nothing may be written after what was not."""
+        """Write a batch, retrying; while closing, try once. Never write past a failed batch."""
         attempt = 0
         self._unwritten, self._writing = batch, len(batch.changes)
         while True:
             began = time.monotonic()
             try:
                 self.refused.add(await self.in_thread(partial(write_what_fits, batch)))
-            except Exception as error:  # whatever it is, nothing of the batch may be dropped
+            except Exception as error:  # whatever it is, the batch must not be dropped
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
                 if self._closing.is_set():
@@ -276,7 +282,7 @@ class Recorder:
 
 
 async def _is_set(event: asyncio.Event, *, within: float) -> bool:
-    """Whether it is, after so many seconds or, where that is sooner, as soon as it is."""
+    """Wait for an event up to `within` seconds. Returns whether it is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within):
             await event.wait()

@@ -1,6 +1,6 @@
-"""Replicas on one PostgreSQL take turns where two at once would collide.
+"""Locks between replicas on one PostgreSQL, where concurrent work would collide.
 
-SQLite lets one writer in at a time by itself.
+SQLite allows only one writer anyway.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-_SPACE = 0x1EA5E  # keeps our advisory locks apart from other programs' in the same database
+_SPACE = 0x1EA5E  # separates our advisory locks from those of other programs
 
 
 def take_turn(name: str) -> None:
-    """Wait for our turn at what is called so; it lasts as long as the open transaction."""
+    """Take the lock of this name until the open transaction ends."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_SPACE, name])
@@ -22,7 +22,7 @@ def take_turn(name: str) -> None:
 
 @contextmanager
 def turn(name: str) -> Iterator[None]:
-    """Our turn for the length of the block, over any number of transactions."""
+    """Hold the lock of this name during the block, over any number of transactions."""
     if connection.vendor != "postgresql":
         yield
         return

@@ -1,8 +1,8 @@
-"""Forgetting: changes older than the cut go, in small batches; audit rows never do.
+"""Delete old changes in small batches. Audit rows are never deleted.
 
-For each Lease that lived at the cut there stay its last change before it, the last that says who
-holds it, and the one that its term or gap began with: what came later begins with them. To find
-what may go takes long and reads only; to forget it is short, and is the writer's.
+For each Lease that existed at the cut these stay: its last change before it, the last that names
+the holder, and the one that began its term or gap. Later changes depend on them. Finding rows takes
+long but only reads; deleting is short, and is done by the writer.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from leases.history.read.raw_select import by_index, moment, select
 from leases.history.read.states_as_of import kept_at
 from leases.history.write.replica_lock import take_turn
 
-BATCH = 50  # rows forgotten in one transaction, for which the writer may have to wait
-WALKED = 1000  # rows looked at in one step
+BATCH = 50  # rows deleted in one transaction: the writer may wait for it
+WALKED = 1000  # rows read in one step
 MOMENT = timedelta(microseconds=1)
 
 
 def forgettable(
     cluster: str, before: datetime, *, since: datetime | None = None
 ) -> Iterator[list[int]]:
-    """The rows of a cluster's changes that may go, in batches; some are empty, to make a pause.
+    """Yield batches of rows that may be deleted. Empty batches allow a pause.
 
-    `since` is the cut of an earlier round, after which all that could go was forgotten.
+    `since` is the cut of an earlier run, which deleted everything before it.
     """
     handled: set[ObjectName] = set()
     doomed: list[int] = []
@@ -51,20 +51,22 @@ def forgettable(
 
 
 def forget(cluster: str, numbers: list[int]) -> int:
-    """Forget these rows, in one transaction; how many there were."""
+    """Delete these rows in one transaction. Returns how many existed."""
     with transaction.atomic():
         take_turn(cluster)
         return models.ChangeRecord.objects.filter(pk__in=sorted(numbers)).delete()[0]
 
 
 def forget_watches(cluster: str, before: datetime) -> int:
-    """Forget when the cluster was watched before the cut."""
+    """Delete watched times from before the cut."""
     return models.WatchSpan.objects.filter(cluster=cluster, until__lt=before).delete()[0]
 
 
 def cut_of_rows(rows: int) -> datetime | None:
-    """The time before which changes are to go, so that no more than so many stay; None: none has
-    to. It counts, which takes long: not for the thread that writes."""
+    """Return the time before which changes must go to keep at most this many; None: keep all.
+
+    It counts rows, which takes long: do not run it in the writing thread.
+    """
     newest = (
         f"SELECT at FROM (SELECT at FROM {by_index('change_by_time')} WHERE cluster = %s "  # noqa: S608
         f"ORDER BY at DESC LIMIT {rows + 1}) AS newest"
@@ -82,7 +84,7 @@ def cut_of_rows(rows: int) -> datetime | None:
 def _walk(
     cluster: str, before: datetime, after: Position | None
 ) -> tuple[list[ObjectName], Position | None]:
-    """The Leases of the next old changes, and where to go on; None at the end."""
+    """Return the Leases of the next old changes, and where to continue; None at the end."""
     beyond, position = ("AND (at, id) > (%s, %s)", [*after]) if after else ("", [])
     rows = select(
         f"SELECT namespace, name, at, id FROM {by_index('change_by_time')} "  # noqa: S608
@@ -97,7 +99,7 @@ def _walk(
 def _others(
     cluster: str, name: ObjectName, before: datetime, kept: Sequence[tuple[int, str]]
 ) -> list[int]:
-    """A Lease's changes of before the cut, without those that stay; a dead one keeps none."""
+    """Yield a Lease's changes before the cut that may go: all of them if it was deleted."""
     dead = any(change == ChangeType.DELETED for _, change in kept[:1])
     stay = set() if dead else {number for number, _ in kept}
     rows = select(

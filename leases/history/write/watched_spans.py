@@ -1,6 +1,4 @@
-"""When each cluster was watched: told by the connection, written with the changes, so that a time
-in which nobody looked is never taken for one in which nothing happened.
-"""
+"""Store when each cluster was watched, so that an unwatched time never looks quiet."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEn
 from leases.domain.steady_clock import Jump
 from leases.history.database_text import from_stored, to_stored
 
-MAX_CLOSED = 10_000  # spans of one cluster that wait; the oldest go, and count as unwatched
-LASTS = timedelta(seconds=15)  # a span that moved on so lately has not been cut
+MAX_CLOSED = 10_000  # waiting spans of one cluster; older ones count as unwatched
+LASTS = timedelta(seconds=15)  # a span updated this recently is still open
 
 _UPSERT = (
     "INSERT INTO leases_watchspan (cluster, process, since, until, ended, detail) "
@@ -30,16 +28,16 @@ _UPSERT = (
 
 
 class WatchLog:
-    """The spans of one process's watches that are still to be written. Lives on the event loop."""
+    """The spans of this process's watches that are not stored yet. Lives on the event loop."""
 
     def __init__(self) -> None:
         self.process = uuid4().hex
         self._open: dict[str, WatchedTime] = {}
         self._closed: dict[str, deque[WatchedTime]] = {}
-        self._paused: dict[str, bool] = {}  # whether the watch is live meanwhile
+        self._paused: dict[str, bool] = {}  # whether the watch is live during the pause
 
     def record(self, cluster: str, now: Connection) -> None:
-        """The watch of a cluster stands so now."""
+        """Apply the state of a cluster's watch."""
         live = now.state is ConnectionState.LIVE
         if cluster in self._paused:
             self._paused[cluster] = live
@@ -50,27 +48,27 @@ class WatchLog:
             self._close(cluster, now.heard_at or now.since, WatchEnd.LOST, now.detail)
 
     def pause(self, cluster: str, at: datetime, why: str) -> None:
-        """What is seen from now on is not kept: as if nobody watched."""
+        """From now on observations are not stored: they count as unwatched time."""
         self._paused[cluster] = cluster in self._open
         self._close(cluster, at, WatchEnd.LOST, why)
 
     def resume(self, cluster: str, at: datetime) -> None:
-        """What is seen is kept again."""
+        """Observations are stored again."""
         if self._paused.pop(cluster, False):
             self._open[cluster] = WatchedTime(since=at, until=at)
 
     def clock_jumped(self, jump: Jump, why: str) -> None:
-        """The wall clock was set: nobody watched the time that it left out."""
+        """The skipped time counts as unwatched."""
         for cluster in tuple(self._open):
             self._close(cluster, jump.before, WatchEnd.LOST, why)
             self._open[cluster] = WatchedTime(since=jump.after, until=jump.after)
 
     def stop(self, cluster: str, at: datetime) -> None:
-        """We stop watching."""
+        """We stop watching this cluster."""
         self._close(cluster, at, WatchEnd.STOPPED, "")
 
     def take(self, cluster: str, until: datetime) -> tuple[WatchedTime, ...]:
-        """What is to be written: spans that ended since, and the open one as of `until`."""
+        """Return the spans to store: ended ones, and the open one as of `until`."""
         spans = list(self._closed.pop(cluster, ()))
         if cluster in self._open:
             spans.append(_until(self._open[cluster], until))
@@ -85,7 +83,7 @@ class WatchLog:
 
 
 def save(cluster: str, process: str, spans: Iterable[WatchedTime]) -> None:
-    """Remember these spans. Runs inside the caller's transaction."""
+    """Store these spans. Runs in the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
         (
@@ -104,7 +102,7 @@ def save(cluster: str, process: str, spans: Iterable[WatchedTime]) -> None:
 
 
 def watched_since(cluster: str) -> datetime | None:
-    """When the cluster was watched first; None: nobody has yet."""
+    """Return when the cluster was first watched; None: never."""
     first = models.WatchSpan.objects.filter(cluster=cluster).aggregate(at=Min("since"))
     at: datetime | None = first["at"]
     return at
@@ -113,7 +111,7 @@ def watched_since(cluster: str) -> datetime | None:
 def unwatched_times(
     cluster: str, *, since: datetime, until: datetime, now: datetime
 ) -> tuple[UnwatchedTime, ...]:
-    """When, in a range, nobody watched the cluster, oldest first."""
+    """Return the parts of a range in which nobody watched the cluster, oldest first."""
     spans = spans_around(cluster, since=since, until=until, now=now)
     return unwatched(spans, since=since, until=min(until, now))
 
@@ -121,7 +119,7 @@ def unwatched_times(
 def spans_around(
     cluster: str, *, since: datetime, until: datetime, now: datetime
 ) -> list[WatchedTime]:
-    """The times of watching that touch a range, and the last before it, oldest first."""
+    """Return the watched times that touch a range, and the last before it, oldest first."""
     rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
     before = rows.filter(until__lte=since).order_by("-until").first()
     inside = rows.filter(until__gt=since).order_by("since")

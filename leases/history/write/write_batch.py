@@ -1,4 +1,4 @@
-"""What goes into one transaction: changes, and the states they led to."""
+"""Write one transaction: changes, and the states they led to."""
 
 from __future__ import annotations
 
@@ -32,26 +32,25 @@ Write = Callable[[What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Of one cluster, as of one instant."""
+    """Of one cluster, at one instant."""
 
     cluster: str
     changes: tuple[Change, ...]
     states: tuple[tuple[ObjectName, Any], ...]
     encode: Callable[[Any], bytes]
     resource_version: str | None
-    complete: bool  # with this, all that waited is written
+    complete: bool  # the queue is empty after this batch
     watched_until: datetime
     process: str
     spans: tuple[WatchedTime, ...]
-    went_back: bool  # the cluster was restored: its versions count on from an old one
-    present: frozenset[ObjectName] | None = None  # set: the states of all other Leases may go
+    went_back: bool  # the cluster was restored from a backup: its versions went back
+    present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
 
 
 def write_what_fits(batch: Batch) -> list[Refusal]:
-    """Write all; where the database refuses a value, all others, and set that one aside.
+    """Write the batch, and set refused values aside. Returns the refusals.
 
-    Gives what was set aside. Raises what says that the database is out of order: then nothing of
-    the batch is written.
+    Raises errors of the database itself; then nothing of the batch is written.
     """
     try:
         _write(batch, _all_at_once)
@@ -96,9 +95,9 @@ def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
 
 
 def _write(batch: Batch, write: Write, refused: Sequence[Refusal] = ()) -> list[Refusal]:
-    """One transaction, in the recorder's thread. Changes already there are left as they are.
+    """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
-    `write` writes all items of one kind; what it adds to `refused` meanwhile is stored, too.
+    `write` writes all items of one kind; refusals that it adds are stored too.
     """
     try:
         with transaction.atomic():
@@ -107,10 +106,10 @@ def _write(batch: Batch, write: Write, refused: Sequence[Refusal] = ()) -> list[
             write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
             if batch.went_back or not checkpoint.is_behind(batch.cluster, batch.resource_version):
                 _write_states(batch, write)
-            # Else another replica, further on, remembers all this and more.
+            # Otherwise another replica is further and has stored all of this.
             return set_aside(refused)
     except Error:
-        # SQLite's stays open: on a full disk the last one to close could not be opened again.
+        # Keep SQLite's open: on a full disk it could not be opened again.
         if not connection.is_usable():
             connection.close()
         raise
@@ -135,5 +134,5 @@ def _write_states(batch: Batch, write: Write) -> None:
 
 
 def let_go() -> None:
-    """Close the connection of the thread that runs this."""
+    """Close the database connection of this thread."""
     connection.close()

@@ -1,7 +1,7 @@
-"""What waits to be written of one cluster, and how much of it goes into one transaction.
+"""The queue of one cluster, and how much of it goes into one transaction.
 
-A state is written with the last change that led to it: a state that is ahead of its changes would
-make a restart skip them.
+A state is written with the last change that led to it: a state ahead of its changes would make a
+restart skip them.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from leases.domain.lease import ObjectName
 from leases.domain.split_dict import SplitDict
 from leases.history.write.backlog import MAX_WAITING
 
-CHANGES_PER_WRITE = 500  # few enough that neither the loop nor another writer waits long
+CHANGES_PER_WRITE = 500  # few enough that neither the event loop nor another writer waits long
 STATES_PER_WRITE = 500
 
 
 class Waiting:
-    """Changes in their order, and the names of Leases whose state is to be remembered.
+    """Changes in order, and the names of Leases whose state to store.
 
-    Of the names there are no more than `most_names`, or twice as many as the cluster has Leases:
-    those of Leases that are gone can be let go.
+    There are at most `most_names` names, or twice as many as the cluster has Leases; beyond that,
+    names of deleted Leases are dropped.
     """
 
     def __init__(self, most_names: int = MAX_WAITING) -> None:
         self._changes: deque[Change] = deque()
-        # Twice the changes that wait, and one if a state goes with the last of them.
+        # Twice the waiting changes, plus one if a state goes with the last of them.
         self._per_lease: SplitDict[int] = SplitDict()
-        self._changed: dict[ObjectName, None] = {}  # without a change that waits
+        self._changed: dict[ObjectName, None] = {}  # without a waiting change
         self._most_names = self._limit = most_names
-        self.let_names_go = False  # so the states of which Leases are to be forgotten is not known
+        self.let_names_go = False  # the names of deleted Leases were dropped
 
     def __len__(self) -> int:
-        """Changes not yet taken."""
+        """Return the number of waiting changes."""
         return len(self._changes)
 
     def add(self, changes: Iterable[Change], changed: Iterable[ObjectName]) -> None:
@@ -57,9 +57,7 @@ class Waiting:
         return len(self._changed) > self._limit
 
     def let_go(self, exists: Callable[[ObjectName], bool]) -> None:
-        """Keep the names of Leases that exist alone. Names come and go without end while the
-        database takes nothing.
-        """
+        """Keep only names of existing Leases: while the database is down, names may churn."""
         self._changed = {key: None for key in self._changed if exists(key)}
         self._limit = max(self._most_names, 2 * len(self._changed))
         self.let_names_go = True
@@ -67,8 +65,7 @@ class Waiting:
     def take(
         self, renewed: Iterable[ObjectName] = ()
     ) -> tuple[list[Change], list[ObjectName], bool]:
-        """Changes and the Leases whose states go with them, or with the `renewed`; whether all that
-        changed is taken."""
+        """Take changes and the Leases whose states go with them. Returns whether that is all."""
         changes = [
             self._changes.popleft() for _ in range(min(len(self._changes), CHANGES_PER_WRITE))
         ]
@@ -86,7 +83,7 @@ class Waiting:
         return changes, list(states), not (self._changes or self._changed)
 
     def put_back(self, changes: list[Change], states: list[ObjectName]) -> None:
-        """Undo a `take` after which nothing was added."""
+        """Undo a `take`, if nothing was added since."""
         self._changes.extendleft(reversed(changes))
         for change in changes:
             key = ObjectName(change.namespace, change.name)
