@@ -26,12 +26,11 @@ def to_stored(text: str | None) -> str | None:
 
 
 @overload
-                                   """Undo `to_stored`."""
 def from_stored(text: str) -> str: ...
 @overload
 def from_stored(text: str | None) -> str | None: ...
 def from_stored(text: str | None) -> str | None:
-    """The text as it was before `to_stored`."""
+    """Undo `to_stored`."""
     if not text or text.isascii() or not _ESCAPED.search(text):
         return text
     return _ESCAPED.sub(lambda found: found[1] or "\0", text)
