@@ -170,7 +170,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _content(item: Any) -> str:
-    """Encode the item as ASCII JSON; a NUL is spelled \u0000."""
+    """Encode the item as ASCII JSON; a NUL is spelled \\u0000."""
     try:
         return json.dumps(msgspec.to_builtins(item), default=str)
     except (TypeError, ValueError, RecursionError):

@@ -1,6 +1,5 @@
-"""The cluster: SOURCE to client, one verb per method, list then watch for ever.
+"""The cluster: connect to it, one method per verb, list and watch for ever.
 
-The only room but `leases.demo` that imports `kubernetes` and aiohttp; above it nobody sees either:
-every failure is an `ApiError` of `leases.wire.status`. May import `leases.wire` and
-`leases.domain`. Tests: tests/kube.
+Only this room and `leases.demo` import `kubernetes` and aiohttp. All failures leave it as an
+`ApiError` of `leases.wire.status`. May import `leases.wire` and `leases.domain`. Tests: tests/kube.
 """

@@ -1,7 +1,7 @@
-"""How long to wait before the next try.
+"""The delay before the next try.
 
-Source: k8s.io/client-go/tools/cache/reflector.go: 800 ms, doubled up to 30 s, jitter of up to once
-the delay again.
+Source: k8s.io/client-go/tools/cache/reflector.go: 800 ms, doubled up to 30 s, plus up to 100 %
+jitter.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import random
 
-REFUSED_SECONDS = 15.0  # credentials and rights change by hand, not by waiting
+REFUSED_SECONDS = 15.0  # only a person can fix credentials and rights
 
 
 class Backoff:
-    """Delays in seconds that double up to a limit, each lengthened by a random part of itself."""
+    """Delays in seconds that double up to a limit, each with random jitter."""
 
     def __init__(
         self,
@@ -30,11 +30,13 @@ class Backoff:
         self._next = first
 
     def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
-        """The next delay: no shorter than the server asked for, patient when we were refused."""
+        """Return the next delay: at least what the server asked for, and longer when it
+        refused us.
+        """
         base, self._next = self._next, min(self._next * 2, self._limit)
         delay = min(base * (1 + self._jitter()), self._limit)
         return max(delay, at_least, self._refused if refused else 0.0)
 
     def reset(self) -> None:
-        """Things work: begin with the short delay again."""
+        """Success: start again with the short delay."""
         self._next = self._first

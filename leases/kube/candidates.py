@@ -1,4 +1,4 @@
-"""The LeaseCandidates of a namespace, where a cluster serves them and lets us read them.
+"""Read the LeaseCandidates of a namespace, if the cluster serves them and we may read them.
 
 Alpha in v1alpha2, beta in v1beta1, both off by default (feature gate CoordinatedLeaderElection).
 """
@@ -17,7 +17,7 @@ from leases.wire.status import NotFound, Status, Unreachable
 
 GROUP = "/apis/coordination.k8s.io"
 VERSIONS = ("v1beta1", "v1alpha2")  # the newest first
-MAX_CANDIDATES = 500  # of one namespace; a Lease has a handful
+MAX_CANDIDATES = 500  # per namespace; a Lease has a handful
 
 
 class _Candidates(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ _decode: Callable[[bytes], _Candidates] = decoder(_Candidates)
 async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float) -> (
     tuple[Candidate, ...] | None
 ):  # fmt: skip
-    """Those who stand for a Lease, in name order; None when the cluster has no LeaseCandidates.
+    """Return the candidates of a Lease, by name; None if the cluster has no LeaseCandidates.
 
     `within` is the limit of each request in seconds. Raises ApiError.
     """

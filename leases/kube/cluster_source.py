@@ -1,4 +1,4 @@
-"""What may be written as SOURCE on the command line, before anything is connected.
+"""Parse SOURCE of the command line, without connecting.
 
 `embedded`, `in-cluster`, `context:<kubeconfig context>` or `url:<http(s) base URL>`; a URL may
 carry a bearer token: `url:https://TOKEN@HOST`.
@@ -18,8 +18,6 @@ _URL = re.compile(r"(https?://)(?:([^/@\s?#]+)@)?([^/@\s?#]+[^\s?#]*)")
 
 
 class SourceKind(StrEnum):
-    """Where to look for a cluster."""
-
     EMBEDDED = "embedded"
     IN_CLUSTER = "in-cluster"
     CONTEXT = "context"
@@ -27,8 +25,9 @@ class SourceKind(StrEnum):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One SOURCE; `value` is the context or the URL without its token, else empty. Its text and
-    its repr leave the token out.
+    """A parsed SOURCE; `value` is the context or the URL, if any.
+
+    Its text and repr omit the token.
     """
 
     kind: SourceKind
@@ -43,7 +42,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def parse_source(text: str) -> Source:
-    """The SOURCE that is written here. Raises ValueError, which says what is allowed."""
+    """Parse a SOURCE. Raises ValueError, which lists what is allowed."""
     word, colon, value = text.strip().partition(":")
     if word in (SourceKind.EMBEDDED, SourceKind.IN_CLUSTER) and not colon:
         return Source(SourceKind(word))
@@ -61,7 +60,7 @@ def parse_source(text: str) -> Source:
 
 
 def _is_host(url: str) -> bool:
-    """Whether a connection could be asked for. Python reads the port only when it is wanted."""
+    """Whether the URL has a usable host and port. Python checks the port only when it is read."""
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and parts.port != 0
@@ -70,6 +69,6 @@ def _is_host(url: str) -> bool:
 
 
 def _shown(text: str) -> str:
-    """What was written, unless a token may be in it."""
+    """Quote the input, unless it may contain a token."""
     is_safe = not any(sign in text for sign in "@/?") and len(text) <= MAX_SHOWN
     return repr(text) if is_safe else "This"

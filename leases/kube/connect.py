@@ -1,4 +1,4 @@
-"""SOURCE -> client: where a cluster is, and how we prove who we are."""
+"""Make a client from a SOURCE: the cluster's address and our credentials."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from leases.kube.lease_client import LeaseClient
 async def connect(
     source: Source, *, kubeconfig: Path | Files | None, limits: Timeouts | None = None
 ) -> LeaseClient:
-    """A client for this cluster; nothing is sent yet.
+    """Make a client for this cluster, without sending anything.
 
-    `kubeconfig` is the embedded API's own for `embedded`; for a context one file or several, which
-    are merged; None means the default place (KUBECONFIG, else ~/.kube/config). Raises ValueError
-    for what only a person can put right: no such file, no such context, not in a cluster.
+    `kubeconfig`: for `embedded` its own file; for a context one file, or several to merge; None:
+    the default place (KUBECONFIG, else ~/.kube/config). Raises ValueError for what only a person
+    can fix: no such file, no such context, not in a cluster.
     """
     if source.kind is SourceKind.URL:
         configure, host = _from_url(source.value, source.token), source.value
@@ -66,7 +66,7 @@ def _in_cluster() -> tuple[Configure, str]:
 
 
 def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
-    """An empty context is the current one. The files are read again whenever credentials fail."""
+    """Read the files, now and whenever credentials fail. An empty context is the current one."""
 
     async def configure() -> Configuration:
         try:
@@ -76,7 +76,7 @@ def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
             await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:
             raise ConfigureError(f"Cannot use {shown(files)}: {_line(error)}.") from error
-        # A token read from a file may end in a newline, which no header can carry.
+        # A token from a file may end in a newline, which a header cannot carry.
         configuration.api_key = {k: v.strip() for k, v in configuration.api_key.items()}
         return configuration
 
@@ -85,7 +85,7 @@ def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
 
 
 def _context(files: Files, context: str) -> tuple[Any, str]:
-    """The merged kubeconfig and the name of the context in it. Raises ValueError."""
+    """Return the merged kubeconfig and the context's name. Raises ValueError."""
     config = merged(files)
     names = [entry["name"] for entry in config["contexts"]]
     wanted = context or config["current-context"]
@@ -98,7 +98,7 @@ def _context(files: Files, context: str) -> tuple[Any, str]:
 
 
 def _server(config: Any, context: str, files: Files) -> str:
-    """The address of the context's cluster. Raises ValueError."""
+    """Return the address of the context's cluster. Raises ValueError."""
     try:
         cluster = config["contexts"].get_with_name(context)["context"]["cluster"]
         server = config["clusters"].get_with_name(cluster)["cluster"]["server"]

@@ -1,7 +1,7 @@
-"""A watch that is open before the list it goes on from is complete.
+"""Open the watch before the list is complete.
 
-The API server keeps the last 100,000 events or so: in the largest clusters those of a few seconds,
-less than it takes to list them. So what comes meanwhile is read and waits here.
+The API server keeps only the last 100,000 events or so. In the largest clusters those cover a few
+seconds, less than a list takes. So we read the events meanwhile and keep them here.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from leases.wire.watch_events import WatchEvent
 logger = logging.getLogger(__name__)
 
 PACKED = 128  # lines at a time
-REST = 0.1  # seconds between readings while we catch up: what waits goes first
-FAST = 1  # zlib's level: renewals are so alike that a twentieth is left of them
+REST = 0.1  # seconds between reads while we catch up: kept events go first
+FAST = 1  # zlib's level: it packs renewals to a twentieth
 
 
 class Ahead:
-    """Keeps the lines of a watch in little memory until somebody follows it."""
+    """Keeps the lines of a watch, compressed, until somebody follows it."""
 
     def __init__(self, watch: OpenWatch) -> None:
         self._watch = watch
         self._lines = watch.lines()
-        self._waiting: deque[tuple[float, bytes]] = deque()  # with when it was read
+        self._waiting: deque[tuple[float, bytes]] = deque()  # (time of reading, lines)
         self._following = self._followed = False
         self._reading = asyncio.create_task(self._read())
 
     def unprocessed_seconds(self) -> float:
-        """For how many seconds what was read has not been followed; 0: all was."""
+        """Return how many seconds the oldest kept line has waited; 0: none waits."""
         return time.monotonic() - self._waiting[0][0] if self._waiting else 0.0
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """What waits, then what comes. Raises ApiError where the watch broke.
+        """Yield the kept lines, then new ones. Raises ApiError if the watch broke.
 
-        While much waits it is read on: a watch that nobody reads is cut.
+        It keeps reading meanwhile: the server cuts a watch that nobody reads.
         """
         self._following = True
         while self._waiting or not self._reading.done():
@@ -65,7 +65,7 @@ class Ahead:
                 await slices.end()
 
     async def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
         await self._lines.aclose()
@@ -92,7 +92,7 @@ def _unpacked(lines: bytes) -> list[bytes]:
 async def watch_ahead(
     client: LeaseClient, since: str, *, timeout_seconds: int, known: Container[int]
 ) -> AsyncIterator[Ahead | None]:
-    """A watch that is read from now on; None if it cannot be opened, which is for later to tell."""
+    """Open a watch and read it from now on. None: it cannot be opened; a later try will say why."""
     async with contextlib.AsyncExitStack() as stack:
         try:
             watch = await stack.enter_async_context(

@@ -1,4 +1,4 @@
-"""What went wrong between us and a cluster, as one sentence that says what to do."""
+"""Describe a failure between us and a cluster in one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from leases.wire.status import (
 
 
 def unreachable(host: str, error: BaseException, *, within: float | None = None) -> Unreachable:
-    """The error for a request that got no (whole) answer; `within` is the limit in seconds."""
+    """Make the error for a request without a whole answer; `within` is the limit in seconds."""
     return Unreachable(Status(message=_sentence(host, error, within)))
 
 
 def advise(host: str, error: ApiError) -> str:
-    """The sentence for a page that shows a cluster which cannot be watched."""
+    """Return the sentence for a page whose cluster cannot be watched."""
     said = str(error).rstrip(".")
     if isinstance(error, Unauthorized):
         return (
@@ -64,7 +64,7 @@ def _cause(error: BaseException) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "it was closed without an answer"
     number = error.errno if isinstance(error, OSError) else None
-    # asyncio's own text for errno names the address a second time; the system's text is enough.
+    # asyncio's text repeats the address; the system's text is enough.
     if number and number > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(number).lower()
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -1,7 +1,7 @@
-"""One cluster's HTTP session: requests within limits, credentials read again, errors as ApiError.
+"""The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
 
-Configuration and sessions are those of `kubernetes.aio`, so that client certificates, exec plugins
-and token refresh work as they do for its users; bodies are read as bytes.
+Configuration and sessions are those of `kubernetes.aio`, so client certificates, exec plugins and
+token refresh work as its users expect. Bodies are read as bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kubernetes.aio.config import ConfigException
 from leases.kube.failure_sentences import unreachable
 from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read_status
 
-USER_AGENT = "leaseboard/0.1"  # up to the slash it is also our field manager
+USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-READ_BUFFER = 256 * 1024  # bytes; a reading of a body holds at most twice as many
-# What a session is made of; when only a token differs, open connections may stay.
+READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
+# The settings of a session. If only the token changes, connections may stay open.
 _TRANSPORT = (
     "host",
     "ssl_ca_cert",
@@ -39,29 +39,28 @@ Query = Sequence[tuple[str, str]]
 
 
 class ConfigureError(Exception):
-    """A cluster's configuration cannot be had just now: one sentence."""
+    """A cluster's configuration cannot be read now: one sentence."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait for what, in seconds."""
+    """How long to wait, in seconds."""
 
     connect: float = 5.0
     answer: float = 30.0  # a whole answer, or a watch's header
     page: float = 60.0  # one page of a list
-    quiet: float = (
-        4.0  # a watch that says nothing for so long makes us ask whether anybody is there
-    )
+    # after this long without data on a watch, ask whether the cluster is alive
+    quiet: float = 4.0
     probe: float = 4.0  # the answer to that question
-    slack: float = 30.0  # beyond its timeoutSeconds a watch must have ended
-    # Real servers send a bookmark about every minute when anything at all was written meanwhile.
+    slack: float = 30.0  # a watch must end within timeoutSeconds plus this
+    # Real servers send a bookmark about every minute if anything was written.
     bookmark: float = 90.0
-    renew: float = 10.0  # credentials are not read more often than that
-    replay: float = 1.0  # a backlog comes at once; after so long without an event there is no more
-    short: float = 1.0  # a watch that ends sooner than this must not be opened again at once
+    renew: float = 10.0  # do not read credentials more often than this
+    replay: float = 1.0  # a backlog comes at once: after this long without an event it is over
+    short: float = 1.0  # do not reopen at once a watch that ends sooner
 
 
 class Session:
-    """Sends requests to one cluster: `host` is its address."""
+    """Sends requests to one cluster; `host` is its address."""
 
     def __init__(self, configure: Configure, *, host: str, limits: Timeouts | None = None) -> None:
         self.host = host
@@ -70,7 +69,7 @@ class Session:
         self._api: ApiClient | None = None
         self._configuring = asyncio.Lock()
         self._configured_at = float("-inf")
-        self._suspect = False  # the address was wrong or empty: read it again before the next try
+        self._suspect = False  # the address is missing or may be wrong: read it before the next try
 
     async def fetch(
         self,
@@ -83,7 +82,7 @@ class Session:
         within: float | None = None,
         accept: str = "application/json",
     ) -> bytes:
-        """The whole body of a good answer. Raises ApiError."""
+        """Return the whole body of a successful answer. Raises ApiError."""
         limit = within or self.limits.answer
         with self._translated(limit):
             async with asyncio.timeout(limit):
@@ -95,7 +94,7 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, query: Query) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A good answer whose body is still to come. Raises ApiError; leaving closes it."""
+        """Return a successful answer with an unread body. Raises ApiError. Leaving closes it."""
         limit = self.limits.answer
         with self._translated(limit):
             async with asyncio.timeout(limit):
@@ -107,7 +106,7 @@ class Session:
             response.close()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         api, self._api = self._api, None
         if api is not None:
             await api.close()  # type: ignore[no-untyped-call]
@@ -121,7 +120,7 @@ class Session:
         try:
             return await self._send(api, method, path, query, body, headers)
         except Unauthorized:
-            # A token may have been replaced on disk, or an exec plugin's may have run out.
+            # A token file may have been replaced, or an exec plugin's token may have expired.
             if not self._may_renew():
                 raise
             return await self._send(await self._renew(), method, path, query, body, headers)
@@ -156,7 +155,7 @@ class Session:
         return asyncio.get_running_loop().time() - self._configured_at >= self.limits.renew
 
     async def _renew(self) -> ApiClient:
-        """Read configuration and credentials (again)."""
+        """Read configuration and credentials."""
         async with self._configuring:
             if self._api is not None and not self._may_renew():
                 return self._api
@@ -180,20 +179,20 @@ class Session:
 
     @contextlib.contextmanager
     def _translated(self, within: float) -> Iterator[None]:
-        """What the libraries raise leaves as ApiError."""
+        """Raise the libraries' errors as ApiError."""
         try:
             yield
         except (ConfigureError, ConfigException) as error:
             raise Unreachable(Status(message=str(error))) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            # A cluster made anew keeps its context's name but has another port and authority.
+            # A re-created cluster keeps its context name but has a new port and CA.
             self._suspect = isinstance(error, aiohttp.ClientConnectorError)
             raise unreachable(self.host, error, within=within) from error
 
 
 def _client(configuration: Configuration) -> ApiClient:
     local = urlsplit(configuration.host).hostname in _LOOPBACK
-    # As Go does: never ask a proxy from the environment for this machine itself.
+    # Like Go, never use a proxy from the environment for this machine.
     configuration.client_session_kwargs = {"trust_env": not local, "read_bufsize": READ_BUFFER}
     api = ApiClient(configuration)
     api.user_agent = USER_AGENT

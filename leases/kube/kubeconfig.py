@@ -1,8 +1,8 @@
-"""kubeconfig files, merged as client-go merges them.
+"""Merge kubeconfig files as client-go does.
 
 Source: k8s.io/client-go/tools/clientcmd/loader.go, `Load` and `ResolveLocalPaths`. The first file
-that names a cluster, user or context decides what it is; the first that sets `current-context`
-decides which it is; a missing file is skipped; a relative path starts at the file that says it.
+that defines a cluster, user, context or `current-context` wins. Missing files are skipped. Relative
+paths start at their file's folder.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFil
 
 
 def files_of(text: str) -> Files:
-    """The files that KUBECONFIG names."""
+    """Return the files that KUBECONFIG names."""
     return tuple(Path(part).expanduser().absolute() for part in text.split(os.pathsep) if part)
 
 
 def default_files() -> Files:
-    """Where kubectl looks."""
+    """Return the files that kubectl would read."""
     return files_of(os.environ.get("KUBECONFIG", "")) or (Path.home() / ".kube" / "config",)
 
 
 def shown(files: Files) -> str:
-    """The files as KUBECONFIG would name them."""
+    """Format the files as KUBECONFIG does."""
     return os.pathsep.join(map(str, files))
 
 
 def merged(files: Files) -> dict[str, Any]:
-    """One kubeconfig with absolute paths. Raises ValueError."""
+    """Return one kubeconfig with absolute paths. Raises ValueError."""
     there = [file for file in files if file.exists()]
     if not there:
         raise ValueError(f"There is no kubeconfig at {shown(files)}. Set LEASEBOARD_KUBECONFIG.")
@@ -52,7 +52,7 @@ def merged(files: Files) -> dict[str, Any]:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    """An empty file says nothing, which is allowed. No message repeats what the file holds."""
+    """Read one file; it may be empty. Messages never quote its content."""
     try:
         config = yaml.safe_load(file.read_bytes())
     except yaml.MarkedYAMLError as error:
@@ -88,7 +88,7 @@ def _entries(
 
 
 def _resolved(body: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The same with every path absolute."""
+    """Return a copy with absolute paths."""
     entry = dict(body)
     for key in _PATHS:
         if entry.get(key):

@@ -1,4 +1,4 @@
-"""The verbs of the Lease API, one method each. Raises only the ApiError family."""
+"""The verbs of the Lease API, one method each. Raises only ApiError and its subclasses."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from leases.wire.watch_events import Listed, ListPage, WatchEvent
 
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
-PAGE = 500  # resourceVersion=0 would ignore the limit and send everything as one body
-AT_ONCE = 40  # Leases of a page that are told at a time
+PAGE = 500  # resourceVersion=0 would ignore the limit and return one huge body
+AT_ONCE = 40  # Leases of a page that are yielded at a time
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
 class LeaseClient:
-    """One cluster's Leases. A request that gets no answer within its limit raises Unreachable."""
+    """Reads and writes one cluster's Leases. A request without an answer in time raises
+    Unreachable.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._watched: OpenWatch | None = None
 
     def unprocessed_seconds(self) -> float:
-        """For how long, in seconds, something of the watch opened last may not have been told."""
+        """Return how many seconds received data of the newest watch may have waited."""
         return 0.0 if self._watched is None else self._watched.unprocessed_seconds()
 
     @property
@@ -42,18 +44,18 @@ class LeaseClient:
 
     @property
     def limits(self) -> Timeouts:
-        """How long this client waits for what."""
+        """The timeouts of this client."""
         return self._session.limits
 
     def advise(self, error: ApiError) -> str:
-        """What to do about an error of this client, as one or two sentences for a page."""
+        """Say what to do about an error of this client, in one or two sentences."""
         return advise(self.host, error)
 
     async def list(self, *, limit: int = PAGE) -> AsyncGenerator[ListPage | Listed, None]:
-        """Every Lease of the cluster, a few of a page at a time, in the state at the first one.
+        """Yield every Lease, a few at a time, as of the first page.
 
-        While a page is worked on, the next is already asked for. Raises Gone when the continue
-        token runs out in the middle. Close it (contextlib.aclosing) when done.
+        The next page is requested while this one is processed. Raises Gone if the continue token
+        expires. Close it (contextlib.aclosing) when done.
         """
         page = await self._page(limit, "")
         while token := page.metadata.next_page:
@@ -72,7 +74,7 @@ class LeaseClient:
     async def watch(
         self, since: str, *, timeout_seconds: int, known: Container[int] = ()
     ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
-        """What each reading of a watch brings; see `open_watch`."""
+        """Yield the events of each read of a watch; see `open_watch`."""
         async with (
             self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
             contextlib.aclosing(watch.readings()) as readings,
@@ -83,10 +85,10 @@ class LeaseClient:
     async def open_watch(
         self, since: str, *, timeout_seconds: int, known: Container[int] = ()
     ) -> AsyncIterator[OpenWatch]:
-        """What happens after `since`; entered as soon as the server has answered.
+        """Open a watch for events after `since`; entered once the server has answered.
 
-        The server ends the watch after `timeout_seconds`. Gone, at any moment, means: list again.
-        What has one of the `known` marks comes as Renewed.
+        The server ends it after `timeout_seconds`. Gone means: list again. A renewal with a
+        fingerprint in `known` arrives as Renewed.
         """
         query = (
             ("watch", "true"),
@@ -106,7 +108,7 @@ class LeaseClient:
             yield watch
 
     async def newest_version(self) -> str:
-        """The cluster's present resourceVersion: the cheapest question that proves it is well."""
+        """Return the cluster's current resourceVersion: the cheapest health check."""
         query = (("limit", "1"),)
         body = await self._session.fetch(
             "GET", f"{API}/leases", query=query, within=self._session.limits.probe
@@ -114,7 +116,6 @@ class LeaseClient:
         return read_page(body).metadata.resource_version
 
     async def get(self, key: ObjectName) -> Lease:
-        """One Lease as it is now."""
         return read_lease(await self._session.fetch("GET", _path(key)))
 
     async def read(
@@ -125,15 +126,15 @@ class LeaseClient:
         within: float | None = None,
         accept: str = "application/json",
     ) -> bytes:
-        """The body of any other thing the cluster tells; `within` is the limit in seconds."""
+        """Return the body of any other GET; `within` is the limit in seconds."""
         return await self._session.fetch("GET", path, query=query, within=within, accept=accept)
 
     async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
-        """The whole object with every field the server keeps, managedFields among them."""
+        """Return the whole object with all its fields, managedFields included."""
         return _object(await self._session.fetch("GET", _path(key), within=within))
 
     async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
-        """Make a Lease in the namespace that its metadata names."""
+        """Create a Lease in the namespace of its metadata."""
         path = _collection(body.get("metadata", {}).get("namespace", ""))
         query = _DRY_RUN if dry_run else ()
         return read_lease(await self._session.fetch("POST", path, query=query, body=body))
@@ -141,7 +142,7 @@ class LeaseClient:
     async def replace(
         self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
     ) -> Lease:
-        """Put the whole object. Without a uid in it a Lease deleted meanwhile comes back."""
+        """Replace the whole object. Without a uid this may re-create a deleted Lease."""
         query = _DRY_RUN if dry_run else ()
         return read_lease(await self._session.fetch("PUT", _path(key), query=query, body=body))
 
@@ -153,7 +154,7 @@ class LeaseClient:
         *,
         dry_run: bool = False,
     ) -> Lease:
-        """Change some fields; a metadata.resourceVersion in it is a precondition (Conflict)."""
+        """Change some fields. A metadata.resourceVersion is a precondition (Conflict)."""
         return read_lease(await self._patch(key, body, content_type, dry_run))
 
     async def raw_patch(
@@ -164,7 +165,7 @@ class LeaseClient:
         *,
         dry_run: bool = False,
     ) -> dict[str, Any]:
-        """As patch; the whole object that comes of it."""
+        """Patch, and return the whole object."""
         return _object(await self._patch(key, body, content_type, dry_run))
 
     async def delete(
@@ -175,7 +176,7 @@ class LeaseClient:
         resource_version: str | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete a Lease, if it still has this uid and resourceVersion (Conflict otherwise)."""
+        """Delete a Lease if it still has this uid and resourceVersion (else Conflict)."""
         guards = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {name: value for name, value in guards.items() if value}
         await self._session.fetch(
@@ -190,7 +191,7 @@ class LeaseClient:
         field_selector: str = "",
         dry_run: bool = False,
     ) -> tuple[Lease, ...]:
-        """Delete those of a namespace's Leases that the selectors pick, or all; returns them."""
+        """Delete and return the Leases of a namespace that match the selectors."""
         selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
         body = await self._session.fetch(
             "DELETE",
@@ -201,7 +202,7 @@ class LeaseClient:
         return read_page(body).leases
 
     async def close(self) -> None:
-        """Close every connection; open watches end with Unreachable."""
+        """Close all connections. Open watches end with Unreachable."""
         await self._session.close()
 
     async def _page(self, limit: int, token: str) -> LeaseListPage:
@@ -219,7 +220,7 @@ class LeaseClient:
 
 
 def _parts(page: LeaseListPage) -> Iterator[ListPage]:
-    """A page in pieces that hold nobody up for long."""
+    """Split a page into pieces that do not block the event loop."""
     leases, meta, unreadable = page.leases, page.metadata, page.unreadable
     for first in range(0, len(leases) or 1, AT_ONCE):
         some = leases[first : first + AT_ONCE]
@@ -238,14 +239,14 @@ def _path(key: ObjectName) -> str:
 
 
 def segment(text: str) -> str:
-    """One segment of a path. An empty one or dots would address a whole collection."""
+    """Quote one path segment. An empty one or dots would address the whole collection."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise Invalid(Status(code=422, reason="Invalid", message=f"{text!r} is no object's name."))
     return quote(text, safe="")
 
 
 def _delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
-    """metav1.DeleteOptions, complete: beside a body the API server does not read the query."""
+    """Return complete metav1.DeleteOptions: with a body, the API server ignores the query."""
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
     if dry_run:
         options["dryRun"] = ["All"]

@@ -1,5 +1,7 @@
-"""The Kubernetes Events of a Lease, where the cluster lets us read them: client-go writes one when
-somebody becomes or stops being the holder. Source: k8s.io/api/core/v1/types.go (Event).
+"""Read the Kubernetes Events of a Lease, if we may. client-go writes one when a holder starts or
+stops.
+
+Source: k8s.io/api/core/v1/types.go (Event).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from leases.kube.lease_client import LeaseClient, segment
 from leases.wire.json_decoding import Undecodable, decoder
 from leases.wire.status import Status, Unreachable
 
-MAX_EVENTS = 500  # read at once: the API lists them by name, not by time
+MAX_EVENTS = 500  # per request: the API lists them by name, not by time
 SHOWN = 20
 
 
@@ -28,7 +30,7 @@ class _Series(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
-    """core/v1 Event, cut to what a page shows. Which of its times are set depends on its writer."""
+    """core/v1 Event: the fields that a page shows. Which times are set depends on its writer."""
 
     reason: str = ""
     message: str = ""
@@ -43,7 +45,7 @@ class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def at(self) -> datetime | None:
-        """When it happened last."""
+        """When it last happened."""
         seen = self.series.last_observed_time if self.series else None
         return seen or self.last_timestamp or self.event_time or self.first_timestamp
 
@@ -67,9 +69,9 @@ _decode: Callable[[bytes], _Events] = decoder(_Events)
 async def events_of(
     client: LeaseClient, lease: ObjectName, *, within: float
 ) -> tuple[KubeEvent, ...]:
-    """The newest Events about a Lease of this name, newest first. Raises ApiError.
+    """Return the newest Events about a Lease of this name, newest first. Raises ApiError.
 
-    `within` is the limit in seconds. A cluster that keeps no Events raises NotFound.
+    `within` is the limit in seconds. A cluster without Events raises NotFound.
     """
     about = f"involvedObject.kind=Lease,involvedObject.name={lease.name}"
     body = await client.read(

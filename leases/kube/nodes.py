@@ -1,6 +1,7 @@
-"""The Nodes of a cluster, where it lets us read them: as the table that `kubectl get nodes` prints.
+"""Read the Nodes of a cluster, if we may, as the table that `kubectl get nodes` prints.
 
-A Node object is 10 to 30 kB, most of it names of images; its row and metadata are a tenth of that.
+A Node object has 10 to 30 kB, mostly names of images; its table row and metadata have a tenth of
+that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from leases.wire.status import Gone, Status, Unreachable
 
 PATH = "/api/v1/nodes"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-SECONDS = 60.0  # for one page
+SECONDS = 60.0  # per page
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class _ListMetadata(msgspec.Struct, frozen=True, rename={"next_page": "continue"
 
 
 class _Table(msgspec.Struct, frozen=True, rename="camel"):
-    """meta.k8s.io/v1 Table; the columns are told on the first page only."""
+    """meta.k8s.io/v1 Table; only the first page has the columns."""
 
     metadata: _ListMetadata
     column_definitions: tuple[_Column, ...] | None = None
@@ -54,9 +55,7 @@ _decode: Callable[[bytes], _Table] = decoder(_Table)
 
 
 async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
-    """Every Node, in pages. Raises ApiError; a list that grows too old meanwhile is begun anew,
-    once.
-    """
+    """Return every Node. Raises ApiError. If the list expires meanwhile, it starts again once."""
     try:
         return await _pages(client, limit)
     except Gone:

@@ -1,4 +1,4 @@
-"""One open watch: chunks become events, and silence is asked about."""
+"""Read one open watch: turn chunks into events, and check the cluster when the watch is silent."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from leases.wire.renewal_fingerprints import Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch_events import Unreadable, WatchEvent
 
-# A connection that was cut without a word (NAT, power) fails after 10 + 3 x 5 s.
+# A connection that was cut silently (NAT, power) fails after 10 + 3 x 5 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
-AT_ONCE = 64  # events made of a reading before they are followed: what is fresh is read fast
-# Seconds between readings: many events that are told together cost half of what they cost alone.
+AT_ONCE = 64  # events decoded before they are followed: data in cache is read faster
+# Seconds between reads: events that are processed together cost half as much.
 PACE = 0.05
 
 
 class OpenWatch:
     """Reads the body of one watch.
 
-    `newest` asks the cluster for its present resourceVersion. Asked when the watch is quiet, it
-    tells a quiet cluster from a dead one, and one that went back in time from one that waits.
+    `newest` asks for the cluster's current resourceVersion. While the watch is quiet, it tells us
+    whether the cluster is quiet, dead, or restored from a backup.
     """
 
     def __init__(
@@ -65,24 +65,24 @@ class OpenWatch:
             _keep_alive(sock)
 
     def unprocessed_seconds(self) -> float:
-        """For how many seconds at most something that arrived has not been told; 0: nothing is."""
+        """Return how many seconds received data may have waited; 0: none waits."""
         now = time.monotonic()
         if not self._delivering and arrived_bytes(self._response) == self._taken:
             self._delivered_until = now
         return now - self._delivered_until
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """The events of each reading until the server ends the watch. Raises ApiError."""
+        """Yield the events of each read until the server ends the watch. Raises ApiError."""
         async with contextlib.aclosing(self.lines()) as readings:
             slices = Slices()
             async for lines in readings:
-                await slices.end()  # to have read them took time already
+                await slices.end()  # reading them took time already
                 for events in self.events(lines):
                     yield events
                     await slices.end()
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
-        """The lines that each reading completes, to the end of the watch. Raises ApiError."""
+        """Yield the complete lines of each read. Raises ApiError."""
         cutter = LineCutter()
         while chunk := await self._next_chunk():
             self._taken += len(chunk)
@@ -95,11 +95,11 @@ class OpenWatch:
                 yield lines
             if complete:
                 self._delivered_until = self._heard
-            if len(chunk) < READ_BUFFER:  # else much waits already
+            if len(chunk) < READ_BUFFER:  # otherwise much data waits already
                 await asyncio.sleep(self._heard + PACE - time.monotonic())
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
-        """What lines say, a few at a time. Raises ApiError, after what came before the error."""
+        """Decode lines, a few at a time. Raises ApiError after the events before the error."""
         self._delivering, read = True, self._read
         for first in range(0, len(lines), AT_ONCE):
             events: list[WatchEvent] = []
@@ -118,7 +118,7 @@ class OpenWatch:
         self._delivering = False
 
     def _complete(self, events: list[WatchEvent]) -> str:
-        """Give what cannot be read the version of what came before it; the last one's."""
+        """Give unreadable events the version of the event before them. Returns the last version."""
         version = self._version
         for place, event in enumerate(events):
             if isinstance(event, Unreadable) and not event.resource_version:
@@ -127,7 +127,7 @@ class OpenWatch:
         return version
 
     async def _next_chunk(self) -> bytes:
-        """What has arrived, or what arrives next; empty at the end."""
+        """Return received data, waiting for some; empty at the end."""
         try:
             while not (chunk := self._content.read_nowait()):
                 try:
@@ -141,7 +141,7 @@ class OpenWatch:
         return chunk
 
     async def _is_over(self) -> bool:
-        """Whether a watch gone quiet should be opened anew. Raises when nobody is there."""
+        """Whether to reopen a silent watch. Raises if the cluster does not answer."""
         silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
@@ -149,9 +149,9 @@ class OpenWatch:
         try:
             newest = await self._newest()
         except TooManyRequests:
-            return False  # too busy for questions, but there
+            return False  # too busy to answer, but alive
         except Unreachable:
-            # The answer may be slow while the watch itself goes on.
+            # The answer may be slow while the watch works.
             if arrived_bytes(self._response) > received:
                 return False
             raise
@@ -160,9 +160,9 @@ class OpenWatch:
 
 
 def check_not_past(newest: str, version: str) -> None:
-    """Raise Gone when the cluster is not yet where we already were: it was restored or replaced.
+    """Raise Gone if the cluster's version is below ours: it was restored or replaced.
 
-    A watch from such a version is no error for the API server: it waits in silence.
+    For the API server such a watch is no error: it waits silently.
     """
     if number_of(newest) < number_of(version):
         sentence = f"The cluster went back from resourceVersion {version} to {newest}."
@@ -170,7 +170,7 @@ def check_not_past(newest: str, version: str) -> None:
 
 
 def _keep_alive(sock: socket.socket) -> None:
-    """Let the kernel notice a half-open connection."""
+    """Let the kernel detect a half-open connection."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, seconds in _KEEPALIVE.items():
         if (option := getattr(socket, name, None)) is not None:

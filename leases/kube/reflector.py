@@ -1,4 +1,4 @@
-"""List, then watch, for ever: a cluster's Leases as one stream of events.
+"""List and watch for ever: a cluster's Leases as one stream of events.
 
 Source: k8s.io/client-go/tools/cache/reflector.go (ListAndWatch, handleAnyWatch).
 """
@@ -36,9 +36,9 @@ from leases.wire.watch_events import (
 
 logger = logging.getLogger(__name__)
 
-WATCH_SECONDS = (300, 600)  # each watch lasts a random time between, as client-go's do
+WATCH_SECONDS = (300, 600)  # each watch lasts a random time in between, as in client-go
 REPLAY_SECONDS = 30
-REPLAY_TRIES = 3  # what a cut connection did not tell is asked for again
+REPLAY_TRIES = 3  # tries to replay after a cut connection
 MAX_RETRY_AFTER = 300.0
 
 
@@ -50,13 +50,13 @@ async def reflect(
     known: Container[int] = (),
     resume: bool = False,
 ) -> AsyncGenerator[ReflectorEvent, None]:
-    """Everything that happens to the cluster's Leases; only cancellation or closing ends it.
+    """Yield everything that happens to the cluster's Leases, until cancelled or closed.
 
-    `since` is the resourceVersion an earlier run reached: what the cluster still tells of the time
-    up to the first list comes first, as Replayed. What it still tells after a 410 comes as if the
-    watch had not broken. What has one of the `known` marks comes as Renewed. Close it
-    (contextlib.aclosing) when done. With `resume` this run has reached `since` itself, and has a
-    complete list: the watch goes on there.
+    `since` is the resourceVersion that an earlier run reached: events from then up to the first
+    list come first, as Replayed. After a 410 such events come as if the watch had not broken. A
+    renewal with a fingerprint in `known` comes as Renewed. With `resume` this run itself reached
+    `since` and has a complete list: the watch continues there. Close it (contextlib.aclosing) when
+    done.
     """
     reflection = _Reflection(client, since, known)
     if resume and since:
@@ -85,26 +85,25 @@ async def reflect(
 
 
 class _Reflection:
-    """How far we have come: what the next try starts from."""
+    """The progress of the stream, from which the next try continues."""
 
     def __init__(self, client: LeaseClient, since: str | None, known: Container[int]) -> None:
         self._client = client
         self._known = known
-        self._known_version = (
-            since or ""
-        )  # up to here everything is known, by an earlier run or by us
+        # Everything up to this version is known, from an earlier run or from us.
+        self._known_version = since or ""
         self._ours = False
         self._reason = "start"
         self._connected = False
-        self._ahead: Ahead | None = None  # the watch, where it is open before the list is complete
+        self._ahead: Ahead | None = None  # the watch, if it was opened before the list was complete
         self.version = ""  # empty: list first
 
     async def catch_up(
         self, stack: contextlib.AsyncExitStack
     ) -> AsyncGenerator[ReflectorEvent, None]:
-        """What has to come before a watch: nothing, a check, or a list. Raises ApiError.
+        """Yield what must come before a watch: nothing, a check, or a list. Raises ApiError.
 
-        On the `stack` stays what is opened for the watch already.
+        The `stack` keeps what is already opened for the watch.
         """
         self._ahead = None
         if self._connected:
@@ -118,14 +117,14 @@ class _Reflection:
                     async for event in news:
                         yield event
                 return
-            except Gone:  # the continue token ran out
+            except Gone:  # the continue token expired
                 await stack.aclose()
                 self._ahead = None
                 if last_try:
                     raise
 
     async def _list(self, stack: contextlib.AsyncExitStack) -> AsyncGenerator[ReflectorEvent, None]:
-        """The time between what was told and the list, as far as it can be had; then the list."""
+        """Yield the events between the known version and the list, if available; then the list."""
         begun = False
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
@@ -151,10 +150,10 @@ class _Reflection:
                     yield msgspec.structs.replace(page, reason=self._reason, age=age)
                     return
                 yield msgspec.structs.replace(page, age=age)
-                await asyncio.sleep(0)  # the next page may be here already; others wait too
+                await asyncio.sleep(0)  # the next page may be here already: let other tasks run
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
-        """What happened up to the state of a list, as far as the cluster still knows."""
+        """Yield the events up to a list that the cluster still has."""
         since, self._known_version = self._known_version, until
         if number_of(since) > number_of(until):
             self._reason = "gone" if self._ours else "restored"
@@ -170,7 +169,7 @@ class _Reflection:
 
     @contextlib.asynccontextmanager
     async def watch(self) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
-        """One watch from where we are. Raises ApiError, also when it ended as soon as it began."""
+        """Follow one watch. Raises ApiError, also if the watch ends at once."""
         if self._ahead is not None:
             async with contextlib.aclosing(self._ahead.follow()) as readings:
                 yield readings
@@ -186,17 +185,17 @@ class _Reflection:
             raise Unreachable(Status(message=sentence))
 
     def unprocessed_seconds(self) -> float:
-        """For how many seconds at most something of the watch has not been told."""
+        """Return how many seconds received data may have waited."""
         ahead = 0.0 if self._ahead is None else self._ahead.unprocessed_seconds()
         return max(ahead, self._client.unprocessed_seconds())
 
     def reconnect(self) -> bool:
-        """The watch is open; whether it was not before."""
+        """The watch is open. Returns whether it was not before."""
         before, self._connected = self._connected, True
         return not before
 
     def break_off(self, error: ApiError) -> None:
-        """The watch broke; after Gone only a list helps."""
+        """The watch broke; after Gone the next try lists."""
         self._connected = False
         if isinstance(error, Gone):
             if self.version:
@@ -205,14 +204,14 @@ class _Reflection:
 
 
 def _lasting() -> int:
-    """How many seconds a watch is to last."""
+    """Return how many seconds a watch should last."""
     return random.randint(*WATCH_SECONDS)  # noqa: S311 - spreads load, hides nothing
 
 
 async def _between(
     client: LeaseClient, since: str, until: int
 ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-    """What the cluster still tells of the time between two resourceVersions."""
+    """Yield the events between two resourceVersions that the cluster still has."""
     for _ in range(REPLAY_TRIES):
         try:
             async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:

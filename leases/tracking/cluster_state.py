@@ -49,7 +49,7 @@ class ClusterState:
         self.blind_times = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
-        # since when nobody held a Lease that is deleted
+        # when a deleted Lease was last held
         self._deaths: dict[ObjectName, datetime] = {}
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
@@ -63,7 +63,6 @@ class ClusterState:
         )
 
     def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
-        """Add rows whose names are new."""
         self.rows.add(*rows)
         for row in rows:
             try:
@@ -121,9 +120,7 @@ class ClusterState:
         step: Step,
         unseen_since: datetime | None = None,
     ) -> Row:
-        """Apply a Lease from a watch event. `unseen_since`: some write since then was not
-        understood.
-        """
+        """Apply a Lease of a watch event. `unseen_since`: a write since then was skipped."""
         sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
             seen = sight(row.newest)

@@ -32,7 +32,7 @@ from leases.tracking.tracked_lease import Lasting, Tracked
 
 _replace = msgspec.structs.replace
 ODD = timedelta(seconds=10)  # by which an interval of the writer's clock may exceed ours
-# Renewals of which each tells the skew; a clock drifts slowly, so then one of so many
+# The first renewals all measure the skew, then every fifth: a clock drifts slowly.
 ENOUGH_LAGS = 5
 
 
@@ -44,11 +44,7 @@ def first_sight(
     gap_since: datetime | None = None,
     verdict: Verdict | None = None,
 ) -> tuple[Tracked, Change]:
-    """Return the state of a new Lease and its `created`.
-
-    `gap_since`: when the earlier Lease of this name was last validly held. `verdict`: the kind that
-    an admin set, which beats the rules.
-    """
+    """Return the state of a new Lease and its `created`; `verdict`: the kind an admin set."""
     lease = compact(lease)
     named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
     kind, reason = verdict or classify(lease, None)

@@ -1,4 +1,4 @@
-"""The bytes: lines, watch events, lists, Status and its errors, MicroTime; no sockets.
+"""Bytes to values and back: lines, watch events, lists, Status and errors, MicroTime. No sockets.
 
 May import `leases.domain` and msgspec. Tests: tests/wire.
 """

@@ -1,7 +1,7 @@
-"""JSON from a cluster -> values. Raises nothing but Undecodable.
+"""Decode JSON from a cluster. Raises only Undecodable.
 
-A server may tell a time that Python cannot hold, see `leases.wire.microtime`. Such a time becomes
-the first or the last moment of the calendar; any other text that is no time is an error.
+A time that Python cannot hold becomes the first or last possible time (see
+`leases.wire.microtime`); any other invalid time is an error.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _TIMES = frozenset(
         "firstTimestamp", "lastTimestamp", "eventTime", "lastObservedTime",
     }
 )  # fmt: skip
-# All that msgspec raises: RecursionError for deep JSON, ValueError for bytes that are not UTF-8.
+# Everything that msgspec raises: RecursionError for deep JSON, ValueError for bad UTF-8.
 FAILURES = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 
 
-MAX_DEPTH = 100  # of an object that is read whole; a Lease has 10
+MAX_DEPTH = 100  # levels of an object that is read whole; a Lease has 10
 
 
 class Undecodable(ValueError):
-    """Bytes that are not what they should be; the text says where, and nothing of the content."""
+    """Invalid bytes. The text says where, and quotes no content."""
 
 
 def decoder(shape: Any) -> Callable[[bytes], Any]:
-    """A function that reads bytes as `shape`, a type, or raises Undecodable."""
+    """Return a function that decodes bytes as `shape`, or raises Undecodable."""
     strictly = msgspec.json.Decoder(shape).decode
 
     def decode(body: bytes) -> Any:
@@ -49,9 +49,7 @@ def decoder(shape: Any) -> Callable[[bytes], Any]:
 
 
 def read_document(body: bytes) -> dict[str, Any]:
-    """An object as JSON has it, with every field. Raises Undecodable, also for one so deep that
-    code which descends into it would fail.
-    """
+    """Decode a whole object. Raises Undecodable, also if it is too deep to process safely."""
     document: dict[str, Any] = _read_object(body)
     waiting: list[tuple[Any, int]] = [(document, 1)]
     while waiting:
@@ -65,7 +63,7 @@ def read_document(body: bytes) -> dict[str, Any]:
 
 
 def _bound_times(document: Any) -> None:
-    """Have every time within the calendar. A document may be as deep as the interpreter's stack."""
+    """Bring every time into the range of datetime. The document may be very deep."""
     waiting = [document]
     while waiting:
         one = waiting.pop()

@@ -1,20 +1,20 @@
-"""Chunks in, complete lines out. No sockets: a chunk may end anywhere, also inside a character."""
+"""Split chunks of bytes into lines. A chunk may end anywhere, even inside a character."""
 
 from __future__ import annotations
 
-# Twice what etcd can store of one object by default, and then some for JSON's escapes.
+# More than twice the largest object that etcd stores by default, for JSON escapes.
 MAX_LINE = 8 * 1024 * 1024
 
 
 class LineLengthError(ValueError):
-    """A line went on for longer than any Kubernetes object can be."""
+    """A line is longer than any Kubernetes object can be."""
 
 
 class LineCutter:
-    """Cuts a stream of bytes at its newlines. Empty lines are left out.
+    """Splits a stream at its newlines, and skips empty lines.
 
-    What follows the last newline waits for its end; at the end of a stream it is an event that
-    was cut off, and is dropped with the cutter.
+    It keeps the rest after the last newline. At the end of the stream the rest is a truncated
+    event, and is dropped.
     """
 
     def __init__(self, longest: int = MAX_LINE) -> None:
@@ -23,7 +23,7 @@ class LineCutter:
         self._pending_size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes. Raises LineLengthError."""
+        """Return the lines that this chunk completes. Raises LineLengthError."""
         *lines, rest = chunk.split(b"\n")
         if lines:
             if self._pending:

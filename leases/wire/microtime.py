@@ -1,12 +1,12 @@
-"""metav1.MicroTime and metav1.Time: RFC 3339 with six digits of fraction, and with none.
+"""metav1.MicroTime and metav1.Time: RFC 3339 with and without six fraction digits.
 
-Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Reading follows Go's
-time.Parse for the two layouts, with its words for what is wrong, because clients see those words.
+Source: k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go and time.go. Parsing follows Go's
+time.Parse for both layouts, with its error messages, because clients see them.
 
-Go's years go further than Python's. A client may write the years 0000 to 9999, each with an offset
-of up to a day, so that a server may tell any time from two days before the year 0 to two days into
-the year 10000. `nearest_moment` is the rule for what Python cannot hold of that: the first or the
-last moment of the calendar. The zero time, 0001-01-01T00:00:00Z, is written as null.
+Go's range of years is larger than Python's. A client may write the years 0000 to 9999 with an
+offset of up to a day, so a server may return times from two days before year 0 to two days into
+year 10000. `nearest_moment` cuts such a time to the first or last one that Python can hold. The
+zero time, 0001-01-01T00:00:00Z, is written as null.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BEYOND = re.compile(
 
 
 def format_microtime(moment: datetime) -> str:
-    """An aware moment as Kubernetes writes a MicroTime: `2026-11-20T12:04:23.000001Z`."""
+    """Format as a MicroTime: `2026-11-20T12:04:23.000001Z`."""
     return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
@@ -37,12 +37,14 @@ def microtime_or_none(moment: datetime | None) -> str | None:
 
 
 def format_time(moment: datetime) -> str:
-    """An aware moment as Kubernetes writes a Time, cut to seconds: `2026-11-20T12:04:23Z`."""
+    """Format as a Time, cut to seconds: `2026-11-20T12:04:23Z`."""
     return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def nearest_moment(text: str) -> datetime | None:
-    """For a time beyond the years 1 to 9999 the moment nearest to it; None for any other text."""
+    """Return the nearest datetime for a time outside the years 1 to 9999; None for any other
+    text.
+    """
     beyond = _BEYOND.fullmatch(text)
     if beyond is None:
         return None
@@ -50,7 +52,7 @@ def nearest_moment(text: str) -> datetime | None:
 
 
 def normal_microtime(text: str) -> str | None:
-    """Any text that is read as a MicroTime in the form it is written back; None is the zero time.
+    """Return a MicroTime text in its canonical form; None is the zero time.
 
     Raises ValueError with Go's message.
     """
@@ -58,7 +60,7 @@ def normal_microtime(text: str) -> str | None:
 
 
 def normal_time(text: str) -> str | None:
-    """Any text that is read as a Time in the form it is written back; None is the zero time.
+    """Return a Time text in its canonical form; None is the zero time.
 
     Raises ValueError with Go's message.
     """
@@ -70,7 +72,7 @@ def _normal(text: str, *, micro: bool) -> str | None:
         try:
             datetime.fromisoformat(text)
         except ValueError:
-            pass  # the year 0, or a field out of range: the slow way tells which
+            pass  # the year 0, or a field out of range: the slow way says which
         else:
             zero = text.startswith(_ZERO) and not (micro and text[20:] != "000000Z")
             return None if zero else text
@@ -78,7 +80,7 @@ def _normal(text: str, *, micro: bool) -> str | None:
 
 
 class _Reading:
-    """One text on its way through a layout, as Go's time.parse goes."""
+    """Parses one text by a layout, as Go's time.parse does."""
 
     def __init__(self, text: str, *, micro: bool) -> None:
         self.text = text
@@ -132,7 +134,7 @@ class _Reading:
         return value
 
     def _fraction(self) -> int:
-        """Nanoseconds. A MicroTime wants six digits; a Time takes as many as there are."""
+        """Return nanoseconds. A MicroTime needs six digits; a Time accepts any number."""
         hold = self.rest
         if not self.micro:
             if not (hold[:1] in (".", ",") and _digit(hold, 1)):
@@ -151,7 +153,7 @@ class _Reading:
         return int(number[2]) * 1000
 
     def _zone(self) -> int:
-        """Seconds east of UTC."""
+        """Return seconds east of UTC."""
         hold = self.rest
         if hold.startswith("Z"):
             self.rest = hold[1:]
@@ -173,7 +175,7 @@ def _digit(text: str, index: int) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """As Go's time package quotes: bytes outside printable ASCII as \\x hex."""
+    """Quote as Go's time package does: bytes outside printable ASCII as \\x hex."""
     out: list[str] = []
     for char in text:
         if char < " " or char > "~":
@@ -184,7 +186,7 @@ def _quoted(text: str) -> str:
 
 
 def _day_number(year: int, month: int, day: int) -> int:
-    """Days since 0000-03-01 in the proleptic Gregorian calendar, which has a year 0 as Go's has."""
+    """Return days since 0000-03-01 in the proleptic Gregorian calendar with a year 0, as Go's."""
     year -= month < 3
     era, of_era = divmod(year, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1

@@ -1,4 +1,4 @@
-"""What may be a name, a label, a finalizer.
+"""Rules for names, labels and finalizers.
 
 Source: apimachinery/pkg/util/validation and api/validation/path.
 """
@@ -52,7 +52,7 @@ _CONFIG_KEY_TEXT = (
 
 
 def _masked(name: str, *, prefix: bool) -> str:
-    """A generateName may end in a dash: more follows."""
+    """A generateName may end in a dash, because letters follow."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
@@ -62,14 +62,16 @@ def _long(text: str, limit: int, before: str = "", unit: str = "bytes") -> list[
 
 
 def subdomain_errors(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
-    """A DNS subdomain: what a Lease is called. The limit is told in another unit for label keys."""
+    """Check a DNS subdomain, the form of a Lease's name. Label keys give the limit in another
+    unit.
+    """
     name = _masked(name, prefix=prefix)
     wrong = _long(name, 253, unit=unit)
     return wrong if _SUBDOMAIN.fullmatch(name) else [*wrong, SUBDOMAIN_TEXT]
 
 
 def label_name_errors(name: str, *, prefix: bool = False) -> list[str]:
-    """A DNS label: what a namespace is called."""
+    """Check a DNS label, the form of a namespace's name."""
     name = _masked(name, prefix=prefix)
     wrong = _long(name, 63, unit="characters")
     if _LABEL_NAME.fullmatch(name):
@@ -78,7 +80,7 @@ def label_name_errors(name: str, *, prefix: bool = False) -> list[str]:
 
 
 def config_key_errors(name: str, *, prefix: bool = False) -> list[str]:
-    """A key of a ConfigMap: what a LeaseCandidate is called."""
+    """Check a ConfigMap key, the form of a LeaseCandidate's name."""
     del prefix
     wrong = _long(name, 253, unit="characters")
     if not _CONFIG_KEY.fullmatch(name):
@@ -93,7 +95,7 @@ def config_key_errors(name: str, *, prefix: bool = False) -> list[str]:
 
 
 def qualified_name_errors(key: str) -> list[str]:
-    """A label or annotation key, a finalizer, a strategy with a domain."""
+    """Check a label or annotation key, a finalizer, or a strategy with a domain."""
     parts = key.split("/")
     wrong: list[str] = []
     if len(parts) > 2:
@@ -118,5 +120,5 @@ def label_value_errors(value: str) -> list[str]:
 
 
 def generated_name(base: str) -> str:
-    """A name from generateName: the base, cut, and five random letters that make no words."""
+    """Make a name from generateName: the base, cut, and five random letters that make no words."""
     return base[:MAX_GENERATED_BASE] + "".join(secrets.choice(_SUFFIX_LETTERS) for _ in range(5))

@@ -1,8 +1,8 @@
-"""A renewal known by its bytes, so that what only says again what was said need not be decoded.
+"""Skip decoding a renewal that only repeats a known Lease.
 
-Beside the time in its managedFields, which nothing reads, a renewal changes a Lease's
-resourceVersion and renewTime, each in its place. All else of the line of an event stays to the
-byte, since the API server writes keys in one order (the Go types' of k8s.io/api): its mark.
+A renewal changes resourceVersion, renewTime, and a time in managedFields, which nothing reads; each
+has a fixed place. All other bytes of the line stay the same, because the API server writes keys in
+one order (that of the Go types in k8s.io/api). Their hash is the fingerprint.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from leases.domain.lease import MAX_VERSION_DIGITS
 from leases.wire.watch_decoding import read_event
 from leases.wire.watch_events import Applied, Renewed, WatchEvent
 
-# Where in a line a resourceVersion starts and ends, and the two times start.
+# Where a line has its resourceVersion (start, end), and where its two times start.
 Layout = tuple[int, int, int, int]
 
 MAX_LAYOUTS = 4096
 _VERSION = b'"resourceVersion":"'
-# Text in JSON escapes its quotes, and labels hold no lists or objects: these can be but keys.
+# JSON escapes quotes in texts, and labels hold no lists or objects: these can only be keys.
 _FIELDS = b'"managedFields":['
 _SPEC = b'"spec":{'
 _TIME = b'"time":"'
 _TIME_SIZE = len("2026-11-20T12:04:23Z")
 _RENEWED = b'"renewTime":"'
-_RENEWED_SIZE = len("2026-11-20T12:04:23.000001")  # the Z behind it is a part of the mark
+_RENEWED_SIZE = len("2026-11-20T12:04:23.000001")  # the Z after it is part of the fingerprint
 _read_time = msgspec.json.Decoder(datetime).decode
 
 
 class Reader:
-    """Reads the lines of one watch; `known` are the marks of which a renewal need not be decoded.
+    """Reads the lines of one watch; renewals with a fingerprint in `known` are not decoded.
 
-    Lines of one length mostly have one layout: it is tried first. A wrong one leaves a part of
-    what a mark holds out of place, and so finds nothing.
+    Lines of one length usually have one layout, so that is tried first. A wrong layout produces an
+    unknown fingerprint.
     """
 
     def __init__(self, known: Container[int]) -> None:
         self._known = known
-        self._layouts: dict[int, Layout] = {}  # by the length of a line
+        self._layouts: dict[int, Layout] = {}  # length of a line -> layout
 
     def read(self, line: bytes) -> WatchEvent:
-        """What one line of a watch says. Raises what read_event raises."""
+        """Read one line of a watch. Raises what read_event raises."""
         layout = self._layouts.get(len(line))
         if layout is not None and (fingerprint := _fingerprint(line, layout)) in self._known:
             return _renewed(line, layout, fingerprint)
@@ -60,7 +60,7 @@ class Reader:
 
 
 def _layout(line: bytes) -> Layout | None:
-    """Where what changes stands; None where something of it is missing."""
+    """Find the places that change; None if one is missing."""
     starts = line.find(_VERSION) + len(_VERSION)
     ends = line.find(b'"', starts)
     fields = line.find(_FIELDS, ends)
@@ -101,7 +101,7 @@ def _renewed(line: bytes, layout: Layout, fingerprint: int) -> WatchEvent:
 def _with_fingerprint(
     event: WatchEvent, line: bytes, layout: Layout, fingerprint: int
 ) -> WatchEvent:
-    """The same with its mark, if what that leaves out is what the decoder read."""
+    """Add the fingerprint, if reading by layout gives what the decoder read."""
     if type(event) is not Applied:
         return event
     renewed = _renewed(line, layout, fingerprint)

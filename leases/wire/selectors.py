@@ -1,4 +1,4 @@
-"""Label and field selectors, read and matched as Kubernetes does, with its words for what is wrong.
+"""Parse and match label and field selectors as Kubernetes does, with its error messages.
 
 Source: apimachinery/pkg/labels/selector.go and pkg/fields/selector.go.
 """
@@ -21,11 +21,11 @@ Matcher = Callable[[Labels], bool]
 
 
 class SelectorError(ValueError):
-    """The selector cannot be read; the message is Kubernetes'."""
+    """The selector is invalid; the message is Kubernetes'."""
 
 
 def parse_labels(text: str) -> list[Matcher]:
-    """One matcher per requirement; all must hold. Raises SelectorError."""
+    """Return one matcher per requirement; all must match. Raises SelectorError."""
     return _LabelParser(text).parse()
 
 
@@ -198,7 +198,9 @@ FIELDS = ("metadata.name", "metadata.namespace")
 
 
 def parse_fields(text: str) -> list[FieldTerm]:
-    """The terms; all must hold. Raises SelectorError for bad syntax; fields are not checked."""
+    """Return the terms; all must match. Raises SelectorError for bad syntax; fields are not
+    checked.
+    """
     terms = []
     for part in _split_terms(text):
         if not part:
@@ -211,7 +213,7 @@ def parse_fields(text: str) -> list[FieldTerm]:
 
 
 def check_fields(terms: list[FieldTerm]) -> None:
-    """Raise SelectorError for a field that objects of this API cannot be selected by."""
+    """Raise SelectorError for a field that this API cannot select by."""
     for term in terms:
         if term.field not in FIELDS:
             known = ", ".join(go_quote(name) for name in FIELDS)
@@ -221,7 +223,7 @@ def check_fields(terms: list[FieldTerm]) -> None:
 
 
 def exact_name(terms: list[FieldTerm]) -> str | None:
-    """The one name that the terms ask for, if they do."""
+    """Return the one name that the terms require, if any."""
     for term in terms:
         if term.field == "metadata.name" and not term.negated:
             return term.value

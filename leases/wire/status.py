@@ -1,4 +1,4 @@
-"""metav1.Status both ways, and the errors it stands for.
+"""metav1.Status both ways, and the errors it represents.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api/errors/errors.go.
 """
@@ -14,7 +14,7 @@ from leases.wire.json_decoding import Undecodable, decoder
 
 
 class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One thing wrong, and with which field."""
+    """One error and its field."""
 
     reason: str = ""
     message: str = ""
@@ -22,7 +22,7 @@ class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the error is about."""
+    """The object of the error."""
 
     name: str = ""
     group: str = ""
@@ -33,7 +33,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """metav1.Status: how the API says that something failed, and why."""
+    """metav1.Status: what failed, and why."""
 
     code: int = 0
     reason: str = ""
@@ -42,9 +42,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ApiError(Exception):
-    """The cluster's API answered with an error; `status` holds what it said.
+    """The API answered with an error, or not at all; `status` has the details.
 
-    `status.code` is 0 when no answer came at all.
+    `status.code` is 0 without an answer.
     """
 
     code: ClassVar[int] = 0
@@ -60,7 +60,7 @@ class ApiError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds the server asks us to wait, or None."""
+        """Seconds that the server asks us to wait, if any."""
         seconds = self.status.details.retry_after_seconds if self.status.details else 0
         return float(seconds) if seconds else None
 
@@ -104,7 +104,7 @@ class TooManyRequests(ApiError):
 
 
 class Unreachable(ApiError):
-    """No answer came: refused connection, timeout, broken stream, garbage."""
+    """No answer: refused connection, timeout, broken stream, invalid bytes."""
 
 
 _KINDS: tuple[type[ApiError], ...] = (
@@ -119,7 +119,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
 
 
 def error_of(status: Status) -> ApiError:
-    """The error that a Status stands for: by its reason, else by its code."""
+    """Return the error for a Status, by its reason, else by its code."""
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code) or ApiError
     return kind(status)
 
@@ -128,9 +128,9 @@ _decode: Callable[[bytes], Status] = decoder(Status)
 
 
 def read_status(code: int, body: bytes, *, retry_after: int = 0) -> Status:
-    """The Status in an error answer; for any other body one that carries the code and its text.
+    """Decode the Status of an error answer; wrap any other body.
 
-    `retry_after` is the header of that name in seconds, for answers whose body does not say it.
+    `retry_after` is the header of that name in seconds, used if the body does not say it.
     """
     try:
         status = _decode(body)

@@ -1,4 +1,4 @@
-"""Causes of a metav1.Status, in Kubernetes' words."""
+"""The causes of a metav1.Status, in Kubernetes' words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\
 
 
 def bad_value(field: str, value: str, detail: str) -> StatusCause:
-    """`value` is shown as it stands: quote texts with go_quote."""
+    """`value` is shown unchanged: quote texts with go_quote."""
     message = f"Invalid value: {value}: {detail}"
     return StatusCause(reason="FieldValueInvalid", message=message, field=field)
 
 
 def go_quote(text: str) -> str:
-    """strconv.Quote: what %q shows."""
+    """Quote as Go's strconv.Quote (%q) does."""
     out = []
     for char in text:
         code = ord(char)

@@ -1,6 +1,6 @@
-"""What can be told of a Lease whose bytes cannot be read: its name, so that all others go on.
+"""Read at least the name of a Lease that cannot be decoded, so that all others can be followed.
 
-Only broken or foreign API servers send such bytes. Everything here runs after a decoder failed.
+Only broken or foreign API servers send such bytes. All of this runs after a decoder failed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leases.domain.lease import (
 from leases.wire.watch_events import Deleted, Unreadable
 
 _EVENT = re.compile(rb'\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"\s*,\s*"object"')
-# As kube-apiserver orders the fields; names hold no character that JSON escapes.
+# kube-apiserver's order of fields; names contain no character that JSON escapes.
 _METADATA = re.compile(
     rb'"metadata"\s*:\s*\{\s*"name"\s*:\s*"(?P<name>[^"\\]+)"'
     rb'[^{}\[\]]*?"namespace"\s*:\s*"(?P<namespace>[^"\\]+)"'
@@ -34,10 +34,9 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def unreadable_event(line: bytes, error: BaseException) -> Unreadable | Deleted | None:
-    """What a line of a watch still tells; None where it is no event of an object: the stream is
-    broken.
+    """Return what is readable of a watch line; None: the line is no event and the stream is broken.
 
-    Of a deletion nothing but the name is needed.
+    Of a deletion only the name is needed.
     """
     begins = _EVENT.match(line)
     if begins is None:
@@ -57,7 +56,7 @@ def unreadable_event(line: bytes, error: BaseException) -> Unreadable | Deleted 
 
 
 def unreadable_lease(text: bytes, error: BaseException) -> Unreadable:
-    """What the bytes of one Lease, or of an event with one, still tell."""
+    """Return what is readable of one Lease, or of an event with one."""
     reason = f"It cannot be read: {error}."
     found = _METADATA.search(text)
     parts = {} if found is None else {k: v or b"" for k, v in found.groupdict().items()}
@@ -79,13 +78,13 @@ def unreadable_lease(text: bytes, error: BaseException) -> Unreadable:
 
 
 def is_plain(namespace: str, name: str, others: str) -> bool:
-    """Whether a Lease of this name can have a URL, a line in the log and a row in a database."""
+    """Whether this name can be used in a URL, in the log and in the database."""
     text = namespace + name + others
     return bool(namespace and name and text.isascii() and text.isprintable() and "/" not in text)
 
 
 def _is_json(text: bytes) -> bool:
-    """Whether it is, as far as can be told."""
+    """Whether the text is JSON, as far as a decoder can tell."""
     try:
         msgspec.json.decode(text)
     except RecursionError:
@@ -96,7 +95,7 @@ def _is_json(text: bytes) -> bool:
 
 
 def _metadata_in(document: object) -> dict[str, str]:
-    """The texts that tell which object this is; empty where there are none."""
+    """Return the texts that identify the object; empty if there are none."""
     if isinstance(document, dict) and isinstance(document.get("object"), dict):
         document = document["object"]
     found = document.get("metadata") if isinstance(document, dict) else None
@@ -109,9 +108,9 @@ def _metadata_in(document: object) -> dict[str, str]:
 
 
 def cut_list(body: bytes) -> tuple[bytes, list[bytes]] | None:
-    """A list without its items, and each item; None where it has none.
+    """Split a list into its head and its items; None if it has no items.
 
-    Counts brackets instead of decoding: an item may be nested deeper than any decoder goes.
+    It counts brackets, because an item may be nested too deep for any decoder.
     """
     tokens = _tokens(body)
     depth, before = 0, b""
@@ -127,7 +126,7 @@ def cut_list(body: bytes) -> tuple[bytes, list[bytes]] | None:
 
 
 def _items(tokens: Iterator[tuple[bytes, int]]) -> Iterator[tuple[int, int]]:
-    """Where each object of an array begins and ends, whose bracket was the last token."""
+    """Yield start and end of each object in the array whose bracket was the last token."""
     depth = first = 0
     for token, start in tokens:
         if token in b"[{":

@@ -1,7 +1,7 @@
-"""Bodies of lists and lines of watches -> values.
+"""Decode list bodies and watch lines.
 
-Source: k8s.io/apimachinery/pkg/watch (event types), pkg/apis/meta/v1 ListMeta, and
-"Efficient detection of changes" in Kubernetes' API concepts.
+Source: k8s.io/apimachinery/pkg/watch (event types), pkg/apis/meta/v1 ListMeta, and "Efficient
+detection of changes" in Kubernetes' API concepts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _replace = msgspec.structs.replace
 
 
 class ListMeta(msgspec.Struct, frozen=True):
-    """metav1.ListMeta; an empty `next_page` says that this page is the last."""
+    """metav1.ListMeta; `next_page` is empty on the last page."""
 
     resource_version: ResourceVersion = msgspec.field(name="resourceVersion", default="")
     next_page: str = msgspec.field(name="continue", default="")
@@ -32,7 +32,7 @@ class ListMeta(msgspec.Struct, frozen=True):
 
 
 class LeaseListPage(msgspec.Struct, frozen=True):
-    """One page of a LeaseList; `unreadable` are its items that break the rules of the API."""
+    """One page of a LeaseList; `unreadable` are its items that are invalid."""
 
     metadata: ListMeta
     leases: tuple[Lease, ...] = ()
@@ -66,7 +66,7 @@ class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="ERROR
 
 _WRITTEN = (_Modified, _Added)
 _Event = _Modified | _Added | Deleted | _Bookmark | _Error
-# One typed decode per event: the decoder skips managedFields and makes no dict.
+# One typed decode per event: it skips managedFields and makes no dict.
 _decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
 _decode_event_slowly: Callable[[bytes], _Event] = decoder(_Event)
 _decode_list: Callable[[bytes], _List] = decoder(_List)
@@ -74,9 +74,9 @@ _decode_lease: Callable[[bytes], Lease] = decoder(Lease)
 
 
 def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
-    """What one line of a watch says.
+    """Decode one line of a watch.
 
-    Raises the error an ERROR event stands for (Gone for 410), Unreachable for garbage.
+    Raises the error of an ERROR event (Gone for 410), and Unreachable for invalid bytes.
     """
     try:
         event = _decode_event(line)
@@ -102,7 +102,7 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
 
 
 def read_page(body: bytes) -> LeaseListPage:
-    """One page of a list. Raises Unreachable for bytes that are none."""
+    """Decode one page of a list. Raises Unreachable for invalid bytes."""
     try:
         page = _decode_list(body)
         return _page(page.metadata, map(_checked, page.items or ()))
@@ -114,7 +114,7 @@ def read_page(body: bytes) -> LeaseListPage:
 
 
 def _read_items(body: bytes) -> LeaseListPage | None:
-    """A page of which some items cannot be read: all others, and the names of those."""
+    """Decode a page with unreadable items: all others, and the names of those."""
     cut = cut_list(body)
     if cut is None:
         return None
@@ -124,7 +124,7 @@ def _read_items(body: bytes) -> LeaseListPage | None:
         return None
     page = _page(metadata, map(_read_item, cut[1]))
     if not page.leases and not any(one.key for one in page.unreadable):
-        return None  # a list of something else
+        return None  # a list of other objects
     return page
 
 
@@ -147,7 +147,7 @@ def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeaseListP
 
 
 def read_lease(body: bytes) -> Lease:
-    """One Lease. Raises Unreachable for bytes that are none."""
+    """Decode one Lease. Raises Unreachable for invalid bytes."""
     try:
         lease = _checked(_decode_lease(body))
     except Undecodable as error:
@@ -158,16 +158,16 @@ def read_lease(body: bytes) -> Lease:
 
 
 def lease_of(document: dict[str, Any]) -> Lease:
-    """The Lease in an object as JSON has it. Raises Unreachable if it is none."""
+    """Convert a decoded object to a Lease. Raises Unreachable if it is none."""
     return read_lease(msgspec.json.encode(document))
 
 
 def _checked(lease: Lease) -> Lease | Unreadable:
-    """A Lease that can be told by its name, with its times in UTC."""
+    """Check that a Lease has a usable name, and convert its times to UTC."""
     meta, spec = lease.metadata, lease.spec
     name, namespace = meta.name, meta.namespace
     text = namespace + name + meta.uid + meta.resource_version
-    # As can_be_told has it, without a call: this is done for each write.
+    # The same check as is_plain, inlined because it runs for every write.
     if not (name and namespace and text.isascii() and text.isprintable() and "/" not in text):
         return Unreadable(None, "Its name, uid or resourceVersion cannot be one.")
     acquired, renewed, created = spec.acquire_time, spec.renew_time, meta.creation_timestamp

@@ -1,4 +1,4 @@
-"""What a list or a watch can tell, as values: what the cluster's client says to the tracker."""
+"""The events that a cluster's client sends to the tracker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leases.domain.lease import Lease, ObjectName
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
-    """ADDED or MODIFIED: the Lease as it is now. Only who keeps no state can tell the two apart.
+    """ADDED or MODIFIED: the Lease as it is now.
 
     `fingerprint` is one number for all renewals that change nothing else, or 0: see
     leases.wire.renewal_fingerprints.
@@ -26,9 +26,9 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
 
 
 class Renewed(msgspec.Struct, frozen=True, gc=False):
-    """MODIFIED, where all but version and renewTime is as in an Applied of the same `fingerprint`.
+    """MODIFIED: a renewal of the Lease that came as Applied with the same `fingerprint`.
 
-    `line` is what was not decoded.
+    `line` is the undecoded event.
     """
 
     fingerprint: int
@@ -42,7 +42,7 @@ class Renewed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="DELETED"):
-    """DELETED: the Lease as it was last; its resourceVersion is that of the deletion."""
+    """DELETED: the last state of the Lease, with the resourceVersion of the deletion."""
 
     lease: Lease = msgspec.field(name="object")
 
@@ -52,52 +52,52 @@ class Deleted(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="DELE
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """The watch has reached this resourceVersion; nothing else happened."""
+    """The watch has reached this resourceVersion."""
 
     resource_version: str
     initial_events_end: bool = False
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
-    """A Lease that a watch or a list told, of which only this can be read.
+    """A Lease of which only this can be read.
 
-    `key` is None where not even its name can, `resource_version` empty where that cannot.
+    `key` is None if even its name is unreadable; `resource_version` may be empty.
     """
 
     key: ObjectName | None
-    reason: str  # a sentence without anything of the content
+    reason: str  # a sentence that quotes no content
     uid: str = ""
     resource_version: str = ""
 
 
 class ListPage(msgspec.Struct, frozen=True, gc=False):
-    """One page of a list of which more is to come; Listed brings the last."""
+    """One page of a list; Listed is the last page."""
 
     leases: tuple[Lease, ...]
     resource_version: str
-    remaining: int | None = None  # how many Leases are still to come, where the server tells
-    age: float = 0.0  # of the first page, seconds since it came: what was before it is told first
+    remaining: int | None = None  # Leases still to come, if the server says so
+    age: float = 0.0  # seconds since the first page: earlier events are replayed first
     unreadable: tuple[Unreadable, ...] = ()
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
-    """A list is complete: what is neither in this last page nor in those before does not exist."""
+    """The last page of a list. A Lease that is in none of its pages does not exist."""
 
     leases: tuple[Lease, ...]
     resource_version: str
     reason: str = "start"  # why we listed: start, gone, restored
-    age: float = 0.0  # as in ListPage, if it is the only page
+    age: float = 0.0  # as in ListPage, if this is the only page
     unreadable: tuple[Unreadable, ...] = ()
 
 
 class Replayed(msgspec.Struct, frozen=True, gc=False):
-    """An event from before the list, told again after a restart; not seen when it happened."""
+    """An event from before the list, read again after a restart; not observed live."""
 
     event: Applied | Deleted | Unreadable
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
-    """What one reading of the watch brought, in its order."""
+    """The events of one read of the watch, in order."""
 
     events: Sequence[WatchEvent]
 
@@ -112,7 +112,7 @@ class Connected(msgspec.Struct, frozen=True):
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):
-    """The watch broke or could not be opened; `refused` when the cluster said 401 or 403."""
+    """The watch broke or could not be opened; `refused`: the answer was 401 or 403."""
 
     detail: str
     refused: bool = False

@@ -29,9 +29,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     held: float  # in the range, without gaps
     leaderless: float  # in the range; for a holder: after its terms
     takeovers: int  # for a holder: those it made
-    takeover_p50: (
-        float | None
-    )  # from the last renewal of the old holder to the new one's first write
+    takeover_p50: float | None  # from the old holder's last renewal to the new one's first write
     takeover_p95: float | None
 
 

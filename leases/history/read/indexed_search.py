@@ -77,8 +77,9 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
 
 
 def _spellings(holder: str) -> tuple[str, ...]:
-    """The holders, as stored, that somebody may mean: blanks around a name are easily copied with
-    it, and pages show NUL as its symbol.
+    """Return the stored holders that the input may mean.
+
+    People copy spaces around a name, and pages show NUL as its symbol.
     """
     meant = (holder, holder.strip())
     return tuple(
