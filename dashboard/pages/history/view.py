@@ -39,6 +39,7 @@ USUAL_STRIP = timedelta(days=1)
 MAX_NAMESPACES = 500  # offered; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
+TEMPLATES = ("history/index.html", "history/_rows.html")
 TYPED = ("namespace", "lease", "since", "until")
 
 
@@ -77,14 +78,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         "limit": limit,
         "feed_seq": feed_seq,
     }
-    return _page(request, context, query=view_query(view, before=before or ""))
-
-
-def _page(
-    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
-) -> HttpResponse:
-    whole, part = "history/index.html", "history/_rows.html"
-    return responses.page(request, whole, part, context, query=query, status=status)
+    return responses.page(request, *TEMPLATES, context, query=view_query(view, before=before or ""))
 
 
 def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
@@ -124,7 +118,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     kept["holder"] = for_input(holder_text(request.GET, "holder"))
     board = msgspec.structs.replace(usual, **kept)
     context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES]}
-    return _page(request, context | {"error": error}, status=400)
+    return responses.page(request, *TEMPLATES, context | {"error": error}, status=400)
 
 
 def _stream(

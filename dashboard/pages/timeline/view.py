@@ -38,6 +38,7 @@ from leases.history.read.change_density import density
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.watched_spans import unwatched_times, watched_since
 
+TEMPLATES = ("timeline/index.html", "timeline/_board.html")
 NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
 
 
@@ -74,20 +75,13 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
             cluster, lanes, shown, unseen=context["stretch"].unseen, now=now, end=end
         )
         context["holders"] = holders_of(context["lanes"])
-    return _page(request, context, query=timeline_query(wanted))
+    return responses.page(request, *TEMPLATES, context, query=timeline_query(wanted))
 
 
 def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime | None:
     """The last known moment of the stretch; None means now."""
     as_of = request.cluster.as_of(now)
     return None if shown.live and as_of == now else min(shown.until, as_of)
-
-
-def _page(
-    request: ClusterRequest, context: dict[str, Any], *, query: str = "", status: int = 200
-) -> HttpResponse:
-    whole, part = "timeline/index.html", "timeline/_board.html"
-    return responses.page(request, whole, part, context, query=query, status=status)
 
 
 def _around(
@@ -135,7 +129,9 @@ def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
     context = _around(request, usual, window(usual, now), NO_LANES, now)
     context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
     stretch = msgspec.structs.replace(context["stretch"], at_input=typed(request.GET, "at"))
-    return _page(request, context | {"stretch": stretch, "error": error}, status=400)
+    return responses.page(
+        request, *TEMPLATES, context | {"stretch": stretch, "error": error}, status=400
+    )
 
 
 def _json(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
+    ListOrder,
     number,
     one_of,
     page_number,
@@ -34,7 +34,7 @@ NOW, PAST = HOLDS = ("now", "past")
 KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
 
 
-class HolderFilter(msgspec.Struct, frozen=True, kw_only=True):
+class HolderFilter(ListOrder, frozen=True, kw_only=True):
     """An empty field filters nothing. `text` is part of an identity or of the name of a held Lease;
     `holds` is "now" for holders of today, "past" for former ones.
     """
@@ -45,16 +45,7 @@ class HolderFilter(msgspec.Struct, frozen=True, kw_only=True):
     holds: str = ""
     range: str = USUAL_RANGE
     sort: str = DOWN
-    page: int = 1
     limit: int = PAGE_SIZE
-
-    @property
-    def descending(self) -> bool:
-        return self.sort.startswith("-")
-
-    @property
-    def column(self) -> str:
-        return self.sort.removeprefix("-")
 
 
 def read_holder_filter(query: QueryDict) -> HolderFilter:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.holder_parameter import is_held_by
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
+    ListOrder,
     number,
     page_number,
     quoted,
@@ -31,7 +31,7 @@ COLUMNS = (
 Matcher = Callable[[Tracked], bool]
 
 
-class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseFilter(ListOrder, frozen=True, kw_only=True):
     """An empty field filters nothing.
 
     `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
@@ -45,16 +45,7 @@ class LeaseFilter(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[Kind, ...] = ()
     phases: tuple[Phase, ...] = ()
     sort: str = WORST_FIRST
-    page: int = 1
     limit: int = PAGE_SIZE
-
-    @property
-    def descending(self) -> bool:
-        return self.sort.startswith("-")
-
-    @property
-    def column(self) -> str:
-        return self.sort.removeprefix("-")
 
     @property
     def searches(self) -> bool:
