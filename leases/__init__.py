@@ -1,4 +1,4 @@
-"""What is true of Leases, with nobody looking. Never imports `dashboard`.
+"""Everything about Leases that needs no user interface. Never imports `dashboard`.
 
-The rooms and who may import whom: docs/contributing.md.
+The rooms and their imports: docs/contributing.md.
 """

@@ -1,4 +1,4 @@
-"""Django's name for the room of models."""
+"""The Django app of the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored: fields and constraints only. The rules are in `leases.domain`."""
+"""The database tables: fields and constraints only. The rules are in `leases.domain`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-# The words of `leases.domain.changes.change.ChangeType` that two of the indexes hold.
+# Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.
 BEGIN_A_SPAN = (
     "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
 )  # fmt: skip
 END_A_GAP = ("acquired", "recovered", "replaced", "restarted", "taken_over")
 
-# Characters of a holder that an index holds whole. An index row of PostgreSQL ends at 2,704 bytes,
-# but a holder may be as long as a Lease: of longer holders, other indexes hold the start.
+# Longest holder, in characters, that an index stores whole. PostgreSQL limits an index row to 2,704
+# bytes, but a holder may be as long as a Lease: other indexes store the start of longer holders.
 INDEXED_HOLDER = 400
 
 
@@ -33,7 +33,7 @@ def _start_of(column: str) -> models.Func:
 
 
 class ChangeRecord(models.Model):
-    """One change of a Lease. Append-only: the one truth of history."""
+    """One change of a Lease. Append-only: all history is computed from these rows."""
 
     cluster = models.CharField(max_length=32)
     namespace = models.CharField(max_length=63)
@@ -51,8 +51,8 @@ class ChangeRecord(models.Model):
     inferred = models.BooleanField(default=False)
     inferred_since = models.DateTimeField(null=True)
     gap_seconds = models.FloatField(null=True)
-    renewed_at = models.DateTimeField(null=True)  # of `expired`: the renewal that ran out
-    fields = models.TextField(default="")  # of a reconfiguration, separated by blanks
+    renewed_at = models.DateTimeField(null=True)  # of `expired`: the last renewal
+    fields = models.TextField(default="")  # of a reconfiguration, separated by spaces
     identity = models.CharField(max_length=400)
 
     class Meta:
@@ -128,7 +128,7 @@ class ChangeRecord(models.Model):
 
 
 class LeaseRecord(models.Model):
-    """The last known state of one Lease: what a restart is compared with."""
+    """The last known state of one Lease, for the next start."""
 
     cluster = models.CharField(max_length=32)
     namespace = models.CharField(max_length=63)
@@ -145,16 +145,16 @@ class LeaseRecord(models.Model):
 
 
 class RefusedRow(models.Model):
-    """What the database would not store, and why: kept here so that nothing vanishes silently."""
+    """A value that the database refused, and why."""
 
-    at = models.DateTimeField()  # when it was refused first
+    at = models.DateTimeField()  # when it was first refused
     cluster = models.CharField(max_length=32)
     what = models.CharField(max_length=16)  # leases.history.refused_rows.What
     namespace = models.TextField(default="")
     name = models.TextField(default="")
-    error = models.TextField()  # the database's own sentence
-    content = models.TextField()  # all of it as JSON of ASCII characters
-    digest = models.CharField(max_length=64, unique=True)  # of what makes it one and the same
+    error = models.TextField()  # the database's message
+    content = models.TextField()  # the whole value as ASCII JSON
+    digest = models.CharField(max_length=64, unique=True)  # identifies the value
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "at"], name="refused_by_time")]
@@ -165,7 +165,7 @@ class RefusedRow(models.Model):
 
 
 class WatchRecord(models.Model):
-    """How far one cluster's watch has been written down."""
+    """How far one cluster's watch is stored."""
 
     cluster = models.CharField(max_length=32, unique=True)
     resource_version = models.CharField(max_length=32)
@@ -176,14 +176,14 @@ class WatchRecord(models.Model):
 
 
 class WatchSpan(models.Model):
-    """One unbroken time in which one process watched one cluster. Nobody watched between them."""
+    """One unbroken time in which one process watched one cluster."""
 
     cluster = models.CharField(max_length=32)
     process = models.CharField(max_length=32)
     since = models.DateTimeField()
-    until = models.DateTimeField()  # moves on while the watch lasts
+    until = models.DateTimeField()  # grows while the watch continues
     ended = models.CharField(max_length=16, default="")  # leases.domain.past.watched_times.WatchEnd
-    detail = models.TextField(default="")  # why it ended, as the page said it
+    detail = models.TextField(default="")  # why it ended, as shown on the pages
 
     class Meta:
         constraints = [
@@ -223,7 +223,7 @@ class Edit(models.Model):
 
 
 class KindOverride(models.Model):
-    """What an admin says a Lease is for, whatever the rules say. Outlives the Lease."""
+    """The kind of a Lease set by an admin, which beats the rules. Outlives the Lease."""
 
     cluster = models.CharField(max_length=32)
     namespace = models.CharField(max_length=63)
@@ -242,10 +242,10 @@ class KindOverride(models.Model):
 
 
 class WallLink(models.Model):
-    """A named link that reads the walls of its clusters without signing in, and nothing else."""
+    """A named link that opens the walls of its clusters without signing in, and nothing else."""
 
     name = models.CharField(max_length=100)
-    # Null: made by a version whose links were not random. Such a link opens nothing.
+    # Null: from a version without random links. Such a link opens nothing.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     clusters = models.JSONField(default=list)  # names of clusters
     created_by = models.CharField(max_length=150, default="")
@@ -266,7 +266,7 @@ class WallLink(models.Model):
 
 
 class SignInLink(models.Model):
-    """A link that signs one user in, once. The token itself is stored nowhere."""
+    """A link that signs one user in, once. The token is not stored."""
 
     digest = models.CharField(max_length=64, unique=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)

@@ -1,4 +1,4 @@
-"""Files with secrets: readable by their owner alone, and whole after a power cut."""
+"""Files with secrets: only their owner can read them, and they survive a power cut whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def write_private(path: Path, content: bytes, *, replace: bool = True) -> None:
-    """Write a whole file or nothing: draft, flush to disk, move into place.
+    """Write the whole file or nothing: draft, flush to disk, rename.
 
-    With `replace` False, keep a file that is already there.
+    With `replace` False, keep an existing file.
     """
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".new")
     try:

@@ -1,7 +1,6 @@
-"""The audit trail: a row before the call that says what is intended, closed after it with the
-outcome.
+"""The audit trail: a row with the intent before the call, closed with the outcome after it.
 
-A process that dies in between leaves an open row, never silence.
+If the process dies in between, the row stays open.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MAX_DETAIL = 1000
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is about to do what, and why."""
+    """Who wants to do what, and why."""
 
     user: User
     cluster: str
@@ -35,7 +34,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_facts(lease: Lease) -> dict[str, Any]:
-    """The spec as JSON, for the row."""
+    """Return the spec as JSON for the audit row."""
     facts: dict[str, Any] = msgspec.to_builtins(lease.spec)
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -43,7 +42,7 @@ def as_facts(lease: Lease) -> dict[str, Any]:
 def done_between(
     cluster: str, since: datetime, until: datetime
 ) -> dict[ObjectName, list[datetime]]:
-    """When each Lease was written to through a form, the newest writes of the stretch."""
+    """Return when forms wrote to each Lease in a range, newest writes only."""
     rows = Edit.objects.filter(cluster=cluster, at__gte=since, at__lt=until, outcome=DONE)
     found: dict[ObjectName, list[datetime]] = {}
     for namespace, name, at in rows.order_by("-at").values_list("namespace", "name", "at")[
@@ -57,7 +56,7 @@ def done_between(
 async def audited(
     intent: Intent, *, before: Lease, wanted: dict[str, Any], clock: Callable[[], datetime]
 ) -> AsyncIterator[Edit]:
-    """Write the open row, run the body, close the row. An ApiError is noted and raised on."""
+    """Write the open row, run the body, close the row. Records any error and raises it again."""
     row = await Edit.objects.acreate(
         at=intent.at,
         user=intent.user,
@@ -76,7 +75,7 @@ async def audited(
         row.outcome = REFUSED if error.status.code else FAILED
         row.detail = to_stored(str(error))
         raise
-    except BaseException as error:  # cancelled, or a defect of ours: the row says so all the same
+    except BaseException as error:  # cancelled, or a bug: record that too
         row.outcome, row.detail = FAILED, to_stored(repr(error))
         raise
     else:

@@ -1,4 +1,4 @@
-"""Edit holderIdentity and leaseDurationSeconds: a dry run to look at, then the write."""
+"""Edit holderIdentity and leaseDurationSeconds: first a dry run, then the write."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from leases.wire.status import Conflict
 from leases.wire.watch_decoding import lease_of
 
 ACTION = "lease.edit"
-MAX_RETRIES = 3  # writes that met a newer resourceVersion
+MAX_RETRIES = 3  # retries after a conflict
 
 T = TypeVar("T")
 
 
 class TermMoved(Exception):
-    """Somebody else holds the Lease than when the form was drawn; `current` says who."""
+    """The holder changed since the form was drawn; `current` is the Lease now."""
 
     def __init__(self, current: Lease) -> None:
         super().__init__(f"The Lease is held by {current.holder or 'nobody'} now.")
@@ -31,7 +31,7 @@ class TermMoved(Exception):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What the server would make of an edit, and what there is now."""
+    """The result of a dry run, and the current Lease."""
 
     before: dict[str, Any]
     after: dict[str, Any]
@@ -63,8 +63,8 @@ async def edit_lease(
 ) -> None:
     """Write the edit and its audit row. Raises TermMoved, or ApiError.
 
-    Each attempt reads the Lease anew and writes with the fresh resourceVersion, as long as the
-    term is the one that was shown: a renewal in between is no conflict, a take-over is.
+    Each attempt reads the Lease again and writes with its resourceVersion, as long as the term is
+    the one that the form showed: a renewal in between is no conflict, a take-over is.
     """
     current = await client.get(intent.key)
     _check_term(current, seen_term)
@@ -82,7 +82,7 @@ async def edit_lease(
 
 
 async def _retry(step: Callable[[], Awaitable[T]]) -> tuple[int, T]:
-    """Repeat a step that met a newer resourceVersion (409); which attempt it took, its result."""
+    """Repeat a step after a conflict (409). Returns the number of the attempt and its result."""
     for attempt in range(1, MAX_RETRIES + 1):
         with contextlib.suppress(Conflict):
             return attempt, await step()

@@ -1,4 +1,4 @@
-"""Say what a Lease is for, whatever the rules say; or leave it to the rules again."""
+"""Set the kind of a Lease, or let the rules decide again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTION = "lease.overrule_kind"
 def override_kind(
     *, user: User, cluster: str, key: ObjectName, kind: Kind | None, before: Kind, at: datetime
 ) -> None:
-    """Remember it with its audit row; no cluster is asked. None leaves it to the rules."""
+    """Store the override with its audit row, without asking the cluster. None: the rules decide."""
     place: dict[str, Any] = {"cluster": cluster, "namespace": key.namespace, "name": key.name}
     by = user.get_username()
     said = "left to the rules again" if kind is None else f"is {kind.value}, was {before.value}"

@@ -1,4 +1,4 @@
-"""The demo's cast, and how a cue befalls it."""
+"""The processes of the demo, and how they perform its events."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names
 from leases.demo.schedule import Act, Cue
 from leases.domain.lease import ObjectName
 
-PATIENCE = 40.0  # seconds until somebody must have been elected, also after another run's crash
+PATIENCE = 40.0  # seconds until somebody must be elected, even after another run crashed
 ATTEMPTS = 5
 
 
 class Stage:
-    """Everybody who renews a Lease."""
+    """Every process that renews a Lease."""
 
     def __init__(self, *, api: DemoApi, pace: Pace, seed: int) -> None:
         self._api = api
@@ -45,7 +45,7 @@ class Stage:
         ]
 
     def lives(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What each of them does all the time."""
+        """Return the coroutine of each process."""
         for election in self.elections.values():
             for contender in election.contenders:
                 yield contender.run()
@@ -55,7 +55,7 @@ class Stage:
             yield lock.run()
 
     async def perform(self, cue: Cue) -> None:
-        """Let this happen; nothing does while the API is down or nobody holds the Lease."""
+        """Let an event happen. It does nothing while the API is down or nobody holds the Lease."""
         away = cue.away / self._pace.tempo
         try:
             if cue.act is Act.NODE_DOWN:
@@ -105,7 +105,7 @@ class Stage:
     async def _edit(
         self, key: ObjectName, *, holder: str = "", annotations: dict[str, str] | None = None
     ) -> None:
-        """What somebody with kubectl does; a renewal in between is no reason to give up."""
+        """Edit a Lease as a person with kubectl would; retry after a renewal in between."""
         for _ in range(ATTEMPTS):
             lease = await self._api.get(key)
             if lease is None:

@@ -1,4 +1,4 @@
-"""The few requests that electors and kubelets send, as plain objects in and out."""
+"""The few requests of electors and kubelets, with plain objects."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from leases.domain.lease import ObjectName
 
 LeaseObject = dict[str, Any]
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
-_SECONDS = 5.0  # an API that does not answer in this time counts as down
+_SECONDS = 5.0  # an API that does not answer within this time counts as down
 _CONNECTIONS = 8
 
 
 class ApiDownError(Exception):
-    """No answer, or one that only says that the API server is ill. Try again, as everybody does."""
+    """No answer, or a server error. Try again."""
 
 
 class DemoApi:
-    """A Lease API as its clients in a cluster use it."""
+    """A client of the Lease API."""
 
     def __init__(self, *, url: str, token: str) -> None:
         self._url = url.rstrip("/")
@@ -47,24 +47,24 @@ class DemoApi:
         await self._session.close()
 
     async def ensure_namespace(self, name: str) -> None:
-        """Make the namespace unless it is there; an API without namespaces needs none."""
+        """Create the namespace if it is missing. An API without namespaces needs none."""
         await self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
     async def get(self, key: ObjectName) -> LeaseObject | None:
-        """The Lease, or None when there is none."""
+        """Return the Lease, if any."""
         return await self._ask("GET", _path(key))
 
     async def create(self, lease: LeaseObject) -> LeaseObject | None:
-        """The new Lease, or None when somebody was faster."""
+        """Return the new Lease; None if another client was faster."""
         return await self._ask("POST", _LEASES.format(lease["metadata"]["namespace"]), lease)
 
     async def update(self, lease: LeaseObject) -> LeaseObject | None:
-        """The Lease as written, or None when it is not any more what it was when read."""
+        """Return the written Lease; None if it changed since it was read."""
         meta = lease["metadata"]
         return await self._ask("PUT", _path(ObjectName(meta["namespace"], meta["name"])), lease)
 
     async def delete(self, key: ObjectName) -> None:
-        """Delete the Lease if it is there."""
+        """Delete the Lease if it exists."""
         await self._ask("DELETE", _path(key))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
@@ -83,7 +83,7 @@ class DemoApi:
             answer: LeaseObject = msgspec.json.decode(text, type=LeaseObject)
         except msgspec.DecodeError as error:
             raise ApiDownError(f"{method} {path} was answered with garbage") from error
-        # Half of the object, and of no use to anybody here: the server keeps its own.
+        # managedFields are half of the object, and nobody here needs them.
         answer.get("metadata", {}).pop("managedFields", None)
         return answer
 

@@ -1,4 +1,4 @@
-"""Contenders of an election, by the rules of client-go.
+"""Contenders of an election, by client-go's rules.
 
 Source: k8s.io/client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew, isLeaseValid,
 release, and its defaults of 15, 10 and 2 s.
@@ -19,11 +19,11 @@ from leases.demo.names import ElectionName
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
 
-JITTER = 1.2  # client-go's: who only waits asks every 2 to 4.4 s
+JITTER = 1.2  # client-go's: a waiting contender asks every 2 to 4.4 s
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How fast the demo lives; `tempo` 1 is real life. All values are seconds."""
+    """The speed of the demo; `tempo` 1 is real time. All values are seconds."""
 
     tempo: float = 1.0
 
@@ -40,20 +40,20 @@ class Pace(msgspec.Struct, frozen=True):
         return 2.0 / self.tempo
 
     def lasting(self, seconds: int) -> int:
-        """A leaseDurationSeconds, which is a whole number and at least 1."""
+        """Return a leaseDurationSeconds, a whole number of at least 1."""
         return max(1, round(seconds / self.tempo))
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What befalls a process: it is gone for some seconds, and how."""
+    """What happens to a process: it is gone for some seconds, and how."""
 
     away: float
-    release: bool = False  # it steps down properly first
-    reborn: bool = True  # it comes back as a new process, not as the one that slept
+    release: bool = False  # it releases the Lease first
+    reborn: bool = True  # it returns as a new process, not as the sleeping one
 
 
 class Contender:
-    """One process that wants to hold the Lease. `leading` is what it believes itself."""
+    """One process that wants the Lease. `leading` is its own belief."""
 
     def __init__(
         self, election: ElectionName, index: int, *, api: DemoApi, pace: Pace, random: Random
@@ -72,12 +72,12 @@ class Contender:
         self.leading = False
 
     def order(self, order: Order) -> None:
-        """Let this befall the process at once."""
+        """Let this happen to the process at once."""
         self._orders.put_nowait(order)
 
     async def run(self) -> None:
         """Contend until cancelled."""
-        # Who stands further down the list starts later, so that everybody's first holder is known.
+        # Later contenders start later, so that the first holder is always the same.
         await asyncio.sleep(self._pace.retry_period * (self._index + self._random.random()) / 2)
         while True:
             await self._attempt()
@@ -103,7 +103,7 @@ class Contender:
 
     async def _try_acquire_or_renew(self) -> bool:
         if self.leading and self._lease and await self._write(self._lease):
-            return True  # nobody wrote since we did: no need to read
+            return True  # nobody wrote since: no need to read
         found = await self._api.get(self._key)
         if found is None:
             return await self._create()
@@ -114,7 +114,7 @@ class Contender:
         return await self._write(found)
 
     def _observe(self, found: LeaseObject) -> None:
-        """Judge by when we saw a change: the holder's clock may be wrong."""
+        """Note when we saw a change: the holder's clock may be wrong."""
         if self._lease is None or self._lease["spec"] != found["spec"]:
             self._observed_at = time.monotonic()
         self._lease = found
@@ -130,7 +130,7 @@ class Contender:
         return self._keep(await self._api.create({"metadata": meta, "spec": spec}))
 
     async def _write(self, found: LeaseObject) -> bool:
-        """Renew, or acquire: then the term begins now and the counter goes up."""
+        """Renew or acquire. Acquiring starts a term and increments leaseTransitions."""
         old, now = found["spec"], stamp()
         transitions = old.get("leaseTransitions") or 0
         acquired = old.get("acquireTime") or now
@@ -152,7 +152,7 @@ class Contender:
         try:
             await self._api.update({**self._lease, "spec": spec})
         except ApiDownError:
-            return  # then the time will run out, as it does for everybody
+            return  # then the Lease will expire
 
     async def _obey(self, order: Order) -> None:
         if order.release:
@@ -195,19 +195,19 @@ class DemoElection:
         ]
 
     def leader(self) -> Contender | None:
-        """Who believes to hold it."""
+        """Return the contender that believes to hold the Lease."""
         return next((one for one in self.contenders if one.leading), None)
 
     def standby(self) -> Contender | None:
-        """Somebody who waits."""
+        """Return a waiting contender."""
         return next((one for one in self.contenders if not one.leading), None)
 
 
 def seeded(*seeds: object) -> Random:
-    """Chance that is the same for the same seeds."""
+    """Return a random generator that is the same for the same seeds."""
     return Random("/".join(map(str, seeds)))  # noqa: S311 - a script, not a secret
 
 
 def stamp() -> str:
-    """The present moment as Kubernetes writes it."""
+    """Return the current time as Kubernetes writes it."""
     return format_microtime(datetime.now(UTC))

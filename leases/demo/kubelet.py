@@ -1,4 +1,4 @@
-"""Nodes and API servers: they renew a Lease of their own, as long as they live.
+"""Nodes and API servers: each renews a Lease of its own while it lives.
 
 Source: k8s.io/component-helpers/apimachinery/lease/controller.go; pkg/kubelet (40 s, every 10 s)
 and pkg/controlplane (3600 s, every 10 s).
@@ -19,7 +19,7 @@ from leases.wire.microtime import format_microtime
 
 INTERVAL = 10.0
 JITTER = 0.04
-ARRIVAL = 3.0  # at the start everybody registers within this time
+ARRIVAL = 3.0  # at the start all register within this time
 
 
 class Heartbeat:
@@ -47,11 +47,11 @@ class Heartbeat:
         self._deaths: asyncio.Queue[float] = asyncio.Queue()
 
     def die(self, seconds: float) -> None:
-        """Fall silent for so long."""
+        """Stop renewing for this many seconds."""
         self._deaths.put_nowait(seconds)
 
     async def restart(self) -> None:
-        """As an API server does: a new process takes away the old one's Lease and makes its own."""
+        """Restart as an API server does: delete the old Lease and create a new one."""
         self._holder = f"{self.key.name}_{new_uuid(self._random)}"
         await self._api.delete(self.key)
         self._lease = await self._api.create(self._written({"metadata": self._metadata}))
@@ -94,7 +94,7 @@ class Heartbeat:
 
 
 def node(name: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
-    """A kubelet's heartbeat, owned by its Node."""
+    """Return a kubelet's heartbeat, owned by its Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": new_uuid(random)}
     return Heartbeat(
         ObjectName(NODE_NAMESPACE, name),
@@ -108,7 +108,7 @@ def node(name: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
 
 
 def api_server(name: str, host: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
-    """An API server's identity."""
+    """Return an API server's identity Lease."""
     labels = {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": host}
     return Heartbeat(
         ObjectName(IDENTITY_NAMESPACE, name),

@@ -1,4 +1,4 @@
-"""Locks of Terraform's kubernetes backend: held without a time, until somebody gives them back.
+"""Locks of Terraform's kubernetes backend: held without a duration until released.
 
 Source: github.com/hashicorp/terraform/internal/backend/remote-state/kubernetes/client.go.
 """
@@ -20,7 +20,7 @@ INFO = "app.terraform.io/lock-info"
 
 
 class StateLock:
-    """One state's lock: taken by a run, then free for a while; a forgotten one stays taken."""
+    """The lock of one state: taken by a run, then free for a while. A forgotten one stays taken."""
 
     def __init__(
         self, name: str, *, forgotten: bool, api: DemoApi, pace: Pace, random: Random
@@ -32,7 +32,7 @@ class StateLock:
         self._random = random
 
     async def run(self) -> None:
-        """Take and give back until cancelled."""
+        """Take and release the lock until cancelled."""
         await self._spend(1, 3)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Who plays in the demo: names as they are found in real clusters."""
+"""Names for the demo, as found in real clusters."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from uuid import UUID
 
 import msgspec
 
-_POD_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # those of k8s.io/apimachinery/pkg/util/rand
+_POD_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # the letters of k8s.io/apimachinery/pkg/util/rand
 
 
 class ElectionName(msgspec.Struct, frozen=True, kw_only=True):
-    """One election and what its contenders call themselves.
+    """One election and the names of its contenders.
 
     `identity` is a pattern: {host} a control plane machine, {pod} a pod's suffix, {uuid} a new one
-    per process. Without {uuid} and {pod} a process comes back under its own name.
+    per process. Without {uuid} and {pod} a process returns under its old name.
     """
 
     namespace: str
     name: str
     identity: str
     contenders: int = 2
-    fresh_start: bool = (
-        False  # its library begins a new term when it finds itself named at its start
-    )
+    # Its library begins a new term when it finds itself named at its start
+    fresh_start: bool = False
 
     def new_identity(self, index: int, random: Random) -> str:
-        """What the contender of this index calls itself from now on."""
+        """Return a new identity for the contender of this index."""
         return self.identity.format(
             host=f"control-plane-{index + 1}",
             index=index,
@@ -108,16 +107,16 @@ NAMESPACES = tuple(sorted({one.namespace for one in ELECTIONS} | {LOCK_NAMESPACE
 
 
 def letters(random: Random, count: int) -> str:
-    """A pod's suffix."""
+    """Return a pod's suffix."""
     return "".join(random.choices(_POD_LETTERS, k=count))
 
 
 def new_uuid(random: Random) -> str:
-    """A UUID of the script's choice, so that the same seed tells the same story."""
+    """Return a UUID from the seeded generator, so that the demo repeats exactly."""
     return str(UUID(int=random.getrandbits(128), version=4))
 
 
 def api_server_names(random: Random) -> tuple[str, ...]:
-    """Names of API server identities: a hash of the machine's name, 26 characters."""
+    """Return names of API server identities: 26 characters of a hash of the machine's name."""
     alphabet = "abcdefghijklmnopqrstuvwxyz234567"
     return tuple(f"apiserver-{''.join(random.choices(alphabet, k=26))}" for _ in range(API_SERVERS))

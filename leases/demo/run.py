@@ -1,4 +1,4 @@
-"""Runs the demo against a Lease API until it is cancelled."""
+"""Run the demo against a Lease API until cancelled."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ RETRY_SECONDS = 1.0
 
 
 async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -> None:
-    """Play a small busy cluster at the API at `url`; ends only by cancellation, and cleans nothing.
+    """Run a small busy cluster at the API at `url` until cancelled. It deletes nothing at the end.
 
-    `tempo` is how many times faster than life everything goes. The API may be down at the start or
-    restart at any time; Leases of an earlier run are contended for as any others.
+    `tempo`: how many times faster than real time. The API may be down at the start or restart at
+    any time. Leases of an earlier run are contended for like any others.
     """
     pace = Pace(tempo)
     async with DemoApi(url=url, token=token) as api:
@@ -38,7 +38,7 @@ async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -
 
 
 async def _prepare(api: DemoApi) -> None:
-    """Make the namespaces, as soon as there is an API."""
+    """Create the namespaces as soon as the API answers."""
     while True:
         try:
             for namespace in NAMESPACES:

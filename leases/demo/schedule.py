@@ -1,4 +1,4 @@
-"""What befalls the demo's cluster, and when: the same seed tells the same story."""
+"""The events of the demo and their times; the same seed gives the same events."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from leases.demo.names import ELECTIONS, NODES
 
 
 class Act(StrEnum):
-    """What may happen."""
+    """The types of events."""
 
     CRASH = "crash"  # the holder dies; a new process comes later
-    FREEZE = "freeze"  # the holder sleeps and wakes as the same process
+    FREEZE = "freeze"  # the holder sleeps, and wakes as the same process
     RELEASE = "release"  # the holder steps down; another takes over at once
-    VACATE = "vacate"  # all step aside for a while
+    VACATE = "vacate"  # all release and wait for a while
     OUTAGE = "outage"  # all sleep for a while
-    HAND_OVER = "hand over"  # somebody names a waiting contender by hand
-    RECONFIGURE = "reconfigure"  # somebody changes an annotation
-    DELETE = "delete"  # somebody deletes the Lease; the holder makes it again
+    HAND_OVER = "hand over"  # a person makes a waiting contender the holder
+    RECONFIGURE = "reconfigure"  # a person changes an annotation
+    DELETE = "delete"  # a person deletes the Lease; the holder creates it again
     NODE_DOWN = "node down"
     API_RESTART = "API restart"
 
 
 class Cue(msgspec.Struct, frozen=True):
-    """One thing that happens: when (seconds from the start), to whom, for how long (seconds)."""
+    """One event: when (seconds from the start), to whom, for how long (seconds)."""
 
     at: float
     act: Act
@@ -36,7 +36,7 @@ class Cue(msgspec.Struct, frozen=True):
     away: float = 0.0
 
 
-# A newcomer's first minute: every phase and nearly every change.
+# The first minute shows every phase and nearly every change.
 OPENING = (
     Cue(8, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
     Cue(9, Act.CRASH, "cert-manager-controller", 40),
@@ -50,11 +50,11 @@ OPENING = (
     Cue(30, Act.CRASH, "backup-operator", 4),
     Cue(40, Act.API_RESTART),
 )
-CALM = (10.0, 25.0)  # seconds between two things later on
+CALM = (10.0, 25.0)  # seconds between two events later on
 FLAPPING = "operator.keda.sh"
 FLAPS = (20.0, 45.0)
 
-# How often each comes, and for how long somebody is away.
+# The weight of each event, and for how long somebody is away.
 _LATER = {
     Act.RELEASE: (5, (4, 10)),
     Act.CRASH: (4, (20, 60)),
@@ -70,7 +70,7 @@ _LATER = {
 
 
 def script(seed: int) -> Iterator[Cue]:
-    """Cues in order of time, without end."""
+    """Yield events in the order of time, without end."""
     return heapq.merge(_story(seed), _flapping(seed), key=lambda cue: cue.at)
 
 

@@ -1,5 +1,5 @@
-"""What a listening port of ours bears: files, connections, heads, bodies and readers that stall.
+"""The limits of a listening port: files, connections, heads, bodies and slow readers.
 
-The embedded Lease API and the pages both listen through this room. It may import the standard
-library and uvicorn. Its tests are in tests/listener, on real sockets.
+The embedded Lease API and the pages both listen through this room. May import the standard library
+and uvicorn. Tests: tests/listener, on real sockets.
 """

@@ -1,4 +1,4 @@
-"""Taking connections from a listening socket, also when there is no file left for one."""
+"""Accept connections, even when the process has no free file descriptor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.1
 LOG_SECONDS = 60.0
-# The client was gone before we took its connection: the next one may be there.
+# The client is gone already: the next one may be waiting.
 _GONE = frozenset({errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.EINTR})
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n"
@@ -25,17 +25,17 @@ _FULL = (
 _FULL_TEXT = b"Too many connections are open. Try again in a few seconds.\n"
 
 
-# Told the name of the task that failed, and why. Called on the event loop.
+# Called on the event loop with the name of the failed task and its error.
 Failed = Callable[[str, Exception], None]
 
 
 def log_failure(task: str, error: Exception) -> None:
-    """For a port that nobody supervises."""
+    """For a port without a supervisor."""
     logger.error("The task %s failed on an unexpected error and goes on", task, exc_info=error)
 
 
 class Acceptor:
-    """Hands each connection of one listening socket to `welcome`."""
+    """Passes each connection of one listening socket to `welcome`."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Acceptor:
         self._logged_at = float("-inf")
 
     async def run(self, listener: socket.socket) -> None:
-        """Until cancelled."""
+        """Accept until cancelled."""
         while True:
             try:
                 await self._accept(listener)
@@ -63,7 +63,7 @@ class Acceptor:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Take the next connection."""
+        """Accept one connection."""
         try:
             connection, _ = await asyncio.get_running_loop().sock_accept(listener)
         except OSError as error:
@@ -80,7 +80,7 @@ class Acceptor:
         _refuse(connection)
 
     async def _wait(self, error: OSError) -> None:
-        """Give up the oldest idle connection for the new one, and try again a little later."""
+        """Close the oldest idle connection, and try again a little later."""
         if error.errno in _GONE:
             await asyncio.sleep(0)
             return
@@ -89,7 +89,7 @@ class Acceptor:
         await asyncio.sleep(RETRY_SECONDS)
 
     def _log(self, what: str) -> None:
-        """Once a minute at most: the trouble comes with every connection."""
+        """Log at most once a minute: every connection meets the same problem."""
         if self._clock() - self._logged_at >= LOG_SECONDS:
             self._logged_at = self._clock()
             logger.warning("%s %s", self._name, what)

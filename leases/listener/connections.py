@@ -1,4 +1,4 @@
-"""The open connections of one port: how many there are, and which of them goes first."""
+"""Count the open connections of one port, and choose which one to close first."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from leases.listener.limits import Limits
 
 
 class Cuttable(Protocol):
-    """What holds a connection open."""
+    """An open connection."""
 
     def cut(self) -> None:
-        """Drop the connection at once."""
+        """Close the connection at once."""
 
 
 class Connections:
-    """A connection waits while no request of it is being answered: it is idle, or its request has
-    not come to its end. Where there are too many, the one that has waited longest is cut.
-    Answers in progress and WebSockets are not cut to make room.
+    """The connections of one port.
+
+    A connection waits while it is idle or its request is incomplete. If there are too many, the one
+    that has waited longest is closed. Answers in progress and WebSockets are never closed for this.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -27,13 +28,13 @@ class Connections:
         self.sockets: set[Cuttable] = set()
         self._waiting: OrderedDict[Cuttable, None] = OrderedDict()
         self._large: OrderedDict[Cuttable, None] = OrderedDict()
-        self.cut = 0  # connections cut to make room
+        self.cut = 0  # connections closed to make room
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self.answering) + len(self.sockets)
 
     def begin(self, one: Cuttable) -> None:
-        """A connection was made, or waits for its next request."""
+        """The connection is new, or waits for its next request."""
         self.answering.discard(one)
         self._waiting[one] = None
         self._waiting.move_to_end(one)
@@ -47,7 +48,7 @@ class Connections:
         self.answering.add(one)
 
     def grow_large(self, one: Cuttable) -> None:
-        """The connection's unfinished request takes much memory."""
+        """The connection's incomplete request uses much memory."""
         if one not in self._large:
             self._large[one] = None
             if len(self._large) > self.limits.large:
@@ -65,14 +66,14 @@ class Connections:
         self.sockets.discard(one)
 
     def has_room(self) -> bool:
-        """Whether one more may come; the connection that has waited longest is cut for it."""
+        """Whether one more may come; closes the one that has waited longest if necessary."""
         return len(self) < self.limits.connections or self.make_room()
 
     def has_room_for_socket(self) -> bool:
         return len(self.sockets) < self.limits.sockets
 
     def make_room(self) -> bool:
-        """Cut the connection that has waited longest; False when none waits."""
+        """Close the connection that has waited longest; False if none waits."""
         if not self._waiting:
             return False
         self._drop(next(iter(self._waiting)))

@@ -1,4 +1,4 @@
-"""A connection that is closed in the end, whether or not its client reads what is left."""
+"""Close a connection for sure, whether or not its client reads the rest."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ FLUSH_SECONDS = 5.0
 
 
 class ClosingTransport:
-    """A transport whose `close` waits a while for the client to read, and not for ever.
+    """A transport whose `close` waits for the client only for a while.
 
-    What is not defined here is the transport's own.
+    It passes everything else to the wrapped transport.
     """
 
     def __init__(self, transport: asyncio.BaseTransport) -> None:
@@ -27,6 +27,7 @@ class ClosingTransport:
         self._transport.close()
 
     def read_at_most(self, size: int) -> None:
-        """Read so much at once: what comes in one piece is parsed while everybody else waits."""
-        if hasattr(self._transport, "max_size"):  # asyncio's own of a plain socket; TLS has none
+        """Limit one read: a piece is parsed while everybody else waits."""
+        # asyncio's own transport of a plain socket; TLS has none
+        if hasattr(self._transport, "max_size"):
             self._transport.max_size = size

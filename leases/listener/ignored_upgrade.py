@@ -1,4 +1,4 @@
-"""A request that offers another protocol, as if it had not offered it."""
+"""Ignore a request's offer of another protocol."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 def head_without_upgrade(
     method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]
 ) -> bytes:
-    """The request's head again, with the empty line after it."""
+    """Return the request's head without the offer, with the empty line after it."""
     lines = [
         b"%s: %s\r\n" % (name, _without_upgrade(value) if name == b"connection" else value)
         for name, value in headers
@@ -18,6 +18,6 @@ def head_without_upgrade(
 
 
 def _without_upgrade(connection: bytes) -> bytes:
-    """The value of a Connection header that offers nothing."""
+    """Return a Connection header without the offer."""
     tokens = [token.strip() for token in connection.split(b",")]
     return b", ".join(token for token in tokens if token.lower() != b"upgrade")

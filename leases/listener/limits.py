@@ -1,11 +1,11 @@
-"""How much a port takes from its clients, and how long it waits for them."""
+"""The limits of a port: sizes, counts and times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 KIB, MIB = 1024, 1024 * 1024
-RESERVED_FILES = 256  # for the database, static files and the watches
+RESERVED_FILES = 256  # kept for the database, static files and the watches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,21 +14,21 @@ class Limits:
 
     head_bytes: int
     head_seconds: float
-    body_bytes: int | None  # None: the app reads the body, and refuses it in its own words
+    body_bytes: int | None  # None: the app limits the body itself
     body_seconds: float
-    stall_seconds: float  # for which a client may leave an answer unread
-    connections: int  # in all
-    waiting: int  # of them without a request that is being answered; the oldest are cut first
+    stall_seconds: float  # how long a client may leave an answer unread
+    connections: int  # in total
+    waiting: int  # connections without a request in progress; the oldest are closed first
     sockets: int  # WebSockets
-    pipelined: int  # requests that one connection sends before it has the answer to the first
-    read_bytes: int = 256 * KIB  # taken from a connection at once
-    # An unfinished request of more than `large_bytes` is large. The oldest is cut when there are
-    # more than `large`, so that many unfinished requests cannot fill the memory.
+    pipelined: int  # requests on one connection before the first answer
+    read_bytes: int = 256 * KIB  # per read
+    # An incomplete request of more than `large_bytes` is large. If there are more than `large`, the
+    # oldest is closed, so that incomplete requests cannot fill the memory.
     large_bytes: int = 16 * KIB
     large: int = 16
 
     def within(self, files: int) -> Limits:
-        """The same for a process that may have so many open files."""
+        """Return these limits for a process with this many open files."""
         connections = max(16, min(self.connections, files - RESERVED_FILES))
         return replace(
             self,

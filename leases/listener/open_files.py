@@ -1,4 +1,4 @@
-"""Each connection takes a file: the process may have as many as the system lets it."""
+"""Raise the limit of open files: each connection needs one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ FALLBACK_FILES = 65_536
 
 
 def allow_open_files() -> int:
-    """Raise the soft limit to the hard one, as Go's programs do. Returns the limit that holds.
+    """Raise the soft limit to the hard one, as Go programs do. Returns the resulting limit.
 
-    The usual soft limit is 1024: the oldest programs cannot count further. Ours can.
+    The usual soft limit is 1024, for old programs that use select().
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FALLBACK_FILES if hard == resource.RLIM_INFINITY else hard
@@ -18,6 +18,6 @@ def allow_open_files() -> int:
         return max(FALLBACK_FILES, soft)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (ValueError, OSError):  # the kernel's own limit is lower than the hard one says
+    except (ValueError, OSError):  # the kernel's own limit is lower than the hard limit
         return soft
     return wanted

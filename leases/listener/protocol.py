@@ -1,9 +1,9 @@
 """HTTP on one connection: uvicorn's protocol, with limits on size and time.
 
-uvicorn has no setting for these limits with httptools, so this module overrides its private parts:
+uvicorn has no settings for these limits with httptools, so this module overrides private parts:
 `_start_asgi_task`, `_should_upgrade`, `_unset_keepalive_if_required`, `pipeline`, `cycle`, `flow`
-and `parser`. pyproject.toml pins uvicorn to the minor version whose parts these are, and
-tests/listener/test_uvicorn_parts.py fails when a version has others.
+and `parser`. pyproject.toml pins uvicorn's minor version, and tests/listener/test_uvicorn_parts.py
+fails if these parts change.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
 from leases.listener.slow_readers import Stall
 
-READ_SECONDS = 1.0  # for which a client that was refused may read why
-RAW_SHARE = 8  # bytes of a chunked body for each byte that its chunks may hold
+READ_SECONDS = 1.0  # seconds for a refused client to read the answer
+RAW_SHARE = 8  # allowed bytes of a chunked body per byte of content
 
 
 class TooManyPipelinedError(Exception):
-    """A client sends request after request and waits for no answer."""
+    """A client sends many requests without waiting for answers."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """Cuts or refuses what passes `limits`. Where they bound the body, the app sees a request only
-    once its body is complete: an unfinished one costs neither a task nor a file.
+    """Refuses requests that exceed `limits`.
+
+    If they limit the body, the app gets a request only once its body is complete: an incomplete one
+    uses neither a task nor a file.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.book = server_state.book
         self.limits = server_state.book.limits
-        self.received = self.body_size = 0  # of the request that is being read
+        self.received = self.body_size = 0  # of the current request
         self.in_head = self.in_body = self.offers_upgrade = False
         self.begun = 0
         self.method = b""
@@ -72,7 +74,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.stall.end()
         self.book.end(self)
         super().connection_lost(exc)
-        # Protocol and request hold each other until the next garbage collection, which comes late.
+        # Break the reference cycle, or the objects stay until the next garbage collection.
         self.held = None
         if self.cycle is not None and self.cycle.more_body:
             self.cycle.body = bytearray()
@@ -111,7 +113,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.in_head:  # what follows a body is no header: nobody would look at it
+        if self.in_head:  # ignore trailers after a body
             super().on_header(name, value)
 
     def _expect_body(self) -> None:
@@ -126,7 +128,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.refusal is not None
 
     def _is_body_too_large(self) -> bool:
-        """Whether the body is larger than it may be, as its head says or as it has come so far."""
+        """Whether the body is too large, by its head or by what was received."""
         most = self.limits.body_bytes
         if most is None:
             return False
@@ -194,7 +196,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.refuse(400)
             return
         if self.in_head and not in_head and not in_body and self.begun == begun:
-            self.received = len(data)  # all of it is of this head
+            self.received = len(data)  # all of it belongs to this head
         if self.refusal is not None:
             self.refuse(*self.refusal)
         else:
@@ -214,9 +216,9 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def _go_on_without_upgrade(self, rest: bytes) -> None:
-        """What a client offers that we do not speak is as if it had not been said.
+        """Ignore an offer of a protocol that we do not speak.
 
-        The parser would take the body for the other protocol: another one reads the request again.
+        The parser would take the body for that protocol, so a new one parses the request again.
         """
         head = head_without_upgrade(self.method, self.url, self.headers)
         self.offers_upgrade = False
@@ -264,10 +266,10 @@ class LimitedProtocol(HttpToolsProtocol):
         return 431, f"A request's head may have {size} at most."
 
     def refuse(self, code: int, text: str = "") -> None:
-        """Answer what is no request, or too much of one, and hang up."""
+        """Answer an invalid or too large request, and close."""
         self._stop_clock()
         if self.is_answering():
-            self.cut()  # in the middle of another answer this one could not be told
+            self.cut()  # another answer is in progress
             return
         self.held = None
         line = STATUS_LINE[code]
@@ -279,14 +281,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self.hang_up()
 
     def is_answering(self) -> bool:
-        """Whether the app has a request of this connection that it has not answered."""
+        """Whether the app is answering a request of this connection."""
         cycle = self.cycle
         held = self.held is not None and self.held[0] is cycle
         return cycle is not None and not cycle.response_complete and not held
 
     def hang_up(self) -> None:
-        """Read no more, and let the client read: a connection that is closed over unread data is
-        reset, and the answer may be lost.
+        """Stop reading, and let the client read. Closing over unread data would reset the
+        connection and might lose the answer.
         """
         self.flow.pause_reading()
         if self.transport.can_write_eof():

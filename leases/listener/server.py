@@ -1,4 +1,4 @@
-"""uvicorn's server over listening sockets of ours, with bounded connections."""
+"""uvicorn's server on our own listening sockets, with limited connections."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leases.listener.accept_connections import Acceptor, Failed, log_failure
 from leases.listener.connections import Connections
 from leases.listener.limits import Limits
 
-BACKLOG = 1024  # connections that the system keeps until they are taken
+BACKLOG = 1024  # connections that the kernel queues
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound, listening socket; port 0 takes a free one. Raises OSError."""
+    """Return a bound, listening socket; port 0 takes a free one. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -31,7 +31,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class ListeningState(ServerState):
-    """What uvicorn's protocols share, and the connections that they count."""
+    """The state that uvicorn's protocols share, with our connection counts."""
 
     def __init__(self, limits: Limits) -> None:
         super().__init__()
@@ -39,8 +39,9 @@ class ListeningState(ServerState):
 
 
 class ListeningServer(uvicorn.Server):
-    """Takes connections itself: asyncio's server logs thousands of lines a second when there is no
-    file left, and counts nothing.
+    """Accepts connections itself.
+
+    Without free files, asyncio's server logs thousands of lines a second, and it counts nothing.
     """
 
     server_state: ListeningState
@@ -54,7 +55,8 @@ class ListeningServer(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=[])  # the lifespan; no socket for uvicorn to accept from
+        # runs the lifespan; uvicorn gets no socket to accept from
+        await super().startup(sockets=[])
         for listener in sockets or []:
             listener.listen(BACKLOG)
             listener.setblocking(False)
@@ -68,7 +70,7 @@ class ListeningServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def welcome(self, connection: socket.socket) -> None:
-        """Hand a new connection over to a protocol."""
+        """Pass a new connection to a protocol."""
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -78,7 +80,7 @@ class ListeningServer(uvicorn.Server):
             connection.close()
 
     def protocol(self) -> asyncio.Protocol:
-        """A protocol for one connection."""
+        """Make a protocol for one connection."""
         made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config,
             server_state=self.server_state,

@@ -1,4 +1,4 @@
-"""How long a client may leave unread what we wrote."""
+"""Limit how long a client may leave our output unread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Stall:
-    """Calls `cut` when `begin` was `seconds` ago and `end` has not been called since."""
+    """Calls `cut` if `end` is not called within `seconds` after `begin`."""
 
     def __init__(self, cut: Callable[[], None], seconds: float) -> None:
         self._cut = cut

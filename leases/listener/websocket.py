@@ -1,4 +1,4 @@
-"""A WebSocket: uvicorn's protocol, counted, and cut when its client does not read.
+"""A WebSocket: uvicorn's protocol, counted, and closed if its client does not read.
 
 Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_timeout`; see
 `leases.listener.protocol`.
@@ -18,13 +18,13 @@ from leases.listener.limits import KIB
 from leases.listener.server import ListeningState
 from leases.listener.slow_readers import Stall
 
-MAX_FRAMES = 64  # of one message: a browser sends it in one
-READ_BYTES = 4 * KIB  # at once: hundreds of small frames in it would hold up the others
+MAX_FRAMES = 64  # per message: a browser sends one
+READ_BYTES = 4 * KIB  # per read: hundreds of small frames would block the others
 MAX_PINGS, PING_SECONDS = 20, 10.0
 
 
 class LimitedWebSocket(WebSocketsSansIOProtocol):
-    """Holds what its client does not read for `stall_seconds`, and reads nothing meanwhile."""
+    """Buffers unread output for `stall_seconds`, and reads nothing meanwhile."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         return message
 
     def handle_ping(self) -> None:
-        """Browsers send none, and programs one in many seconds."""
+        """Browsers send no pings; programs send one in many seconds."""
         now = self.loop.time()
         if now - self.pings_since > PING_SECONDS:
             self.pings_since, self.pings = now, 0
