@@ -78,10 +78,14 @@ def first_sight(
 def _came_at(
     lease: Lease, holder: str | None, observed_at: datetime, seen: Observation
 ) -> datetime:
-    """When a new Lease's holder came: no later than its last renewal if it has expired since."""
+    """When a new Lease's holder came: after it was created, and no later than its last renewal if
+    it has expired since."""
     at = appeared_at(lease, holder, seen)
     runs_out = None if holder is None else runs_out_at(lease, observed_at)
-    return at if runs_out is None or runs_out > seen.now else min(at, observed_at)
+    if runs_out is None or runs_out > seen.now:
+        return at
+    came, created = min(at, observed_at), lease.metadata.creation_timestamp
+    return came if created is None or created > at else max(came, created)
 
 
 def _not_before_birth(lease: Lease, seen: Observation) -> Observation:

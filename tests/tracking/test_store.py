@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from leases.domain.bounded_time import EARLIEST
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
-from leases.domain.lease import ObjectName
+from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
@@ -224,6 +225,18 @@ def test_what_ran_out_long_before_the_first_list_is_expired_at_once() -> None:
     assert (expired.change, expired.at, expired.inferred) == ("expired", after(-985), True)
     assert created.at == after(-1000)
     assert known(store).phase is Phase.EXPIRED
+
+
+def test_nothing_is_dated_before_the_lease_was_created() -> None:
+    """A renewTime in year 1 is no moment at which anything happened."""
+    store = Store("c")
+    dead = lease(renewed=None, created=-3600)
+    spec = msgspec.structs.replace(dead.spec, acquire_time=EARLIEST, renew_time=EARLIEST)
+    update = store.replace(Listed((Lease(dead.metadata, spec),), "7"), after(0))
+    assert words(update) == ["created", "expired"]
+    assert {change.at for change in update.changes} == {after(-3600)}
+    (state,) = store.snapshot()
+    assert (state.phase, state.phase_since) == (Phase.EXPIRED, after(-3600))
 
 
 def test_what_ran_out_while_the_list_was_read_waits_for_the_watch() -> None:
