@@ -22,7 +22,7 @@ def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().publisher.recent(cluster)
     written = find_changes.recent(cluster, limit) if len(sent) < limit else []
-    return seq, _merged(sent, written)[:limit]
+    return seq, _merged(sent, _up_to(cluster, seq, written))[:limit]
 
 
 def settled_seq(cluster: str, now: datetime) -> int:
@@ -48,12 +48,22 @@ def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Cha
     mine = [
         change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
     ]
-    return seq, _merged(mine, find_changes.of_lease(cluster, key.namespace, key.name, limit))[
-        :limit
-    ]
+    written = find_changes.of_lease(cluster, key.namespace, key.name, limit)
+    return seq, _merged(mine, _up_to(cluster, seq, written))[:limit]
+
+
+def _up_to(cluster: str, seq: int, written: list[Change]) -> list[Change]:
+    """Without the changes that the feed sends after `seq`, or the page would show them twice."""
+    _, sent = running_board().publisher.hubs[cluster].newest()
+    later = {_identity(change) for number, change in sent if number > seq}
+    return [change for change in written if _identity(change) not in later]
+
+
+def _identity(change: Change) -> tuple[object, ...]:
+    return change.namespace, change.name, change.uid, change.change, change.at
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
     """All changes of both, each once, newest first."""
-    once = {(c.namespace, c.name, c.uid, c.change, c.at): c for c in (*sent, *written)}
+    once = {_identity(change): change for change in (*sent, *written)}
     return sorted(once.values(), key=lambda change: change.at, reverse=True)

@@ -1,0 +1,45 @@
+"""The newest changes of a page: each once, and none that the live feed sends again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from dashboard.parts.query.recent_changes import changes_of, recent_changes
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.history.read import find_changes
+from leases.tracking.tracked_lease import Update
+from tests.support.board import KEY
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def change(number: int) -> Change:
+    at = NOW.replace(second=number)
+    return Change(
+        cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
+        change=ChangeType.ACQUIRED, at=at, observed_at=at, holder=f"cp-{number}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("read", ["recent", "of_lease"])
+def test_a_change_that_is_written_while_a_page_reads_is_left_to_the_feed(board, monkeypatch, read):
+    def publish(one: Change) -> None:
+        board.publisher.hubs["a"].publish(
+            Update(cluster="a", now=one.at, seq=one.at.second, changes=(one,))
+        )
+
+    def read_history(*_args: object) -> list[Change]:
+        publish(change(3))
+        return [change(3), change(2), change(1)]
+
+    monkeypatch.setattr(find_changes, read, read_history)
+    publish(change(2))
+    find = recent_changes if read == "recent" else lambda a, limit: changes_of(a, KEY, limit)
+    seq, found = find("a", 20)
+    assert found == [change(2), change(1)]
+    assert board.publisher.hubs["a"].seq > seq
+    _, found = find("a", 1)
+    assert found == [change(3)]
