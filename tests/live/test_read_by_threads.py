@@ -12,8 +12,7 @@ import pytest
 
 from dashboard import board as board_module
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.parts.kept.holdings import MAX_CHOICES, Holdings
-from dashboard.parts.query.holder_filter import HolderFilter
+from dashboard.parts.kept.answer_cache import MAX_ANSWERS, AnswerCache
 from dashboard.parts.query.recent_changes import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -116,16 +115,16 @@ def test_many_pages_ask_for_renewals_at_once():
     assert len(log.asked) <= MAX_ASKED
 
 
-def test_pages_that_choose_the_same_share_one_answer():
+def test_pages_that_ask_the_same_share_one_answer():
     """By a lock of its own: it has to hold without the gate of the pages."""
-    holdings = Holdings(Store("a"))
+    cache: AnswerCache[object] = AnswerCache(fresh=3600)
     for number in range(300):
-        wanted = HolderFilter(range=f"{number % (2 * MAX_CHOICES)}h")
+        key = number % (2 * MAX_ANSWERS)
         start, found = threading.Barrier(READERS), []
 
-        def choose(wanted=wanted, start=start, found=found) -> None:
+        def choose(key=key, start=start, found=found) -> None:
             start.wait()
-            found.append(holdings._chosen(wanted))
+            found.append(cache.get(key, object))
 
         threads = [threading.Thread(target=choose) for _ in range(READERS)]
         with hasty():
