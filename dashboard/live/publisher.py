@@ -91,7 +91,7 @@ class ClusterHub:
     def publish(self, update: Update) -> None:
         self.events += len(update.renewed) + len(update.redraw)
         if update.connection is not None:
-            self.activity.watched.tell(update.connection)
+            self.activity.watched.record(update.connection)
         if update.changes:
             self.activity.note(update.changes)
             self._publish(update)

@@ -76,13 +76,13 @@ class DemoApi:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ApiDownError(str(error)) from error
         if status >= 500 or status in (401, 403, 429):
-            raise ApiDownError(f"{method} {path} was answered {status}")
+            raise ApiDownError(f"{method} {path} returned {status}")
         if status >= 400:
             return None
         try:
             answer: LeaseObject = msgspec.json.decode(text, type=LeaseObject)
         except msgspec.DecodeError as error:
-            raise ApiDownError(f"{method} {path} was answered with garbage") from error
+            raise ApiDownError(f"{method} {path} returned invalid JSON") from error
         # managedFields are half of the object, and nobody here needs them.
         answer.get("metadata", {}).pop("managedFields", None)
         return answer

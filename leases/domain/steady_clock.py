@@ -44,7 +44,7 @@ class SteadyClock:
         self._wall = wall
         self._passed = passed
         self._looked_at = passed()
-        # ahead of `passed`: one int, replaced atomically
+        # Added to `passed`: one int, replaced atomically.
         self._ahead = _possible(wall()) - self._looked_at
 
     def now(self) -> datetime:

@@ -52,9 +52,9 @@ def parse_source(text: str) -> Source:
         scheme, given, rest = url.groups()
         token = unquote(given or "")
         if not _is_host(scheme + rest):
-            raise ValueError("The host or the port of the URL cannot be: write url:https://HOST.")
+            raise ValueError("The URL has an invalid host or port: write url:https://HOST.")
         if not (token.isascii() and token.isprintable() and " " not in token):
-            raise ValueError("What stands before the @ of the URL cannot be sent as a token.")
+            raise ValueError("The text before the @ of the URL is no valid token.")
         return Source(SourceKind.URL, scheme + rest.rstrip("/"), token)
     raise ValueError(f"{_shown(text)} is no source of a cluster: write {FORMS}.")
 

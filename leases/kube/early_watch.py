@@ -99,7 +99,7 @@ async def watch_ahead(
                 client.open_watch(since, timeout_seconds=timeout_seconds, known=known)
             )
         except ApiError as error:
-            logger.info("no watch beside the list: %s", error)
+            logger.info("cannot watch while the list is read: %s", error)
             yield None
             return
         ahead = Ahead(watch)

@@ -48,7 +48,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     connect: float = 5.0
     answer: float = 30.0  # a whole answer, or a watch's header
     page: float = 60.0  # one page of a list
-    # after this long without data on a watch, ask whether the cluster is alive
+    # After this long without data on a watch, ask whether the cluster is alive.
     quiet: float = 4.0
     probe: float = 4.0  # the answer to that question
     slack: float = 30.0  # a watch must end within timeoutSeconds plus this

@@ -55,7 +55,7 @@ class ListeningServer(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # runs the lifespan; uvicorn gets no socket to accept from
+        # Runs the lifespan; uvicorn gets no socket to accept from.
         await super().startup(sockets=[])
         for listener in sockets or []:
             listener.listen(BACKLOG)

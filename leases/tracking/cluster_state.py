@@ -49,7 +49,7 @@ class ClusterState:
         self.blind_times = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
-        # when a deleted Lease was last held
+        # When a deleted Lease was last held.
         self._deaths: dict[ObjectName, datetime] = {}
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:

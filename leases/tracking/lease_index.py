@@ -80,7 +80,7 @@ class LeaseIndex:
         if not new:
             return
         first = bisect_left(ordered, new[0].key, key=_name)
-        # the usual case: a page of a list
+        # The usual case: a page of a list.
         if first == len(ordered) or new[-1].key < ordered[first].key:
             ordered[first:first] = new
         elif len(new) < SEVERAL:

@@ -48,5 +48,5 @@ class Progress:
 
 
 def _of(read: int, remaining: int | None) -> str:
-    """The API need not tell how many more there are, and tells it as an estimate."""
+    """Say how many Leases there are, if the API sends its estimate of the rest."""
     return "" if remaining is None else f" of about {read + remaining:,}"

@@ -26,7 +26,7 @@ def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
         except msgspec.DecodeError:
             unreadable += 1
     if unreadable:
-        logger.warning("%d remembered Leases cannot be read and are seen as new", unreadable)
+        logger.warning("%d stored Leases cannot be read and count as new", unreadable)
     return states
 
 

@@ -40,21 +40,21 @@ def blind(watched: WatchedLately, since: float, until: float) -> list[tuple[floa
 def test_what_nobody_watched_is_known_from_the_connection_alone():
     watched = WatchedLately()
     assert blind(watched, -60, 0) == [(-60, 0, False)]
-    watched.tell(live(-50))
-    watched.tell(live(-49))  # still the same watch
-    watched.tell(stale(-20, heard=-21))
-    watched.tell(stale(-19, heard=-21))
+    watched.record(live(-50))
+    watched.record(live(-49))  # still the same watch
+    watched.record(stale(-20, heard=-21))
+    watched.record(stale(-19, heard=-21))
     assert blind(watched, -60, 0) == [(-60, -50, False), (-21, 0, True)]
-    watched.tell(live(-10))
+    watched.record(live(-10))
     assert blind(watched, -60, 0) == [(-60, -50, False), (-21, -10, True)]
     assert blind(watched, -40, -25) == []
 
 
 def test_a_jump_of_the_clock_leaves_what_was_watched_what_it_was():
     watched = WatchedLately()
-    watched.tell(live(-50))
-    watched.tell(stale(-20, heard=-20))
-    watched.tell(live(-10))
+    watched.record(live(-50))
+    watched.record(stale(-20, heard=-20))
+    watched.record(live(-10))
     watched.clock_jumped(Jump(NOW, at(120)))
     assert blind(watched, 60, 120) == [(60, 70, False), (100, 110, True)]
 
@@ -70,5 +70,5 @@ def test_a_start_reads_what_an_earlier_run_watched():
     activity.read("a", NOW)
     watched = activity.watched
     assert blind(watched, -180, 0) == [(-180, -120, True), (-60, 0, True)]
-    watched.tell(live(5))
+    watched.record(live(5))
     assert blind(watched, -180, 10) == [(-180, -120, True), (-60, 5, True)]

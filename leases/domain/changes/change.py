@@ -58,7 +58,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: Kind
     change: ChangeType
     at: datetime  # when it happened; if inferred, the best estimate
-    # our clock when we learned of it; ends the time window of an inferred one
+    # Our clock when we learned of it; ends the time window of an inferred change.
     observed_at: datetime
     holder: str | None = None
     previous_holder: str | None = None
@@ -69,7 +69,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
-    # of `expired`: when the last renewal was observed; not exported
+    # Of `expired`: when the last renewal was observed; not exported.
     renewed_at: datetime | None = None
     renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
 

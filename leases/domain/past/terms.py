@@ -60,10 +60,10 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     until: datetime | None  # None: goes on
     ended: ChangeType | None  # released, expired, replaced, restarted, deleted; None: goes on
     gaps: tuple[Gap, ...] = ()  # expiries that recovered
-    # Changes of holder that the counter tells and nobody saw, at its start or in it
+    # Changes of holder that leaseTransitions counts and nobody observed, at its start or in it.
     missed: int = 0
     inferred: bool = False  # its start is inferred
-    # Opens the window of that start; `observed_at` closes it
+    # The start lies between this and `observed_at`.
     inferred_since: datetime | None = None
     observed_at: datetime  # when we learned of its start
     ended_inferred: bool = False

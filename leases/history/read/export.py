@@ -24,7 +24,7 @@ FIELDS = (
     "gap_seconds", "fields",
 )  # fmt: skip
 CHUNK = 2000
-# also full-width
+# Full-width ones too.
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NEEDS_QUOTES = re.compile("[\",;']")
 # Control characters become their symbols, or the replacement character.

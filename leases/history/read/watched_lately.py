@@ -32,8 +32,8 @@ class WatchedLately:
         """Load the last day from history, other processes included."""
         self._spans = tuple(spans_around(cluster, since=now - DAY, until=now, now=now))
 
-    def tell(self, connection: Connection) -> None:
-        """The watch stands so now."""
+    def record(self, connection: Connection) -> None:
+        """Apply the state of the watch."""
         if connection.state is ConnectionState.LIVE:
             if self._open is None:
                 self._open = WatchedTime(since=connection.since, until=connection.since)

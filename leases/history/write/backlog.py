@@ -6,7 +6,7 @@ A loss is always reported: it must never look like a quiet time.
 from __future__ import annotations
 
 MAX_WAITING = 500_000  # changes; the first list of a large cluster makes 130,000 at once
-_WAY_OUT = "Make room on the disk or repair the database: what waits is written as soon as it can."
+_WAY_OUT = "Make room on the disk or repair the database: waiting changes are written then."
 
 
 class Backlog:
@@ -41,7 +41,7 @@ class Backlog:
             said += f"; from {self.most:,} on they are lost"
         if self.let_names_go:
             said += (
-                ". So many Leases came and went that the names of deleted ones are not kept: their "
-                "stored states are looked for and deleted once it is back; nothing is lost by it"
+                ". The names of deleted Leases were dropped to save memory. Their stored states are "
+                "deleted once the database is back; nothing is lost"
             )
         return f"{said}. {_WAY_OUT}"

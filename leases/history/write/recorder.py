@@ -51,7 +51,7 @@ class StateSource(msgspec.Struct, frozen=True):
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
-    # the next renewed Leases to store
+    # Returns the next renewed Leases to store.
     renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()
     encode: Callable[[Any], bytes] = bytes  # encodes a state, in the writing thread
     names: Callable[[], Iterable[ObjectName]] = tuple  # of all present Leases
@@ -162,7 +162,7 @@ class Recorder:
         """Whether the time for closing is over."""
         if time.monotonic() < self._close_by:
             return False
-        logger.warning("%d changes are left for the next start to infer", self.waiting)
+        logger.warning("%d changes were not written: the next start infers them", self.waiting)
         return True
 
     def _take(self, source: StateSource) -> Batch | None:
@@ -211,7 +211,9 @@ class Recorder:
         waiting.let_go(lambda key: source.state(key) is not None)
         if not self._backlog.let_names_go:
             self._backlog.let_names_go = True
-            logger.warning("%s: the names of deleted Leases are let go", source.cluster)
+            logger.warning(
+                "%s: dropping the names of deleted Leases to save memory", source.cluster
+            )
 
     def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
         """Return renewed Leases to store. A list repairs them too, but not the learned
@@ -250,7 +252,9 @@ class Recorder:
         if backlog.lost and not backlog.is_near(self.waiting):
             for cluster, number in backlog.lost.items():
                 self.watches.resume(cluster, self._sources[cluster].now())
-                logger.error("%s: %d changes were lost; from now on they are kept", cluster, number)
+                logger.error(
+                    "%s: %d changes were lost; new changes are stored again", cluster, number
+                )
             backlog.lost.clear()
 
     async def _write_surely(self, batch: Batch) -> bool:

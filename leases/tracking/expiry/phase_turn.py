@@ -20,9 +20,10 @@ STEPS = 64  # rounding steps per second, so that many Leases share one value
 class RenewalOutlook(msgspec.Struct, frozen=True, gc=False):
     """What may happen to a Lease while it is only renewed."""
 
-    # the phase does not change sooner than this after any renewal, while
+    # The phase does not change sooner than this after any renewal, while intervals are not shorter
+    # than `steady`.
     turn_delay: timedelta | None
-    steady: timedelta  # intervals are at least this long
+    steady: timedelta
     plain: bool  # a renewal may change nothing but freshness
     lasts: timedelta  # it expires this long after a renewal
 
