@@ -42,7 +42,7 @@ class HourBar(msgspec.Struct, frozen=True):
         return ", ".join(filter(None, (self.hour, changes if self.known else "", self.blind)))
 
 
-class Fog(msgspec.Struct, frozen=True):
+class UnwatchedBand(msgspec.Struct, frozen=True):
     """A time that nobody watched."""
 
     x: float
@@ -61,7 +61,7 @@ class HoursChart(msgspec.Struct, frozen=True):
 
     bars: tuple[HourBar, ...]
     grid: tuple[Grid, ...]
-    fog: tuple[Fog, ...]
+    fog: tuple[UnwatchedBand, ...]
     finding: str
 
 
@@ -112,9 +112,9 @@ def _blind(hour: datetime, now: datetime, blind: Sequence[Span]) -> str:
     return UNWATCHED if lost >= end - hour else f"in part {UNWATCHED}"
 
 
-def _fog(span: Span, first: datetime, step: float) -> Fog:
+def _fog(span: Span, first: datetime, step: float) -> UnwatchedBand:
     since, until = (LEFT + step * ((moment - first) / HOUR) for moment in span)
-    return Fog(round(since, 2), round(until - since, 2))
+    return UnwatchedBand(round(since, 2), round(until - since, 2))
 
 
 def _grid(most: int) -> tuple[Grid, ...]:

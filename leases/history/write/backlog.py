@@ -41,7 +41,7 @@ class Backlog:
             said += f"; from {self.most:,} on they are lost"
         if self.let_names_go:
             said += (
-                ". The names of deleted Leases were dropped to save memory. Their stored states are "
-                "deleted once the database is back; nothing is lost"
+                ". Many Leases came and went, so the names of deleted ones are not kept. Their "
+                "stored states are deleted once the database is back; nothing is lost by it"
             )
         return f"{said}. {_WAY_OUT}"

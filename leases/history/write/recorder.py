@@ -211,9 +211,7 @@ class Recorder:
         waiting.let_go(lambda key: source.state(key) is not None)
         if not self._backlog.let_names_go:
             self._backlog.let_names_go = True
-            logger.warning(
-                "%s: dropping the names of deleted Leases to save memory", source.cluster
-            )
+            logger.warning("%s: dropping names of deleted Leases to save memory", source.cluster)
 
     def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
         """Return renewed Leases to store. A list repairs them too, but not the learned
@@ -252,9 +250,7 @@ class Recorder:
         if backlog.lost and not backlog.is_near(self.waiting):
             for cluster, number in backlog.lost.items():
                 self.watches.resume(cluster, self._sources[cluster].now())
-                logger.error(
-                    "%s: %d changes were lost; new changes are stored again", cluster, number
-                )
+                logger.error("%s: %d changes were lost; new ones are stored again", cluster, number)
             backlog.lost.clear()
 
     async def _write_surely(self, batch: Batch) -> bool:
