@@ -1,8 +1,9 @@
-"""JSON patch (RFC 6902) and merge patch (RFC 7386) with the habits of evanphx/json-patch v4.
+"""JSON patch (RFC 6902) and merge patch (RFC 7386), as evanphx/json-patch v4 applies them.
 
-Its habits: `replace` of a missing member adds it, `add` without a value writes null, what stands
-before the first slash of a path is not looked at, indexes may be negative, all that `copy` copies
-may not be larger than 3 MiB.
+The library jsonpatch follows the RFC and fails the golden case patch/json-bad: the Go library adds
+a missing member on `replace`, and writes null for an `add` without a value. It also ignores what
+stands before the first slash of a path, takes negative indexes, and lets all `copy` operations of a
+patch copy 3 MiB at most.
 """
 
 from __future__ import annotations
