@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from leases.history.read import change_density
 from tests.support import processes
@@ -13,8 +13,8 @@ from tests.support.postgres import postgres
 
 __all__ = ["admin", "board", "guest", "operator", "postgres"]
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("leaseboard", deadline=None)
+# How long an example takes to make and to run says how busy the machine is.
+settings.register_profile("leaseboard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("leaseboard")
 
 processes.forking = Forking()
