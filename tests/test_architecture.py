@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE_LINES = 300
@@ -58,3 +61,16 @@ def test_style_sheets_and_scripts_stay_small_and_ask_no_other_host():
         assert len(text.splitlines()) < MODULE_LINES, path
         assert "http://" not in text.replace("http://www.w3.org/", ""), path
         assert "https://" not in text, path
+
+
+def test_what_tests_and_benchmarks_share_is_not_in_a_test():
+    importing = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if re.search(r"^from tests\.[\w.]*\btest_\w+ import", path.read_text(), re.MULTILINE)
+    ]
+    assert importing == []
+
+
+def test_every_place_in_the_order_of_the_tests_exists():
+    assert [name for name in LONGEST if not (ROOT / name).exists()] == []

@@ -7,27 +7,24 @@ asking. The sockets are real ones of a running server.
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from dashboard.access.rights import rights, rights_watch
 from dashboard.access.wall import links
 from tests.access import people
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, serving
+from tests.support.house import FEED, PAGE, House, Kind, closing_of, said_by
+from tests.support.processes import serving
 
 LEASE = "default/story"
-FEED, PAGE = "changes", "page"
-Kind = tuple[str, dict[str, Any]]
 # Every kind of open socket: the feed, and the page's by each of its parts.
 OF_USERS: dict[str, Kind] = {
     "feed": (FEED, {}),
@@ -111,32 +108,6 @@ WALLS = {
 }
 
 
-class House:
-    """A server, people who may look, and a database that others write too."""
-
-    def __init__(self, server: Server, told: dict[str, dict[str, Any]]) -> None:
-        self.server = server
-        self.told = told
-
-    def end(self, sql: str, who: dict[str, Any]) -> None:
-        with closing(sqlite3.connect(self.server.data / "leaseboard.sqlite3")) as database:
-            for statement in sql.split(";"):
-                database.execute(statement, who)
-            database.commit()
-
-    async def open(self, kind: Kind, who: dict[str, Any]) -> ClientConnection:
-        """A socket of this kind that has sent something."""
-        path, show = kind
-        query = f"?key={who['key']}" if "key" in who else ""
-        cookie = {"Cookie": f"sessionid={who['session']}"} if "session" in who else {}
-        url = f"{self.server.url}/c/embedded/live/{path}/{query}".replace("http", "ws", 1)
-        socket = await connect(url, additional_headers=cookie, compression=None)
-        if path == PAGE:
-            await socket.send(json.dumps(show))
-        await socket.recv()
-        return socket
-
-
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder: Path = tmp_path_factory.mktemp("ended-rights")
@@ -147,21 +118,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         server.wait_synced()
         LeaseApi(server.kubeconfig).create("story", holder="one")
         yield House(server, people.make(server.data, wanted))
-
-
-def said_by(error: ConnectionClosed) -> tuple[int, str]:
-    assert error.rcvd is not None, "the connection broke"
-    return error.rcvd.code, error.rcvd.reason
-
-
-async def closing_of(socket: ClientConnection) -> tuple[int, str]:
-    """With what code and words the server closes the socket."""
-    try:
-        async with asyncio.timeout(30):
-            while True:
-                await socket.recv()
-    except ConnectionClosed as error:
-        return said_by(error)
 
 
 async def close_all(house: House, kinds: dict[str, Kind], who: dict[str, Any], sql: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from dashboard.access.rights import rights
 from tests.access import people
-from tests.access.test_ended_rights import FEED, House, closing_of
+from tests.support.house import FEED, House, closing_of
 from tests.support.processes import serving
 
 ROWS = 100_000

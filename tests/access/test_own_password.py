@@ -14,7 +14,7 @@ import pytest
 
 from dashboard.access.rights import rights
 from tests.access import people
-from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
+from tests.support.house import FEED, PAGE, House, closing_of
 from tests.support.processes import Server, ended
 
 LOOKS = 5  # frames of a page, one a second: rights are looked at every two

@@ -17,7 +17,7 @@ from django.utils import timezone
 from dashboard.access.rights import right_changes, rights
 from leases.models import WallLink
 from tests.access import people
-from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
+from tests.support.house import FEED, PAGE, House, closing_of
 from tests.support.processes import Server, ended
 from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button
 

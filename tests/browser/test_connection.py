@@ -11,37 +11,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.api_client import LeaseApi
+from tests.support.api_process import ApiProcess, pill
 from tests.support.processes import (
     Server,
-    environment,
-    free_port,
-    get,
-    start_python,
     wait_for,
 )
 from tests.support.signing_in import sign_in_page
-
-
-class ApiProcess:
-    """A Lease API that outlives the dashboard, and can be killed and started again."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self._port = free_port()
-        self.start()
-
-    def start(self) -> None:
-        command = ("manage.py", "lease_api", "--port", str(self._port))
-        with self.data.with_suffix(".log").open("ab") as log:
-            self._process = start_python(
-                *command, env=environment(self.data), stdout=log, stderr=log
-            )
-        alive = f"http://127.0.0.1:{self._port}/livez"
-        wait_for(lambda: get(alive)[0] == 200, what="the Lease API")
-
-    def end(self, how: signal.Signals) -> None:
-        self._process.send_signal(how)
-        self._process.wait(timeout=15)
 
 
 @pytest.fixture
@@ -61,10 +36,6 @@ def start(tmp_path: Path, api: LeaseApi, port: int | None = None) -> Server:
     server = Server(tmp_path / "data", "--cluster", f"c=url:{address}", port=port)
     server.wait_synced()
     return server
-
-
-def pill(page: Page) -> str:
-    return page.locator("[data-live-pill]").inner_text()
 
 
 def sentences(page: Page) -> list[str]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_connection import ApiProcess, pill
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
+from tests.support.api_process import ApiProcess, pill
 from tests.support.processes import Server, wait_for
 
 STORY = "leases/default/story/"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-import msgspec
 import pytest
 
 from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out, vanished
@@ -15,23 +13,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from tests.domain.build import NOON, after, lease
-
-
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A Lease last seen at noon."""
-
-    lease: Lease
-    kind: Kind = Kind.ELECTION
-    phase: Phase = Phase.HELD
-    observed_at: datetime = NOON
-    gap_since: datetime | None = None
-    settled: bool = True
-    rewritten: str = ""
-    skew_seconds: float | None = None
-
-    @property
-    def holder(self) -> str | None:
-        return self.lease.holder
+from tests.support.known_changes import Known
 
 
 def changes(

@@ -17,8 +17,8 @@ from leases.history.read.hourly_activity import Activity
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.insert_changes import write_changes
 from tests.domain.build import NOON, lease
-from tests.domain.test_change import Known
 from tests.history.factory import T0, a_change
+from tests.support.known_changes import Known
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

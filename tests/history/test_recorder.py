@@ -10,14 +10,12 @@ from django.db import OperationalError
 
 from leases import models
 from leases.domain.changes.change import ChangeType
-from leases.domain.lease import ObjectName
 from leases.history.write import recorder, write_batch
 from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
+from tests.support.recording import KEY, in_thread, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-KEY = ObjectName("kube-system", "scheduler")
 
 
 @pytest.fixture
@@ -138,18 +136,6 @@ async def test_what_a_list_tells_is_written_once_it_is_complete(states):
     assert await in_thread(models.ChangeRecord.objects.count) == 1
     task = asyncio.create_task(one.run())
     await one.close(task)
-
-
-async def in_thread(call):
-    from asgiref.sync import sync_to_async
-
-    return await sync_to_async(call)()
-
-
-async def until(condition, seconds: float = 5.0):
-    async with asyncio.timeout(seconds):
-        while not await in_thread(condition):
-            await asyncio.sleep(0.01)
 
 
 async def test_what_a_database_cannot_hold_stops_nothing_else(running):

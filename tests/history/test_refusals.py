@@ -28,24 +28,16 @@ from leases.history.read.states_as_of import states_at
 from leases.history.refused_rows import What, forget_refused, is_of_the_value, recently_refused
 from leases.history.write import write_batch
 from leases.history.write.recorder import Recorder, StateSource
-from leases.history.write.write_batch import Batch, write_what_fits
+from leases.history.write.write_batch import write_what_fits
 from tests.history.factory import T0, a_change, remembered
-from tests.history.test_recorder import KEY, in_thread, until
+from tests.support.batches import BEYOND, a_batch
+from tests.support.recording import KEY, in_thread, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BEYOND = 2**70  # no database's integer
 # Letters in no order, or PostgreSQL would compress them to a length that its indexes bear.
 LONG = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=3500))  # noqa: S311
 NUL = "a\0b"
-
-
-def a_batch(*changes, states=(), spans=(), encode=bytes, version="7"):
-    return Batch(
-        cluster="a", changes=changes, states=tuple(states), encode=encode,
-        resource_version=version, complete=True, watched_until=T0, process="p", spans=tuple(spans),
-        went_back=False,
-    )  # fmt: skip
 
 
 def kept() -> list[int | None]:

@@ -14,7 +14,7 @@ from leases.history.change_row import from_row
 from leases.history.write.insert_changes import _FORGET, write_changes
 from leases.history.write.recorder import Recorder, StateSource
 from tests.history.factory import T0, a_change, remembered
-from tests.history.test_recorder import KEY, in_thread, until
+from tests.support.recording import KEY, in_thread, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

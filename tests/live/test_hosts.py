@@ -17,8 +17,8 @@ from dashboard.live.origin import (
     is_origin_allowed,
 )
 from tests.access import people
-from tests.access.test_ended_rights import FEED, PAGE, House, closing_of
 from tests.support.communicator import Socket
+from tests.support.house import FEED, PAGE, House, closing_of
 from tests.support.processes import serving
 
 ALLOWED = ["board.example.com", ".inside.example", "[::1]"]

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from django.test import Client
-from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard import clock
 from dashboard.metrics.elections import exposition
@@ -21,24 +20,11 @@ from leases.history.write.recorder import StateSource
 from leases.tracking.tracker import Tracker
 from leases.wire.watch_events import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
+from tests.support.metrics import samples
 
 ROOT = Path(__file__).parents[2]
 ALERTS = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-
-
-def samples(**headers: str) -> dict[tuple[str, ...], float]:
-    """Every sample as Prometheus reads it: its name, then its labels' values by their names."""
-    answer = Client().get("/metrics", headers=headers)
-    assert answer.status_code == 200
-    assert answer["Content-Type"].startswith("text/plain; version=")
-    families = list(text_string_to_metric_families(answer.content.decode()))
-    assert len({family.name for family in families}) == len(families)
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-    }
 
 
 def test_leases_are_counted_by_kind_and_phase(board: Runtime):

@@ -19,8 +19,8 @@ from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_events import Listed
 from tests.domain.build import NOON, lease
-from tests.serving.test_clusters_live import context_file, lease_api
 from tests.support.api_client import LeaseApi
+from tests.support.lease_apis import context_file, lease_api
 from tests.support.processes import Server, ended, get, manage, wait_for
 from tests.support.signing_in import rows, signed_in
 

@@ -20,26 +20,9 @@ from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
 from leases.history.read.hourly_activity import Activity
 from tests.support.board import KEY, a_lease, browser_of, fill, member
+from tests.support.page_paths import PATHS
 
 HTMX = {"HX-Request": "true"}
-PATHS = (
-    "/c/a/",
-    "/c/a/leases/",
-    f"/c/a/leases/{KEY}/",
-    f"/c/a/leases/{KEY}/asked/",
-    "/c/a/holders/",
-    "/c/a/timeline/",
-    "/c/a/timeline/?view=table",
-    "/c/a/timeline/?range=never",
-    "/c/a/history/",
-    "/c/a/wall/",
-    "/components/",
-    "/audit/",
-    "/wall-links/",
-    "/c/a/leases/?phase=nonsense",
-    "/c/a/leases/?at=2026-11-20T12:00:00Z",
-    "/c/a/leases/no/such/",
-)
 
 
 @pytest.fixture

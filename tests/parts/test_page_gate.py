@@ -10,8 +10,8 @@ from django.db import connection
 
 from dashboard.access.page_gate import LATE, LOOK, MAX_WAIT, PageGate, page_gate
 from dashboard.parts.kept.answer_cache import AnswerCache
-from tests.pages.test_every_page import PATHS
 from tests.support.board import a_lease, fill
+from tests.support.page_paths import PATHS
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving.stepped_board import SAID, STEPS, Board, moment
-from tests.serving.test_clusters_live import history
+from tests.support.lease_apis import history
 from tests.support.processes import ended, wait_for
 
 

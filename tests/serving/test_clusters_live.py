@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import urllib.error
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.support.api_client import LeaseApi
+from tests.support.lease_apis import context_file, history, lease_api
 from tests.support.processes import (
     Server,
-    StartedProcess,
-    environment,
     free_port,
     get,
-    manage,
     serving,
-    start_python,
     wait_for,
 )
 from tests.support.signing_in import rows, signed_in
-
-
-@contextmanager
-def lease_api(data: Path) -> Iterator[tuple[StartedProcess, str]]:
-    """An embedded Lease API alone, as its own process."""
-    port = free_port()
-    command = ("manage.py", "lease_api", "--port", str(port))
-    with data.with_suffix(".log").open("ab") as log:
-        process = start_python(*command, env=environment(data), stdout=log, stderr=log)
-    try:
-        wait_for(lambda: get(f"http://127.0.0.1:{port}/livez")[0] == 200, what="the Lease API")
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=15) == 0
-
-
-def context_file(path: Path, kubeconfig: Path) -> Path:
-    """The same kubeconfig under a file of its own, as an operator would have it."""
-    config = yaml.safe_load(kubeconfig.read_text())
-    path.write_text(yaml.safe_dump(config))
-    return path
-
-
-def history(data: Path, cluster: str) -> list[dict[str, object]]:
-    done = manage(data, "export_history", "--cluster", cluster)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def leases_page(server: Server, browser, cluster: str) -> str:

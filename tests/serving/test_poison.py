@@ -15,8 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving.poison import FIRST, LAST, MARKUP, NOW, ODD, Odd
-from tests.serving.test_clusters_live import context_file, lease_api
 from tests.support.api_client import LeaseApi, leases, timestamp
+from tests.support.lease_apis import context_file, lease_api
 from tests.support.processes import Server, ended, get, manage, wait_for
 from tests.support.signing_in import rows, signed_in
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.test_full_disk import survives
+from tests.support.broken_disk import survives
 from tests.support.processes import Server
 
 

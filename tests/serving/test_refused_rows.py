@@ -19,9 +19,9 @@ from leases.history.write.recorder import Recorder
 from leases.history.write.write_batch import write_what_fits
 from leases.models import RefusedRow
 from tests.history.factory import a_change
-from tests.history.test_refusals import BEYOND, a_batch
-from tests.metrics.test_families import samples
+from tests.support.batches import BEYOND, a_batch
 from tests.support.board import KEY, a_lease, browser_of, fill, member
+from tests.support.metrics import samples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.serving.test_clusters_live import lease_api
 from tests.support.api_client import LeaseApi
+from tests.support.lease_apis import lease_api
 from tests.support.processes import Server, manage, wait_for
 from tests.support.signing_in import rows, signed_in
 

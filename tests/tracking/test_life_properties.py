@@ -16,7 +16,7 @@ from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Deleted
 from tests.domain.build import after, lease
-from tests.tracking.test_store_properties import Event, histories, tell
+from tests.support.lease_histories import Event, histories, tell
 
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)

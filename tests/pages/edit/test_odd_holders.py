@@ -20,8 +20,8 @@ from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
-from tests.pages.test_every_parameter import VALUES
 from tests.support.board import fill, member
+from tests.support.edge_values import VALUES
 from tests.support.postgres import passes_on
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,9 +15,9 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit, KindOverride
 from leases.tracking.tracker import Tracker
-from tests.serving.test_clusters_live import lease_api
 from tests.support.api_client import LeaseApi
 from tests.support.board import KEY, a_lease, fill
+from tests.support.lease_apis import lease_api
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import rows, signed_in
 

@@ -1,0 +1,24 @@
+"""The paths of every page."""
+
+from __future__ import annotations
+
+from tests.support.board import KEY
+
+PATHS = (
+    "/c/a/",
+    "/c/a/leases/",
+    f"/c/a/leases/{KEY}/",
+    f"/c/a/leases/{KEY}/asked/",
+    "/c/a/holders/",
+    "/c/a/timeline/",
+    "/c/a/timeline/?view=table",
+    "/c/a/timeline/?range=never",
+    "/c/a/history/",
+    "/c/a/wall/",
+    "/components/",
+    "/audit/",
+    "/wall-links/",
+    "/c/a/leases/?phase=nonsense",
+    "/c/a/leases/?at=2026-11-20T12:00:00Z",
+    "/c/a/leases/no/such/",
+)
