@@ -1,6 +1,8 @@
-// Parts of a page that the server draws as a whole.
-//   <section id="why" data-region="renewed">   one page's own: fetched again when what it names moved
-//   <main data-groups="overview ages">         the same for everyone: the socket brings them by id
+// Keeps the parts of a page fresh that the server draws as a whole.
+//   <section id="why" data-region="renewed">   a part of this page alone: htmx fetches it when its cause occurs
+//   <main data-groups="overview ages">         a part that all pages share: the socket sends it by id
+// hx-trigger on each part would send one request per part. So this module collects the parts for SPACING and
+// lets htmx fetch and swap all of them with one request, except those that the person is using.
 import { scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
 
@@ -20,7 +22,7 @@ export function refetch(cause) {
   for (const { id } of document.querySelectorAll(moved)) waiting.add(id);
   if (waiting.size && !timer) {
     const soonest = cause === "changed" ? WRITTEN : 50;
-    timer = setTimeout(fetchPage, Math.max(soonest, last + SPACING - performance.now()));
+    timer = setTimeout(fetchRegions, Math.max(soonest, last + SPACING - performance.now()));
   }
 }
 
@@ -48,43 +50,40 @@ function placeKept() {
 }
 setInterval(placeKept, 1000);
 
-async function fetchPage() {
+async function fetchRegions() {
   timer = null;
   if (document.querySelector("[data-live=refused]")) return waiting.clear(); // its right has ended
   last = performance.now();
   const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
-  const html = ids.length ? await read(ids) : null;
-  if (html !== null) place(ids, html);
-  if (waiting.size) timer = setTimeout(fetchPage, SPACING);
+  if (ids.length) {
+    const selectOOB = ids.map((id) => `#${id}`).join();
+    const headers = { "X-Regions": ids.join(" ") };
+    const how = { source: "body", target: "body", swap: "none settle:0", selectOOB, headers };
+    await htmx.ajax("GET", location.pathname + location.search, how).catch(() => {}); // the socket says why
+  }
+  if (waiting.size) timer = setTimeout(fetchRegions, SPACING);
 }
 
-/** The page with these regions drawn anew; null: they stay marked and are fetched later. */
-async function read(ids) {
-  try {
-    const response = await fetch(location.href, { headers: { Accept: "text/html", "X-Regions": ids.join(" ") } });
-    if (response.status === 403) waiting.clear(); // the socket says why; asking again changes nothing
-    return response.ok || response.status === 404 ? await response.text() : null;
-  } catch {
-    return null; // the socket says that the server is away
-  }
-}
+// A Lease that is deleted is answered with 404, and its page has regions too.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const ids = detail.requestConfig.headers["X-Regions"];
+  if (!ids) return;
+  if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
+  if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing
+  if (detail.shouldSwap) for (const id of ids.split(" ")) waiting.delete(id);
+});
 
-function place(ids, html) {
-  const page = new DOMParser().parseFromString(html, "text/html");
-  for (const id of ids) {
-    waiting.delete(id);
-    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
-    if (!old || !fresh) continue;
-    const opened = [...old.querySelectorAll("details[open][id]")].map((details) => details.id);
-    old.replaceChildren(...fresh.childNodes);
-    if (fresh.dataset.feed) old.dataset.feed = fresh.dataset.feed;
-    for (const control of old.querySelectorAll("[data-js]")) control.hidden = false;
-    for (const details of opened) document.getElementById(details)?.setAttribute("open", "");
-    globalThis.htmx?.process(old); // the wall has none
-    scan(old);
+document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+  const { target, fragment } = detail;
+  if (inUse(target)) {
+    detail.shouldSwap = false;
+    waiting.add(target.id);
   }
-  drawn();
-}
+  for (const control of fragment.querySelectorAll("[data-js]")) control.hidden = false;
+  for (const { id } of target.querySelectorAll("details[open][id]")) {
+    fragment.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
+  }
+});
 
 /** Nothing moves under the pointer, the focus or a selection. */
 function inUse(el) {

@@ -85,15 +85,20 @@ function tick() {
 
 correct(Number(document.querySelector('meta[name="server-time"]').content));
 scan();
-layOut();
-showLine();
 const live = startLive(body.dataset.liveUrl, tell, { drawn: layOut });
-afterDrawing(() => {
+const ticker = new MutationObserver(showLine);
+function drawn() {
   layOut();
   showLine();
   live.show();
+  ticker.observe(document.querySelector("[data-ticker]"), { childList: true });
+}
+drawn();
+afterDrawing(drawn);
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  scan(target);
+  drawn();
 });
-new MutationObserver(showLine).observe(document.querySelector("[data-ticker]"), { childList: true });
 setInterval(tick, 250);
 setInterval(turn, TURN);
 setInterval(nextLine, TICKER);

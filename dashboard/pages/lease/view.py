@@ -23,6 +23,7 @@ from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
 from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.frame.responses import REGIONS
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.holdings import host_of
 from dashboard.parts.lease.head import lease_view
@@ -42,7 +43,6 @@ from leases.tracking.tracked_lease import Tracked
 CHANGES = 20
 BESIDE = 8
 USUAL_RANGE = "24h"
-ASKED_FOR = "X-Regions"  # the parts that a script wants again
 WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 
 
@@ -76,7 +76,7 @@ class LeasePage:
 
     def context(self) -> dict[str, Any]:
         """The template's context. Raises Http404, BadFilter and BadCursor."""
-        wanted = set(self.request.headers.get(ASKED_FOR, "").split())
+        wanted = set(self.request.headers.get(REGIONS, "").split())
         context = self.base()
         if self.tracked is not None:
             context |= self._present(self.tracked)

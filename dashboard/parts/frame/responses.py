@@ -26,6 +26,7 @@ from leases.wire.microtime import format_microtime, microtime_or_none
 
 logger = logging.getLogger(__name__)
 FORMATS = ("", "html", "json")
+REGIONS = "X-Regions"  # the parts of the open page that a script fetches again
 
 LINES_AT_ONCE = 500
 BAD_REQUEST = 400
@@ -53,7 +54,7 @@ def page(
     partial = request.htmx and not request.htmx.history_restore_request
     response = render(request, part if partial else whole, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
-    if partial:
+    if partial and REGIONS not in request.headers:
         shown = f"{request.path}?{query}" if query else request.path
         # A refused filter stays in the address as it was typed.
         push_url(response, request.get_full_path() if status == BAD_REQUEST else shown)

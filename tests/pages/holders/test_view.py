@@ -204,6 +204,12 @@ def test_htmx_gets_the_part_that_a_filter_changes(store, operator):
     assert response["HX-Push-Url"] == "/c/a/holders/?holds=now"
 
 
+def test_regions_fetched_again_leave_the_address_as_it_is(store, operator):
+    response = operator.get("/c/a/holders/", headers=HTMX | {"X-Regions": "holders concentration"})
+    assert 'id="concentration"' in response.content.decode()
+    assert "HX-Push-Url" not in response
+
+
 @pytest.mark.parametrize(
     "query", ["kind=heartbeat", "group=node", "sort=size", "holds=always", "range=2y", "page=0"]
 )
