@@ -1,4 +1,4 @@
-"""What a person sees; also the Django project. Imports `leases`, never the other way round.
+"""The web application, also the Django project. It imports `leases`, never the other way round.
 
 Tests: tests/pages, tests/parts, tests/live, tests/browser.
 """

@@ -32,6 +32,7 @@ def main(sign_in_link: str) -> None:
             page = context.new_page()
             page.goto(overview)
             page.get_by_text("Live", exact=True).wait_for()
+            page.wait_for_timeout(3000)  # rows that have just changed glow for a moment
             page.screenshot(path=HERE / f"overview-{theme}.png")
         browser.close()
 

@@ -1,9 +1,8 @@
-"""How much of the last 24 hours was watched, as captions of what is counted in them say it."""
+"""How much of the last 24 hours was watched, in words for captions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -14,7 +13,7 @@ from leases.history.read.watched_lately import WatchedLately
 
 
 class WatchedDay(msgspec.Struct, frozen=True):
-    """`since` is set when nobody had watched before; `blind` are all times without a watch."""
+    """`since` is when watching began, if within the day; `blind` are the unwatched times."""
 
     since: datetime | None
     blind: tuple[UnwatchedTime, ...]
@@ -26,11 +25,11 @@ class WatchedDay(msgspec.Struct, frozen=True):
 
     @property
     def _lost(self) -> float:
-        """Seconds without a watch since the first."""
-        return _length(b for b in self.blind if b.ended is not None).total_seconds()
+        """Unwatched seconds since watching began."""
+        return sum(span.seconds for span in self.blind if span.ended is not None)
 
     def caption(self, of: str) -> str:
-        """What is counted, since when, and what was missed: "of elections, since 10:14"."""
+        """A caption with the watched time: "of elections, since 10:14"."""
         if self.never:
             return "not watched"
         since = f"since {self.since:%H:%M}" if self.since else ""
@@ -39,18 +38,15 @@ class WatchedDay(msgspec.Struct, frozen=True):
 
     @property
     def span(self) -> str:
-        """The time in which was counted: "24 h", or less."""
+        """The counted time: "24 h", or less."""
         return "not watched" if self.never else self.caption("" if self.since else "24 h")
 
 
 def watched_day(watched: WatchedLately, now: datetime) -> WatchedDay:
-    """The running hour and the 23 before it."""
+    """Sum up the running hour and the 23 before it."""
     start = now.replace(minute=0, second=0, microsecond=0) - (HOURS - 1) * HOUR
     blind = watched.unwatched(start, now)
-    never = bool(blind) and now - start - _length(blind) < timedelta(seconds=1)
+    watched_seconds = (now - start).total_seconds() - sum(span.seconds for span in blind)
+    never = bool(blind) and watched_seconds < 1.0
     since = blind[0].until if blind and blind[0].ended is None and not never else None
     return WatchedDay(since, blind, never)
-
-
-def _length(blind: Iterable[UnwatchedTime]) -> timedelta:
-    return sum((span.until - span.since for span in blind), timedelta())

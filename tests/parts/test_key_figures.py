@@ -24,10 +24,10 @@ def watched_since(*hours_ago, until=None):
     activity = Activity()
     for hours in hours_ago:
         since = NOW - timedelta(hours=hours)
-        activity.watched.tell(Connection(state=ConnectionState.LIVE, since=since))
+        activity.watched.record(Connection(state=ConnectionState.LIVE, since=since))
         if until is not None:
             lost = NOW - timedelta(hours=until)
-            activity.watched.tell(
+            activity.watched.record(
                 Connection(state=ConnectionState.STALE, since=lost, heard_at=lost)
             )
             until = None

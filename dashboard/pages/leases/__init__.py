@@ -1,1 +1,1 @@
-"""Which Leases there are."""
+"""The list of Leases, now or as of an instant."""

@@ -1,1 +1,1 @@
-"""Who held what over time."""
+"""Lanes of terms and gaps: who held what over time."""

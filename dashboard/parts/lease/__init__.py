@@ -1,1 +1,1 @@
-"""What pages say of one Lease: its row, its tile on the wall, its head. Tests: tests/parts."""
+"""One Lease on a page: its row, its tile on the wall, its head. Tests: tests/parts."""
