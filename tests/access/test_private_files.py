@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from dashboard.access.private_files import keep_private
 from tests.support.processes import (
     Server,
     ended,
@@ -109,3 +111,19 @@ def test_a_directory_of_everybody_stays_one(tmp_path):
     assert manage(data, "check").returncode == 0
     assert data.stat().st_mode & 0o7777 == 0o1777
     assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_only_files_and_directories_are_closed_and_only_for_others(tmp_path):
+    before = os.umask(0o022)
+    try:
+        open_file, own, folder = tmp_path / "open", tmp_path / "own", tmp_path / "static" / "css"
+        folder.mkdir(parents=True, mode=0o755)
+        for path, mode in ((open_file, 0o664), (own, 0o500)):
+            path.touch()
+            path.chmod(mode)
+        (tmp_path / "link").symlink_to("/etc/hostname")
+        keep_private(tmp_path, tmp_path / "elsewhere.sqlite3")
+        modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (open_file, own, folder)}
+    finally:
+        os.umask(before)
+    assert modes == {open_file: 0o600, own: 0o500, folder: 0o700}

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
@@ -21,13 +21,17 @@ from dashboard.access.rights import rights_watch
 from dashboard.access.rights.rights import (
     BATCH,
     DEACTIVATED,
+    MAY_NOT_READ,
+    NOT_SIGNED_IN,
     PASSWORD_CHANGED,
     SESSION_OVER,
     SIGNED_OUT,
+    AccessRefused,
     Right,
     RightsReader,
     UserRight,
     WallRight,
+    right_of_socket,
 )
 from dashboard.access.rights.rights_watch import PROBLEM, RightsWatch
 from dashboard.access.wall import links
@@ -192,3 +196,52 @@ def test_a_user_without_a_session_is_looked_at_by_name(board):
     assert find_ended([right], now=clock.now()) == {}
     User.objects.update(is_active=False)
     assert find_ended([right], now=clock.now()) == {right: DEACTIVATED}
+
+
+async def test_a_database_that_is_down_is_logged_once_and_so_is_its_return(caplog):
+    caplog.set_level("INFO")
+    down = [True]
+
+    def find(*_rights: object, now: object) -> dict[Right, str]:
+        if down[0]:
+            raise OperationalError("no route")
+        return {}
+
+    watch = RightsWatch(find)
+    watch.add(RIGHT, str)
+    for _ in range(3):
+        await watch.check()
+    assert caplog.text.count(PROBLEM) == 1
+    assert "no route" in caplog.text
+    down[0] = False
+    for _ in range(3):
+        await watch.check()
+    assert caplog.text.count("The database says again who may look.") == 1
+    assert watch.problem is None
+    watch.close()
+
+
+@pytest.mark.django_db
+def test_a_socket_has_the_right_of_its_key_or_of_its_user(board):
+    link, key = links.create(name="w", clusters=["a"], created_by="x", now=clock.now())
+
+    def right(query: str, cluster: str = "a", user: object = None) -> Right:
+        scope = {"query_string": query.encode(), "user": user or AnonymousUser()}
+        return right_of_socket(scope, cluster)
+
+    assert right(f"key={key}") == WallRight(link.pk, "a")
+    with pytest.raises(AccessRefused, match=NOT_SIGNED_IN):
+        right("")
+    with pytest.raises(AccessRefused, match="Ask an admin"):
+        right(f"key={key}", "b")
+    with pytest.raises(AccessRefused, match=MAY_NOT_READ):
+        right("", user=member("gil", None))
+    olga = member("olga", "operator")
+    assert right("", user=olga) == UserRight(olga.pk, None)
+
+
+@pytest.mark.django_db
+def test_of_two_people_the_one_who_may_not_read_any_more_is_found(board):
+    reads, left = member("olga", "operator"), member("gil", None)
+    rights = [UserRight(user.pk, None) for user in (reads, left)]
+    assert find_ended(rights, now=clock.now()) == {rights[1]: MAY_NOT_READ}

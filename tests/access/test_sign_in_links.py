@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.cookiejar
 import logging
+import re
 import sys
 import threading
 import urllib.error
@@ -207,3 +208,20 @@ def test_a_traceback_in_the_log_loses_them_too():
         )
         record.exc_info = sys.exc_info()
     assert "abc" not in formatter.format(record)
+
+
+def test_a_link_uses_up_no_other_and_a_new_one_leaves_it_open(admin_user, token):
+    now = timezone.now()
+    other = links.create(admin_user, now=now)
+    assert SignInLink.objects.count() == 2
+    assert links.redeem(token, now=now) == admin_user
+    with pytest.raises(links.LinkError, match=links.USED):
+        links.redeem(token, now=now)
+    assert links.find_user(other, now=now) == admin_user
+
+
+def test_a_link_that_ran_out_lately_still_says_so(admin_user, token):
+    late = timezone.now() + links.VALID_FOR
+    links.create(admin_user, now=late)
+    with pytest.raises(links.LinkError, match=re.escape(links.EXPIRED)):
+        links.find_user(token, now=late)

@@ -276,3 +276,28 @@ def test_each_of_many_pages_is_woken_once_in_so_many_ticks(hub, open_pages, tick
         for page in pages:
             page.wake.clear()
     assert sorted(woken) == [page.number for page in pages]
+
+
+def wakes(page, hub, update) -> bool:
+    page.wake.clear()
+    hub.publish(update)
+    return page.wake.is_set()
+
+
+def test_a_page_is_woken_by_what_it_shows_and_by_nothing_else(page, hub):
+    def change(version, **spec):
+        lease = a_lease(version=version, now=NOW)
+        spec = msgspec.structs.replace(lease.spec, **spec)
+        return hub.store.apply(Applied(msgspec.structs.replace(lease, spec=spec)), NOW)
+
+    page.show(Show({"row": [str(OTHER)]}))
+    assert not wakes(page, hub, change("2", holder_identity="cp-2"))
+    page.show(Show({"row": [str(KEY)]}))
+    assert wakes(page, hub, change("3", holder_identity="cp-3"))
+    page.show(Show({}, feed=hub.seq))
+    assert wakes(page, hub, change("4", holder_identity="cp-4"))
+    page.show(Show({}))
+    assert not wakes(page, hub, change("5", holder_identity="cp-5"))
+    listed = hub.store.replace(Listed((a_lease(version="6", now=NOW),), "6"), NOW)
+    assert wakes(page, hub, listed)
+    assert page.frame(NOW)["refetch"] is True

@@ -151,3 +151,29 @@ async def test_one_account_has_so_many_sockets_and_others_have_theirs(
     await again.hear()
     for one in (wall, again, open_ones[1]):
         await one.leave()
+
+
+async def test_a_socket_that_cannot_be_served_is_closed_and_reported(filled, operator, monkeypatch):
+    failures: list[tuple[str, str]] = []
+    hub = filled.publisher.hubs["a"]
+    monkeypatch.setattr(hub, "failed", lambda part, error: failures.append((part, str(error))))
+
+    def failing(*_given: object) -> None:
+        raise ValueError("no row")
+
+    monkeypatch.setattr("dashboard.live.page_reader.PageReader.frame", failing)
+    one = socket("/c/a/live/page/", operator)
+    await one.connect()
+    await one.say(json.dumps({"show": {"row": [str(KEY)]}}))
+    assert (await one.receive_output())["code"] == 1011
+    assert failures == [("socket", "no row")]
+    await one.leave()
+
+
+async def test_a_feed_message_has_its_fields_and_no_others(filled, operator):
+    one = socket("/c/a/live/changes/", operator)
+    await one.connect()
+    hello = await one.hear()
+    assert set(hello) == {"seq", "now", "changes", "counts"}
+    assert datetime.fromisoformat(hello["now"]).tzinfo is not None
+    await one.leave()

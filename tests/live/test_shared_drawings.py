@@ -1,0 +1,143 @@
+"""Regions that all pages share: each group has its regions, drawn from its own templates, and drawn
+again only when what they are made of moved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from dashboard.live import shared_drawings
+from dashboard.live.page_reader import Drawings, looks_alike
+from dashboard.live.publisher import ClusterHub
+from dashboard.live.shared_drawings import GROUPS, SharedRegions
+from leases.tracking.store import Store
+from leases.wire.watch_events import Applied, Listed
+from tests.support.board import KEY, a_lease
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def hub():
+    store = Store("a")
+    store.replace(Listed((a_lease(now=NOW),), "1"), NOW)
+    return ClusterHub(store)
+
+
+@pytest.mark.parametrize(
+    ("group", "shown"),
+    [
+        (
+            "overview",
+            {"kpis": 'data-figure="total"', "attention": "<", "elections": "cp-1", "hours": "<"},
+        ),
+        ("ages", {"ages": "No heartbeats are known."}),
+        ("nodes", {"node-counts": '<dl class="facts', "worst": "<", "join": "<"}),
+        ("zones", {"groups": "The Nodes have no zones"}),
+        ("pools", {"groups": "The Nodes have no pools"}),
+    ],
+)
+def test_a_group_draws_its_regions_and_none_of_them_again(hub, group, shown):
+    drawn = shared_drawings._fresh(GROUPS[group].draw, {}, hub, NOW)
+    assert list(drawn) == list(shown)
+    for region, (_, html) in drawn.items():
+        assert shown[region] in html
+        assert type(html) is str
+    known = {
+        region: shared_drawings.Drawn(1, stamp, html) for region, (stamp, html) in drawn.items()
+    }
+    assert shared_drawings._fresh(GROUPS[group].draw, known, hub, NOW) == {}
+
+
+@pytest.mark.parametrize("moves", [{"holder_identity": "cp-2"}, {"holder_identity": None}])
+def test_what_moved_is_drawn_again(hub, moves):
+    drawn = shared_drawings._fresh(GROUPS["overview"].draw, {}, hub, NOW)
+    assert 'href="/c/a/leases/kube-system/scheduler/"' in drawn["elections"][1]
+    known = {name: shared_drawings.Drawn(1, *one) for name, one in drawn.items()}
+    lease = a_lease(version="2", now=NOW)
+    lease = msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, **moves))
+    update = hub.store.apply(Applied(lease), NOW)
+    hub.publish(update)
+    again = shared_drawings._fresh(GROUPS["overview"].draw, known, hub, NOW)
+    assert "kpis" in again
+    assert ("elections" in again) is (moves["holder_identity"] is None)
+
+
+async def test_a_drawing_that_fails_is_reported_as_one_of_regions(hub, monkeypatch):
+    failures: list[tuple[str, str]] = []
+    shared = SharedRegions(lambda part, error: failures.append((part, str(error))))
+
+    def failing(*_given: object) -> None:
+        raise ValueError("no template")
+
+    monkeypatch.setattr(shared_drawings, "_fresh", failing)
+    shared.tick(hub, ["ages"], NOW)
+    (drawing,) = shared._drawing.values()
+    await drawing
+    assert failures == [("regions", "no template")]
+    assert shared.drawn == {}
+    assert shared._drawing == {}
+    shared.tick(hub, ["ages"], NOW)
+    assert shared._drawing == {}  # not before its time
+
+
+def test_a_moved_phase_concerns_the_groups_that_show_phases():
+    shared = SharedRegions()
+    shared.moved()
+    assert shared._moved == {"nodes", "zones", "pools", "overview"}
+
+
+def state_of(**spec: object):
+    store = Store("a")
+    lease = a_lease(now=NOW)
+    store.replace(
+        Listed(
+            (msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, **spec)),), "1"
+        ),
+        NOW,
+    )
+    return store.get(KEY)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"holder_identity": "cp-2"},
+        {"lease_duration_seconds": 16},
+        {"acquire_time": NOW},
+        {"lease_transitions": 4},
+        {"strategy": "OldestEmulationVersion"},
+        {"preferred_holder": "cp-2"},
+    ],
+)
+def test_a_row_is_drawn_again_for_every_field_that_it_shows(spec):
+    assert looks_alike(state_of(), state_of())
+    assert not looks_alike(state_of(), state_of(**spec))
+
+
+@pytest.mark.parametrize(
+    "meta", [{"uid": "u-2"}, {"labels": {"a": "b"}}, {"annotations": {"a": "b"}}]
+)
+def test_a_row_is_drawn_again_for_metadata_that_it_shows(meta):
+    store = Store("a")
+    lease = a_lease(now=NOW)
+    metadata = msgspec.structs.replace(lease.metadata, **meta)
+    store.replace(Listed((msgspec.structs.replace(lease, metadata=metadata),), "1"), NOW)
+    assert not looks_alike(state_of(), store.get(KEY))
+
+
+def test_a_row_is_drawn_once_an_hour_and_names_its_cluster(hub, monkeypatch):
+    drawings, tracked = Drawings(), hub.store.get(KEY)
+    six = datetime(2026, 11, 20, 6, 59, tzinfo=UTC)
+    html = drawings.draw("a", "row", tracked, six, hub.activity)
+    assert 'href="/c/a/leases/kube-system/scheduler/"' in html
+    assert drawings.draw("a", "row", tracked, six, hub.activity) is html
+    assert drawings.draw("a", "tile", tracked, six, hub.activity) != html
+    assert "/c/b/" in drawings.draw("b", "row", tracked, six, hub.activity)
+    assert drawings.draw("a", "row", tracked, six.replace(hour=7), hub.activity) is not html
+    assert len(drawings._kept) == 3
+    monkeypatch.setattr(Drawings, "LIMIT", 3)
+    drawings.draw("b", "tile", tracked, six, hub.activity)
+    assert len(drawings._kept) == 1
