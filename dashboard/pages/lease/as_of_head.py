@@ -15,7 +15,7 @@ from leases.domain.past.as_of import PastState
 from leases.domain.past.watched_times import UnwatchedTime
 
 
-class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseAsOf(msgspec.Struct, frozen=True, kw_only=True):
     """`css`, `icon` and `word` are the state; `last` is the last known one if nobody watched."""
 
     at: str
@@ -30,13 +30,13 @@ class LeaseThen(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
-def lease_then_view(
+def lease_as_of_view(
     standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
-) -> LeaseThen:
+) -> LeaseAsOf:
     """Present how the Lease stood at `at`."""
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
-    return LeaseThen(
+    return LeaseAsOf(
         at=write_moment(at),
         moment=when(at, now, fine=bool(at.microsecond)),
         css=css,

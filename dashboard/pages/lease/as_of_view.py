@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from dashboard.access.guards import ClusterRequest
-from dashboard.pages.lease.as_of_head import lease_then_view
+from dashboard.pages.lease.as_of_head import lease_as_of_view
 from dashboard.pages.lease.past_terms import PastView, past_view
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.parts.change_sentence import change_line
@@ -30,7 +30,7 @@ CHANGES = 20
 USUAL_RANGE = "24h"
 
 
-def lease_then(
+def lease_as_of(
     request: ClusterRequest, cluster: str, key: ObjectName, *, now: datetime
 ) -> HttpResponse:
     """Holder, terms and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
@@ -49,7 +49,7 @@ def lease_then(
         "namespace": key.namespace,
         "name": key.name,
         "key": str(key),
-        "then": lease_then_view(
+        "head": lease_as_of_view(
             standing, kind=_kind(state), at=at, now=now, blind=blind_at(cluster, at, now)
         ),
         "past": _past(request, cluster, key, at, now),
@@ -60,7 +60,7 @@ def lease_then(
         "there_now": tracked is not None,
         **_links(cluster, key, at),
     }
-    return render(request, "leases/detail_then.html", context)
+    return render(request, "leases/detail_as_of.html", context)
 
 
 def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: int) -> PastState:

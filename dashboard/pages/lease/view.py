@@ -15,7 +15,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
-from dashboard.pages.lease.as_of_view import lease_then
+from dashboard.pages.lease.as_of_view import lease_as_of
 from dashboard.pages.lease.fields import lease_detail
 from dashboard.pages.lease.kind_form import BY_THE_RULES, LeaseKindForm
 from dashboard.pages.lease.past_terms import PastView, past_view, with_held_since
@@ -53,7 +53,7 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
     page = LeasePage(request, cluster, ObjectName(namespace, name))
     try:
         if request.GET.get("at"):
-            return lease_then(request, cluster, page.key, now=page.now)
+            return lease_as_of(request, cluster, page.key, now=page.now)
         context = page.context()
     except (BadFilter, BadCursor) as error:
         return render(request, "leases/refused.html", page.base() | {"error": error}, status=400)

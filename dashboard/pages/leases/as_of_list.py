@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.pages.leases.as_of_search import FoundThen
+from dashboard.pages.leases.as_of_search import FoundAsOf
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, query_of
 from dashboard.parts.holder_name import HolderView, holder_view
@@ -25,7 +25,7 @@ from leases.history.read.states_as_of import State
 from leases.wire.microtime import format_microtime, microtime_or_none
 
 
-class RowThen(msgspec.Struct, frozen=True, kw_only=True):
+class RowAsOf(msgspec.Struct, frozen=True, kw_only=True):
     """One Lease as of the instant; `stood_for` is how long it had been in that state."""
 
     key: str
@@ -40,7 +40,7 @@ class RowThen(msgspec.Struct, frozen=True, kw_only=True):
     transitions: str
 
 
-class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
+class BoardAsOf(msgspec.Struct, frozen=True, kw_only=True):
     """The controls; `blind` says why nobody watched then, `absent` counts matching Leases of today
     that did not exist then.
     """
@@ -66,13 +66,13 @@ class BoardThen(msgspec.Struct, frozen=True, kw_only=True):
     json_url: str
 
 
-def rows_then(cluster: str, states: Sequence[State], at: datetime, now: datetime) -> list[RowThen]:
+def rows_as_of(cluster: str, states: Sequence[State], at: datetime, now: datetime) -> list[RowAsOf]:
     return [_row(cluster, state, at, now) for state in states]
 
 
-def _row(cluster: str, state: State, at: datetime, now: datetime) -> RowThen:
+def _row(cluster: str, state: State, at: datetime, now: datetime) -> RowAsOf:
     standing, key = state.standing, state.key
-    return RowThen(
+    return RowAsOf(
         key=str(key),
         namespace=key.namespace,
         name=key.name,
@@ -86,24 +86,24 @@ def _row(cluster: str, state: State, at: datetime, now: datetime) -> RowThen:
     )
 
 
-def board_then(
+def board_as_of(
     path: str,
     wanted: LeaseFilter,
-    found: FoundThen,
+    found: FoundAsOf,
     *,
     at: datetime,
     now: datetime,
     blind: UnwatchedTime | None,
-) -> BoardThen:
+) -> BoardAsOf:
     """Make the controls; `path` is the page's own."""
 
     def url(**changes: Any) -> str:
-        return f"{path}?{query_then(wanted, at, **{'page': 1, **changes})}"
+        return f"{path}?{query_as_of(wanted, at, **{'page': 1, **changes})}"
 
     start = (found.number - 1) * wanted.limit
     last = min(start + wanted.limit, found.total)
     query = query_of(wanted, page=1)
-    return BoardThen(
+    return BoardAsOf(
         at=write_moment(at),
         moment=when(at, now, fine=bool(at.microsecond)),
         text=wanted.text,
@@ -132,14 +132,14 @@ def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
     return (*kinds, *(("phase", phase.value) for phase in wanted.phases))
 
 
-def query_then(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
+def query_as_of(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
     """The query string of a filter at an instant."""
     answer_as = changes.pop("format", "")
     pairs = [("at", write_moment(at))] + ([("format", answer_as)] if answer_as else [])
     return "&".join(filter(None, [query_of(wanted, **changes), urlencode(pairs)]))
 
 
-def item_then(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
+def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
     """A past Lease with the fields of docs/api.md; what history does not keep is null.
 
     Without `watched`, it is the last known state.
@@ -177,7 +177,7 @@ def _kind_chips(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
     return (every, *chips)
 
 
-def _phase_chips(wanted: LeaseFilter, found: FoundThen, url: Any) -> tuple[Chip, ...]:
+def _phase_chips(wanted: LeaseFilter, found: FoundAsOf, url: Any) -> tuple[Chip, ...]:
     """The phases, of which any may be on; none if too many Leases match."""
     if not found.whole:
         return ()

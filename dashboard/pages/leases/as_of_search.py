@@ -28,7 +28,7 @@ from leases.tracking.store import Store
 MAX_MATCHES = 5000
 
 
-class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
+class FoundAsOf(msgspec.Struct, frozen=True, kw_only=True):
     """One page of matches; `number` is the page's number."""
 
     page: list[State]
@@ -39,7 +39,7 @@ class FoundThen(msgspec.Struct, frozen=True, kw_only=True):
     phases: dict[PastPhase, int]  # counts before the filter by phase; only if `whole`
 
 
-def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
+def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     """Find one page. Raises BadFilter for a filter that would have to read too many Leases."""
     if wanted.labels:
         raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
@@ -54,7 +54,7 @@ def find_then(store: Store, wanted: LeaseFilter, at: datetime) -> FoundThen:
     states.sort(key=_ORDERS.get(wanted.column, _by_name), reverse=wanted.descending)
     number = _page_number(wanted, len(states))
     start = (number - 1) * wanted.limit
-    return FoundThen(
+    return FoundAsOf(
         page=states[start : start + wanted.limit],
         number=number,
         total=len(states),
@@ -80,7 +80,7 @@ def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at
 
 def _one_page(
     store: Store, wanted: LeaseFilter, names: Sequence[ObjectName], at: datetime
-) -> FoundThen:
+) -> FoundAsOf:
     if wanted.phases or wanted.holder or wanted.text:
         raise BadFilter(
             f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
@@ -89,7 +89,7 @@ def _one_page(
     number = _page_number(wanted, len(names))
     start = (number - 1) * wanted.limit
     page = states_at(store.cluster, names[start : start + wanted.limit], at)
-    return FoundThen(page=page, number=number, total=len(names), whole=False, phases={})
+    return FoundAsOf(page=page, number=number, total=len(names), whole=False, phases={})
 
 
 def _page_number(wanted: LeaseFilter, total: int) -> int:

@@ -10,18 +10,18 @@ from django.http import HttpResponse
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest
-from dashboard.pages.leases.as_of_list import board_then, item_then, query_then, rows_then
-from dashboard.pages.leases.as_of_search import FoundThen, find_then
+from dashboard.pages.leases.as_of_list import board_as_of, item_as_of, query_as_of, rows_as_of
+from dashboard.pages.leases.as_of_search import FoundAsOf, find_as_of
 from dashboard.parts.frame import responses
 from dashboard.parts.query.blind_times import blind_at
 from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.url_parameters import typed
 from dashboard.parts.query.url_time import passed, read_moment
 
-TEMPLATES = ("leases/then.html", "leases/_rows_then.html")
+TEMPLATES = ("leases/as_of.html", "leases/_rows_as_of.html")
 
 
-def leases_then(
+def leases_as_of(
     request: ClusterRequest,
     cluster: str,
     wanted: LeaseFilter,
@@ -32,21 +32,21 @@ def leases_then(
     """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
     at = passed(read_moment(request.GET.get("at", ""), "at") or now, now)
     blind = blind_at(cluster, at, now)
-    found = find_then(request.cluster.store, wanted, at)
+    found = find_as_of(request.cluster.store, wanted, at)
     if answer_as == "json":
         return _json(request, wanted, found, at, now, watched=blind is None)
     context: dict[str, Any] = {
-        "board": board_then(request.path, wanted, found, at=at, now=now, blind=blind),
-        "rows": rows_then(cluster, found.page, at, now),
+        "board": board_as_of(request.path, wanted, found, at=at, now=now, blind=blind),
+        "rows": rows_as_of(cluster, found.page, at, now),
     }
-    return responses.page(request, *TEMPLATES, context, query=query_then(wanted, at))
+    return responses.page(request, *TEMPLATES, context, query=query_as_of(wanted, at))
 
 
-def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
+def refuse_as_of(request: ClusterRequest, error: str) -> HttpResponse:
     """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
-    nothing = FoundThen(page=[], number=1, total=0, whole=True, phases={})
-    usual = board_then(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
+    nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
+    usual = board_as_of(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
     kept = msgspec.structs.replace(
         usual,
         at=typed(query, "at"),
@@ -61,7 +61,7 @@ def refuse_then(request: ClusterRequest, error: str) -> HttpResponse:
 def _json(
     request: ClusterRequest,
     wanted: LeaseFilter,
-    found: FoundThen,
+    found: FoundAsOf,
     at: datetime,
     now: datetime,
     *,
@@ -69,7 +69,7 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
-        query = query_then(wanted, at, page=found.number + 1, format="json")
+        query = query_as_of(wanted, at, page=found.number + 1, format="json")
         next_url = request.build_absolute_uri(f"{request.path}?{query}")
-    items = [item_then(request.cluster.name, state, at, watched=watched) for state in found.page]
+    items = [item_as_of(request.cluster.name, state, at, watched=watched) for state in found.page]
     return responses.items(items, total=found.total, next_url=next_url, now=now)

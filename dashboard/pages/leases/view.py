@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
-from dashboard.pages.leases.as_of_view import leases_then, refuse_then
+from dashboard.pages.leases.as_of_view import leases_as_of, refuse_as_of
 from dashboard.pages.leases.lease_json import lease_item
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import board, query_of
@@ -31,7 +31,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         answer_as = responses.read_format(request)
         wanted = read_filter(request.GET)
         if request.GET.get("at"):
-            return leases_then(request, cluster, wanted, now=now, answer_as=answer_as)
+            return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:
         return _refuse(request, str(error))
     activity = running_board().activity(cluster)
@@ -56,7 +56,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
     if request.GET.get("at"):
-        return refuse_then(request, error)
+        return refuse_as_of(request, error)
     everything, store, query = LeaseFilter(), request.cluster.store, request.GET
     usual = board(request.path, everything, find(store, everything), store.namespaces())
     kept = msgspec.structs.replace(

@@ -1,8 +1,8 @@
 // All heartbeats on the wall: cells large enough for a room, each in the state of its worst node.
 import { field, onField } from "leaseboard/field";
-import { colours } from "leaseboard/comb_ink";
-import { layOut } from "leaseboard/comb_layout";
-import { paint } from "leaseboard/comb_paint";
+import { colours } from "leaseboard/node_grid_colours";
+import { layOut } from "leaseboard/node_grid_layout";
+import { paint } from "leaseboard/node_grid_paint";
 
 const host = document.querySelector(".w-comb");
 const PITCH = 0.017; // of the height: the smallest cell that is seen from five metres

@@ -1,5 +1,5 @@
 // Pointer, wheel and keys over the picture of all heartbeats.
-import { cursorAt, look, lookedInto, pan, walk, zoomBy } from "leaseboard/comb";
+import { cursorAt, look, lookedInto, pan, walk, zoomBy } from "leaseboard/node_grid";
 import { cellName } from "leaseboard/cells";
 
 const host = document.querySelector("#comb");

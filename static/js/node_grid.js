@@ -1,9 +1,9 @@
 // The picture of all heartbeats: live, to be looked into by pointer and by keyboard, and zoomed.
 import { field, onField } from "leaseboard/field";
-import { heightIn, layOut, place, slotAt } from "leaseboard/comb_layout";
-import { colours } from "leaseboard/comb_ink";
-import { paint } from "leaseboard/comb_paint";
-import { showTip } from "leaseboard/comb_tip";
+import { heightIn, layOut, place, slotAt } from "leaseboard/node_grid_layout";
+import { colours } from "leaseboard/node_grid_colours";
+import { paint } from "leaseboard/node_grid_paint";
+import { showTip } from "leaseboard/node_grid_tip";
 
 const host = document.querySelector("#comb");
 const canvas = host.querySelector("canvas");

@@ -1,7 +1,7 @@
 // Draws the cells that are in view. What is fine stays quiet; what needs eyes is drawn again, larger.
 import { PHASES } from "leaseboard/field";
-import { shift } from "leaseboard/comb_layout";
-import { paintPixels } from "leaseboard/comb_pixels";
+import { shift } from "leaseboard/node_grid_layout";
+import { paintPixels } from "leaseboard/node_grid_pixels";
 
 const PIXELS = 5; // cells smaller than this are pixels
 const MOST_RINGS = 400; // of a phase; in a mass failure the colour alone says enough
