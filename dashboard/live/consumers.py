@@ -1,11 +1,11 @@
-"""The two sockets of a cluster: one for our pages, one for other programs. Both only relay."""
+"""The two sockets of a cluster: one for Leaseboard's pages, one for other programs."""
 
 from __future__ import annotations
 
 import asyncio
 
 import msgspec
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from dashboard import clock
@@ -26,17 +26,17 @@ GATHER = 0.02  # seconds in which changes gather into one frame
 
 
 class ClusterConsumer(AsyncWebsocketConsumer):
-    """Lets in whoever may read, and runs one task that sends."""
+    """Open for whoever may read the cluster, and run one task that sends."""
 
     right: Right
-    ended = ""  # why the right by which it was open has ended
+    ended = ""  # why the right to read has ended
 
     async def connect(self) -> None:
-        # Accepted first in every case, or the browser would see 1006 and not our code.
+        # Accept first: a browser sees 1006 instead of the code when a socket is refused.
         await self.accept()
         name = self.scope["url_route"]["kwargs"]["cluster"]
         try:
-            self.right = await sync_to_async(right_of_socket)(self.scope, name)
+            self.right = await database_sync_to_async(right_of_socket)(self.scope, name)
         except AccessRefused as error:
             await self.close(code=REFUSED, reason=str(error))
             return
@@ -64,13 +64,13 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             await asyncio.gather(sender, return_exceptions=True)
 
     def _end(self, reason: str) -> None:
-        """The right has ended: send nothing more, say why and close."""
+        """Stop sending, then close with the reason."""
         self.ended = reason
         self.leave()
         self.sender.cancel()
 
     async def _relay_or_close(self, hub: ClusterHub) -> None:
-        """A socket that cannot be served is closed, so that the page notices and comes back."""
+        """Relay until the right ends; close after a failure, so that the page connects again."""
         try:
             await self.relay(hub)
         except asyncio.CancelledError:
@@ -94,7 +94,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
 
 
 class PageConsumer(ClusterConsumer):
-    """Keeps one open page in step. The page says what it shows."""
+    """Send one open page what changes in what it shows."""
 
     WALL_PARTS = frozenset({"tile"})
 
@@ -139,7 +139,7 @@ class PageConsumer(ClusterConsumer):
 
 
 class ChangesConsumer(ClusterConsumer):
-    """The public feed: every change as JSON, numbered."""
+    """Send the public feed: every change as JSON, numbered."""
 
     def join(self, hub: ClusterHub) -> None:
         self.hub = hub
@@ -159,7 +159,7 @@ class ChangesConsumer(ClusterConsumer):
 
 
 class UnknownConsumer(AsyncWebsocketConsumer):
-    """There is no socket at this path."""
+    """Close every socket at a path that has none."""
 
     async def connect(self) -> None:
         await self.accept()

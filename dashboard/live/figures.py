@@ -1,16 +1,16 @@
-"""The key figures of a cluster in a live frame: each number with its caption, made of one count."""
+"""The key figures of a cluster in a live frame: number and caption come from one count."""
 
 from __future__ import annotations
 
 from dashboard.parts.key_figures import counted_kpis
 from leases.tracking.store import Store
 
-Figure = tuple[str, str, bool]  # its number, its caption, whether it is bad
+Figure = tuple[str, str, bool]  # number, caption, whether it is bad
 Figures = dict[str, Figure]
 
 
 def figures_of(store: Store) -> Figures:
-    """By their names, as the page that is drawn whole has them; none before a list was read."""
+    """Key figures by name, as the whole page shows them; none before the first list."""
     if not store.known:
         return {}
     return {

@@ -1,5 +1,6 @@
-"""What is said over the sockets, as values that become JSON. docs/api.md, "Live feed" and "Page
-socket" describe them."""
+"""The messages of the sockets, as values that become JSON: see "Live feed" and "Page socket" in
+docs/api.md.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ Counts = dict[str, int]
 
 
 class Show(msgspec.Struct, frozen=True):
-    """What a page shows, as it says itself: names per part, the last change it has and how it wants
-    later ones (as lines, as rows, or only their number), groups of shared regions, the query of its
-    list, if it has one, and how its picture is grouped.
+    """What a page reports that it shows: names per part; its last change, and whether it wants
+    later ones as lines, as rows or as a number; groups of shared regions; the query of its list;
+    how its node grid is grouped.
     """
 
     show: dict[str, list[str]] = {}
@@ -36,14 +37,14 @@ class Show(msgspec.Struct, frozen=True):
 
 
 class BadMessage(ValueError):
-    """A page sent something that is not a Show."""
+    """The page did not send a Show."""
 
 
 _decode_show = msgspec.json.Decoder(Show).decode
 
 
 def read_show(text: str) -> Show:
-    """Raises BadMessage, which says what is wrong."""
+    """Raises BadMessage."""
     try:
         show = _decode_show(text)
     except msgspec.DecodeError as error:
@@ -61,7 +62,7 @@ def read_name(text: str) -> ObjectName:
 
 
 def flatten(counts: dict[Kind, dict[Phase, int]]) -> Counts:
-    """Counts per phase, of all, and of elections."""
+    """Count the Leases per phase, in total, and those of elections."""
     flat: Counts = {phase.value: 0 for phase in Phase}
     for phases in counts.values():
         for phase, number in phases.items():
@@ -72,7 +73,7 @@ def flatten(counts: dict[Kind, dict[Phase, int]]) -> Counts:
 
 
 def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
-    """The same, and each kind by itself: `election`, `election.held`."""
+    """Add the counts per kind: `election`, `election.held`."""
     flat = flatten(counts)
     for kind, phases in counts.items():
         flat[kind.value] = sum(phases.values())
@@ -83,8 +84,9 @@ def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
 def connection_item(
     connection: Connection, *, now: datetime, events_per_second: float, problem: str | None
 ) -> dict[str, Any]:
-    """Where the watch stands, for the live pill, and the moment of what it knows (`as_of`);
-    `problem` is what history has, for its band."""
+    """The state of the watch, and the moment up to which its data is known (`as_of`); `problem` is
+    that of history.
+    """
     return {
         "state": connection.state.value,
         "since": connection.since.timestamp(),

@@ -1,4 +1,4 @@
-"""What one open page shows, and the next frame that brings it up to date."""
+"""Build the next frame for one open page from what the page shows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from leases.history.read.hourly_activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 
-MAX_DRAWN = 3  # rows in one frame: others wait for the loop too
-HEARTBEAT = 1.0  # seconds; a page that hears nothing for longer says so
+MAX_DRAWN = 3  # rows in one frame, because other tasks need the loop too
+HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer reports it
 _numbers = count()
 
 
 class HubView(Protocol):
-    """The part of a publisher's channel that a page reads."""
+    """The part of a ClusterHub that a page reads."""
 
     store: Store
     activity: Activity
@@ -51,7 +51,7 @@ class HubView(Protocol):
 
 
 class Drawings:
-    """Rows drawn once for all pages: kept per part and Lease until the Lease moves on."""
+    """Rows drawn once for all pages, kept per part and Lease until the Lease changes."""
 
     LIMIT = 5000
 
@@ -62,7 +62,7 @@ class Drawings:
         self, cluster: str, part: str, tracked: Tracked, now: datetime, activity: Activity
     ) -> str:
         place = (cluster, part, tracked.key)
-        hour = now.hour  # a day's bars move on with the hour
+        hour = now.hour  # the bars of a day move every hour
         kept = self._kept.get(place)
         if kept is not None and kept[0] is tracked and kept[1] == hour:
             return kept[2]
@@ -96,14 +96,14 @@ def looks_alike(one: Tracked, other: Tracked) -> bool:
 
 
 class PageReader:
-    """One page's socket, without the socket."""
+    """What one page shows and what it still lacks, without its socket."""
 
     def __init__(self, hub: HubView, drawings: Drawings) -> None:
         self.number = next(_numbers)
         self._hub = hub
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
-        self._unsent: dict[tuple[str, ObjectName], None] = {}  # who waits longest comes first
+        self._unsent: dict[tuple[str, ObjectName], None] = {}  # the longest waiting first
         self._clock_moved = hub.clock_moved
         self._feed: int | None = None
         self._feed_as = "line"
@@ -121,7 +121,7 @@ class PageReader:
         self.wake = asyncio.Event()
 
     def show(self, wanted: Show) -> None:
-        """The page tells what it shows; all of it is sent once, as it is now."""
+        """Note what the page shows, and send all of it once as it is now."""
         self._sent = {
             part: {read_name(name): None for name in names}
             for part, names in wanted.show.items()
@@ -130,7 +130,7 @@ class PageReader:
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
         if wanted.feed is not None and not (self._hub.first_seq <= wanted.feed <= self._hub.seq):
-            self._refetch = True  # the page is from before a restart of ours
+            self._refetch = True  # the page was drawn before this process started
             wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
         self._elsewhere = Elsewhere(wanted.query)
@@ -141,12 +141,12 @@ class PageReader:
         self.wake.set()
 
     def clock_jumped(self) -> None:
-        """Every moment on the page is another: told at once."""
+        """Send the page at once by how much every moment on it moved."""
         self._refetch = self._urgent = True
         self.wake.set()
 
     def notice(self, update: Update) -> None:
-        """Something looks different somewhere: told at once where this page shows it.
+        """Note what looks different, and wake the page at once if it shows it.
 
         The rest, counts among it, comes with the publisher's next tick.
         """
@@ -237,14 +237,14 @@ class PageReader:
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}
 
     def _in_turn(self, part: str, shown: Iterable[ObjectName]) -> Iterable[ObjectName]:
-        """Those that wait are drawn first, however often others change."""
+        """Draw the longest waiting first, however often others change."""
         turns = {place: number for number, place in enumerate(self._unsent)}
         if not turns:
             return shown
         return sorted(shown, key=lambda key: turns.get((part, key), len(turns)))
 
     def _asides(self, now: datetime) -> dict[str, Any]:
-        """Counts, feed and hints, each where it is new."""
+        """Add counts, feed and hints where they are new."""
         aside = self._changes(now) | {"regions": self._new_regions()}
         news = self._elsewhere.news()
         if news is not None:
@@ -272,12 +272,12 @@ class PageReader:
         return fresh
 
     def _changes(self, now: datetime) -> dict[str, Any]:
-        """The changes that the page lacks, in the form that it asked for."""
+        """Add the changes that the page lacks, in the form that it asked for."""
         if self._feed is None:
             return {}
         fresh: list[Change] = [change for seq, change in self._hub.recent if seq > self._feed]
         if len(fresh) == self._hub.recent.maxlen:
-            self._refetch = True  # there may have been more than we keep
+            self._refetch = True  # more changes may have come than are kept
         self._feed = self._hub.seq
         if self._feed_as == "number":
             return {"changes": len(fresh)}

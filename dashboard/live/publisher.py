@@ -1,9 +1,7 @@
-"""From the trackers' updates to whoever listens. Every message is made once, whoever many it is
-for.
+"""Send the trackers' updates to the open pages and the public feed. Each message is made once.
 
-A page is told the difference between what it was last sent and what the store says now, so a
-slow page skips
-what is out of date and a page that comes back misses nothing. The public feed is numbered instead.
+A page gets the difference between what it was last sent and the store's present state: a slow page
+skips what is out of date, and a page that comes back misses nothing. The public feed is numbered.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ KEPT_CHANGES = 50
 FEED_QUEUE = 256
 MAX_CHANGES_SENT = 500
 TICK = 0.25  # seconds: how often freshness alone is sent
-WOKEN = 50  # pages in one tick: where more are open, each is woken in every second, third, …
-RAREST = 6  # … and at the latest in this one, or it would take us for gone
+WOKEN = 50  # pages in one tick; with more open, each is woken in every second, third, … tick
+RAREST = 6  # … and at the latest in this one, before it takes the server for gone
 RATE_WINDOW = 5.0
 
 
 def _first_sight(change: Change) -> bool:
-    """What was there before we looked is no news."""
+    """Ignore what was there before the first look."""
     return change.inferred and change.change is ChangeType.CREATED
 
 
@@ -59,7 +57,7 @@ class FeedReader:
 
 
 class ClusterHub:
-    """What is said of one cluster, and who listens."""
+    """The messages about one cluster, and the sockets that get them."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -76,14 +74,18 @@ class ClusterHub:
         self.seq = self.first_seq = int(time.time() * 1_000_000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
-        self.turn = asyncio.Lock()  # pages go one by one, so that the watch is read in between
+        self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
         self.clock_moved = 0.0  # seconds by which the wall clock was set since the start
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
-        self.problem: Callable[[], str | None] = lambda: None  # what history has, in a sentence
-        self.refused: Callable[[datetime], Sequence[Refusal]] = lambda _: ()  # what it lacks lately
+        self.problem: Callable[[], str | None] = lambda: (
+            None
+        )  # the problem of history, in a sentence
+        self.refused: Callable[[datetime], Sequence[Refusal]] = (
+            lambda _: ()
+        )  # the changes that history refused lately
 
     def _report_failure(self, part: str, error: Exception) -> None:
         self.failed(part, error)
@@ -103,7 +105,7 @@ class ClusterHub:
                 page.notice(update)
 
     def _publish(self, update: Update) -> None:
-        """One frame; for more changes than a frame should hold, a gap that makes readers fetch."""
+        """Send one frame; for too many changes leave a gap, which makes readers fetch."""
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
         self.recent.extend((seq, change) for change in sent if not _first_sight(change))
@@ -126,7 +128,7 @@ class ClusterHub:
                 return seq, sent
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set: what pages show moves with it, at once."""
+        """Move the moments on pages with the wall clock at once."""
         self.activity.clock_jumped(jump)
         self.nodes.clock_jumped(jump)
         self.clock_moved += jump.by.total_seconds()
@@ -135,13 +137,13 @@ class ClusterHub:
             page.clock_jumped()
 
     def counts(self) -> Counts:
-        """The counts of the pages, made once however many they are."""
+        """The counts, made once for all pages."""
         if self._counted[0] != self.store.seq:
             self._counted = (self.store.seq, flatten_all(self.store.counts()))
         return self._counted[1]
 
     async def run(self) -> None:
-        """Wake the pages, for freshness and as a sign of life."""
+        """Wake the pages, to send freshness and to show that the server lives."""
         try:
             while True:
                 await asyncio.sleep(TICK)
@@ -155,13 +157,13 @@ class ClusterHub:
                 await grid.stop()
 
     def figures(self) -> Figures:
-        """The key figures with their captions, made once however many pages show them."""
+        """The key figures with their captions, made once for all pages."""
         if self._figured[0] != self.store.seq:
             self._figured = (self.store.seq, figures_of(self.store))
         return self._figured[1]
 
     def tick(self, now: datetime) -> None:
-        """Wake the pages, and draw what they share."""
+        """Wake the pages, and draw the parts that they share."""
         wanted = {group for page in self.pages for group in page.groups}
         self.shared.tick(self, wanted, now)
         self._tick_fields()
@@ -182,26 +184,26 @@ class ClusterHub:
             ).tick()
 
     def hello(self, now: datetime) -> str:
-        """The first frame of a reader: where the numbers stand."""
+        """The first frame of a reader: the current number and counts."""
         return changes_message(
             seq=self.seq, now=now, changes=(), counts=flatten(self.store.counts())
         )
 
 
 class Publisher:
-    """All channels of the process."""
+    """The hubs of all clusters."""
 
     def __init__(self, stores: dict[str, Store]) -> None:
         self.sockets = SocketShare()
         self.hubs = {name: ClusterHub(store) for name, store in stores.items()}
 
     def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:
-        """Begin with what history remembers, so that a fresh page is not empty after a restart."""
+        """Start from the newest changes in history, so that a page is not empty after a restart."""
         hub = self.hubs[cluster]
         hub.recent.extendleft((hub.seq, change) for change in newest_first)
 
     def publish(self, update: Update) -> None:
-        """A sink of the trackers."""
+        """Take the updates of the trackers."""
         self.hubs[update.cluster].publish(update)
 
     def recent(self, cluster: str) -> tuple[int, list[Change]]:

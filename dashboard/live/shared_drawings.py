@@ -1,5 +1,5 @@
-"""Parts of a page that are the same for everyone who looks: drawn once when what they are made of
-moved, however many pages show them, and in a thread, so that nobody waits.
+"""Draw the parts that are the same on every page of a cluster: once for all pages, when their data
+changed, in a thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPACING = 2.0  # seconds between two drawings of one group
 
 
 class Region(msgspec.Struct, frozen=True):
-    """One part: drawn again only when `stamp`, what it is made of but for ages, is another."""
+    """One part, drawn again when `stamp` differs: its data without the ages."""
 
     id: str
     stamp: object
@@ -30,8 +30,8 @@ class Region(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Regions drawn together: when a phase or holder moved if `moves`, and at the latest after
-    `every` seconds.
+    """Regions drawn together: every `every` seconds, and with `moves` also when a phase or holder
+    changed.
     """
 
     draw: Callable[[OverviewSource, datetime], list[Region]]
@@ -92,7 +92,7 @@ GROUPS: Mapping[str, Group] = {
 
 
 class Drawn(msgspec.Struct, frozen=True):
-    """A region as it was last drawn; `number` grows with every drawing of the process."""
+    """A region as last drawn; `number` grows with every drawing of the process."""
 
     number: int
     stamp: object
@@ -112,11 +112,11 @@ class SharedRegions:
         self.spacing = SPACING
 
     def moved(self) -> None:
-        """A phase, a holder or the connection is another."""
+        """Note that a phase, a holder or the connection changed."""
         self._moved.update(name for name, group in GROUPS.items() if group.moves)
 
     def tick(self, watched: OverviewSource, wanted: Collection[str], now: datetime) -> None:
-        """Begin to draw what is due of the groups that are `wanted`, and drop the others."""
+        """Start to draw the `wanted` groups that are due, and drop the groups not wanted."""
         for name in set(self.drawn) - set(wanted):
             del self.drawn[name], self._drawn_at[name]
         for name in wanted:
@@ -127,7 +127,7 @@ class SharedRegions:
                 self._drawing[name] = asyncio.create_task(self._draw(name, watched, now))
 
     async def stop(self) -> None:
-        """Let go of what is being drawn."""
+        """Cancel the drawings that run."""
         tasks = tuple(self._drawing.values())
         for task in tasks:
             task.cancel()
@@ -154,7 +154,7 @@ def _fresh(
     watched: OverviewSource,
     now: datetime,
 ) -> dict[str, tuple[object, str]]:
-    """The regions that differ from those known, drawn. Runs in a thread."""
+    """Draw the regions that differ from those known. Runs in a thread."""
     return {
         region.id: (region.stamp, str.__str__(render_to_string(region.template, region.context)))
         for region in draw(watched, now)

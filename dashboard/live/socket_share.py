@@ -1,4 +1,4 @@
-"""How many sockets one person, or one wall link, may have open in this process."""
+"""Limit how many sockets one account or wall link may have open in this process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SocketOwner = tuple[str, int]
 
 
 class SocketShare:
-    """Counts them, so that one account cannot take all the sockets of the port."""
+    """Count open sockets per owner, so that no account takes all sockets of the port."""
 
     def __init__(self) -> None:
         self._open: Counter[SocketOwner] = Counter()
 
     def take(self, right: Right) -> bool:
-        """Count one more; False when that is too many."""
+        """Count one more, or return False at the limit."""
         holder = _holder(right)
         if self._open[holder] >= MAX_SOCKETS:
             return False

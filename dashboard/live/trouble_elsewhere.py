@@ -1,5 +1,5 @@
-"""What came into trouble among the Leases of a page's list and is not on the page: rows do not move
-under the pointer, so the page offers to show it.
+"""Count the Leases of a page's list that got into trouble but are not on the page. The page offers
+to show them, because rows must not move under the pointer.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from leases.domain.severity import is_in_trouble
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 
-# Shown as "1,000" from here on: in a mass failure every page would look at every Lease.
+# The page shows "1,000 or more": in a mass failure every page would count every Lease.
 MAX_COUNTED = 1000
 
 
 class Elsewhere:
-    """The Leases that turned since the page said what it shows."""
+    """The Leases in trouble that one page does not show."""
 
     def __init__(self, query: str | None) -> None:
         self._wants = _matcher(query)
@@ -29,7 +29,7 @@ class Elsewhere:
         self._reported = 0
 
     def notice(self, update: Update, store: Store, shown: Container[ObjectName]) -> None:
-        """On a page without rows every Lease of its list is news."""
+        """Count what changed; on a page without rows, every Lease of its list."""
         if self._wants is None:
             return
         for key in update.redraw:
@@ -47,7 +47,7 @@ class Elsewhere:
         self._found.difference_update(update.removed)
 
     def news(self) -> int | None:
-        """How many there are, where that is another number than was told."""
+        """Return the number of Leases if it differs from the last one returned."""
         if len(self._found) == self._reported:
             return None
         self._reported = len(self._found)
