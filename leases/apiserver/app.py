@@ -35,7 +35,7 @@ NOT_FOUND = "404 page not found\n"
 
 
 class App:
-    """Serves one store through `handlers`. `tokens` tell who asks."""
+    """Authenticate, authorize and route each request, then call its handler."""
 
     def __init__(self, resources: tuple[Resource, ...], tokens: Tokens, handlers: Handlers) -> None:
         self._tokens = tokens
@@ -56,7 +56,7 @@ class App:
         except ApiError as error:
             await request.answer_error(error)
         except ConnectionResetError:
-            logger.debug("a client went away while sending %s", request.path)
+            logger.debug("A client closed the connection while it sent %s", request.path)
         except Exception:
             logger.exception("%s %s failed", request.method, request.path)
             await request.answer_error(internal("an error on the server; its log tells more"))
@@ -126,7 +126,7 @@ class App:
         await request.answer_value(200, document, output)
 
     async def _serve_aggregated(self, request: Request, path: str) -> bool:
-        """Aggregated discovery, when it is asked for. Raises 406 for versions of it not served."""
+        """Serve aggregated discovery if the client accepts it. Raises 406 for other versions."""
         wanted = documents.wants_aggregated(request.header(b"accept"))
         if wanted is None:
             accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
@@ -145,9 +145,7 @@ class App:
 
 
 def _check_route(request: Request, place: RequestTarget) -> None:
-    """What the router itself refuses: patches of unknown types, then representations it does not
-    produce.
-    """
+    """Raises 415 for an unknown patch type and 406 for an Accept header that nothing satisfies."""
     if request.method == "PATCH":
         given = request.header(b"content-type").partition(";")[0].strip()
         if given not in PATCH_TYPES:

@@ -1,4 +1,4 @@
-"""A failure that nobody expected: whoever runs the server is told, and the server goes on."""
+"""Report unexpected failures to the process that runs the server, and keep serving."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
-# Told the name of the part that failed, and why. Called on the event loop.
+# Gets the name of the failed part and the error, on the event loop.
 Failed = Callable[[str, Exception], None]
 
 
 class Keep(Protocol):
-    """Runs a task, and again when it dies, until `may_end` says that its end is in order."""
+    """Runs a task and restarts it when it dies, until `may_end` returns True."""
 
     def __call__(
         self, task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
@@ -22,14 +22,14 @@ class Keep(Protocol):
 
 
 def log_failure(part: str, error: Exception) -> None:
-    """For a server that nobody supervises."""
+    """The default of a server without a supervisor."""
     logger.error("The part %s of the Lease API failed on an unexpected error", part, exc_info=error)
 
 
 def run_once(
     task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
 ) -> asyncio.Task[None]:
-    """For a server that nobody supervises: its end is seen by who awaits the task."""
+    """The default of a server without a supervisor: await the task to see how it ended."""
     del may_end
 
     async def run() -> None:

@@ -73,7 +73,7 @@ class Handlers:
         }
 
     async def handle(self, request: Request, place: RequestTarget) -> None:
-        """Serve a request that may be made and whose method the place allows."""
+        """Serve an authorized request whose method its path allows."""
         output = negotiate(request.header(b"accept"))
         if place.watch:
             await self._list(request, place, output)
@@ -101,7 +101,7 @@ class Handlers:
         found: Version | Object,
         output: Output,
     ) -> None:
-        """A stored version goes out as it is where the client wants plain JSON."""
+        """Send a stored version unchanged if the client wants plain JSON."""
         if isinstance(found, Version) and _plain(request, output):
             body = b"%s%s\n" % (resource.head, found.body[1:])
             await request.answer(status, body, JSON)

@@ -1,4 +1,4 @@
-"""The resources that are served: their names, versions, types and what is particular to each."""
+"""The served resources: names, versions, types, table columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> bytes:
-        """What stands before the body of a stored version in a complete object."""
+        """The JSON that completes the body of a stored version when put before it."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
 

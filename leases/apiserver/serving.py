@@ -1,4 +1,4 @@
-"""The embedded Lease API as a server: its data directory, its port, its beginning and its end."""
+"""Start and stop the embedded Lease API over a data directory and a port."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LeaseApiServer:
     """One embedded Lease API over the data directory `data`.
 
     `port` 0 takes a free one. Runs in the event loop that calls `start`; HTTP and HTTPS on one
-    port. `keep` runs its task, `failed` is told what went wrong and was caught.
+    port. `keep` runs its task, `failed` gets the errors that it survives.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class LeaseApiServer:
 
     @property
     def url(self) -> str:
-        """Where it is reached from this machine, without TLS."""
+        """The URL for this machine, without TLS."""
         return f"http://{self._address()}"
 
     @property
@@ -129,7 +129,7 @@ class LeaseApiServer:
         await server.ready.wait()
 
     async def _serve(self, make: Callable[[], Server]) -> None:
-        """Take connections until `stop`; after a death, on the same port anew."""
+        """Serve until `stop`; when restarted after a failure, on the same port."""
         if self._server is None or self._listener is None:
             self._server, self._listener = make(), listen(self._host, self._port)
         server, listener = self._server, self._listener
@@ -146,7 +146,7 @@ class LeaseApiServer:
         return self._ending
 
     async def _load(self) -> tuple[App, ssl.SSLContext]:
-        """Everything that lies in the data directory."""
+        """Load the data directory."""
         now = datetime.now(UTC)
         certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
         app = await self._build()
@@ -169,7 +169,7 @@ class LeaseApiServer:
         return App(resources, self._tokens, handlers)
 
     def _write_kubeconfig(self, certificate: bytes) -> None:
-        """With the token of the last run while that is good: who holds a copy can go on."""
+        """Write it with the token of the last run if that is valid, so that copies keep working."""
         if self._tokens is None:
             return
         token = token_in(self.kubeconfig)

@@ -1,4 +1,4 @@
-"""Why the embedded Lease API cannot start, as one sentence that says what to do."""
+"""Explain in one sentence why the embedded Lease API cannot start and what to do."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from leases.apiserver.storage.journal import FILE_NAME
 
 
 class CannotStart(Exception):
-    """The data directory holds something that cannot be used; the text says what to do."""
+    """A file of the data directory is unusable; the text says what to do."""
 
 
 @contextmanager
 def explained(data: Path) -> Iterator[None]:
-    """What is wrong with a file of the data directory leaves as CannotStart."""
+    """Turn errors of files in the data directory into CannotStart."""
     try:
         yield
     except (sqlite3.Error, msgspec.MsgspecError) as error:

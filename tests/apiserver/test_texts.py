@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from leases.apiserver.codec.decoding import DecodeError, Decoder
 from leases.apiserver.codec.go_json import JsonError, Number, dumps, loads
+from leases.apiserver.codec.schema import LEASE
 from leases.apiserver.codec.yaml_input import YamlError, load_yaml
 from leases.apiserver.http.request import warning_headers
 from leases.apiserver.registry.tables import human_duration
@@ -150,3 +152,13 @@ def test_fields_may_be_escaped() -> None:
 )  # fmt: skip
 def test_ages_are_short(seconds: int, text: str) -> None:
     assert human_duration(seconds) == text
+
+
+def test_metadata_that_a_client_sends_back_must_have_the_stored_types() -> None:
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}
+    known: dict[str, Any] = {"name": "a", "ownerReferences": [owner]}
+    sent: dict[str, Any] = {"metadata": {"ownerReferences": [dict(owner)], "name": "a"}, "spec": {}}
+    assert Decoder(known).decode(sent, LEASE)["metadata"] == known
+    sent["metadata"]["ownerReferences"] = [owner | {"controller": 1}]
+    with pytest.raises(DecodeError, match="cannot unmarshal number into Go struct field"):
+        Decoder(known).decode(sent, LEASE)

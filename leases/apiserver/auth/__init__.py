@@ -1,1 +1,1 @@
-"""Who asks: bearer tokens with a role. Imports storage."""
+"""Bearer tokens and their roles. Imports storage."""

@@ -1,7 +1,7 @@
-"""Who asks, and what that user may do: bearer tokens with a role, kept hashed beside the objects.
+"""Bearer tokens: who a client is and what it may do. Only their hashes are stored.
 
-A user is called as its token; its group is the name and an s. Roles: none (discovery only), read,
-write.
+A user has the name of its token and one group, that name with an s. Roles are none (discovery
+only), read and write.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ ANONYMOUS = "system:anonymous"
 _PUBLIC = {"/healthz", "/livez", "/readyz", "/version", "/version/"}
 _DISCOVERY = ("/api", "/apis", "/openapi")
 _READING = {"get", "list", "watch"}
-# Seconds for which a known token is good without looking whether another process revoked it.
+# Seconds between two looks whether another process changed the tokens.
 _TRUSTED = 0.1
 
 
 class TokenError(ValueError):
-    """A token cannot be made or found; the text says what to do."""
+    """A token cannot be created or found; the text says what to do."""
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who asks: `role` is one of ROLES."""
+    """An authenticated client; `role` is one of ROLES."""
 
     name: str
     role: str
@@ -43,7 +43,7 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One token as it is listed: never its value."""
+    """One token as `lease_tokens list` shows it, without its value."""
 
     name: str
     role: str
@@ -70,7 +70,7 @@ class Tokens:
         self._database.close()
 
     def create(self, name: str, role: str, value: str) -> None:
-        """Raises TokenError when the name or the value is taken."""
+        """Raises TokenError when a token has this name or value."""
         row = (name, role, _hashed(value), format_time(datetime.now(UTC)))
         try:
             self._database.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row)
@@ -80,13 +80,13 @@ class Tokens:
         self._changed()
 
     def replace(self, name: str, role: str, value: str) -> None:
-        """Like create, but a token of that name gives way."""
+        """Create a token and replace one of the same name."""
         row = (name, role, _hashed(value), format_time(datetime.now(UTC)))
         self._database.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", row)
         self._changed()
 
     def revoke(self, name: str) -> None:
-        """Raises TokenError when there is none of that name."""
+        """Raises TokenError when no token has this name."""
         gone = self._database.execute("DELETE FROM tokens WHERE name = ?", (name,))
         if gone.rowcount == 0:
             raise TokenError(f"There is no token {name!r}; see `lease_tokens list`.")
@@ -115,10 +115,7 @@ class Tokens:
         return self._users
 
     def user(self, authorization: str | None) -> User:
-        """Who sent this Authorization header.
-
-        No (readable) one is the anonymous user; raises 401.
-        """
+        """The user of an Authorization header; anonymous without a readable one. Raises 401."""
         scheme, _, rest = (authorization or "").strip().partition(" ")
         value = rest.split(" ", 1)[0]
         if scheme.lower() != "bearer" or not value:
@@ -134,7 +131,7 @@ class Tokens:
 
 
 def _of(digest: bytes, users: list[tuple[bytes, User]]) -> User | None:
-    """Whose token this is; every token is compared, each in constant time."""
+    """Compare every token, each in constant time."""
     found = None
     for known, user in users:
         if hmac.compare_digest(known, digest):
@@ -143,7 +140,7 @@ def _of(digest: bytes, users: list[tuple[bytes, User]]) -> User | None:
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What a request for a resource wants to do, in RequestInfo's words."""
+    """What a request wants to do with a resource, as Kubernetes' RequestInfo has it."""
 
     verb: str
     group: str
@@ -175,7 +172,7 @@ def authorize(user: User, access: Access) -> None:
 
 
 def authorize_path(user: User, method: str, path: str) -> None:
-    """Raises 403 for paths that are no resource."""
+    """Raises 403. For paths that are no resource."""
     public = path in _PUBLIC
     discovery = any(path == root or path.startswith(f"{root}/") for root in _DISCOVERY)
     if user.role == "write" or public or (discovery and user.role in ROLES):

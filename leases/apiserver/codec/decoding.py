@@ -1,9 +1,8 @@
-"""Decoded JSON into the canonical form of a Go type: known fields only, in Go's order, zero values
-left out.
+"""Make decoded JSON the canonical form of a Go type: known fields in Go's order, no zero values.
 
-Follows sigs.k8s.io/json: names are case sensitive, the first type error is kept and decoding goes
-on, an unreadable time ends it, a repeated name merges into what is there, unknown and repeated
-names are noted.
+Follows sigs.k8s.io/json. Names are case sensitive. The first type error counts and decoding goes
+on; an unreadable time ends it. A repeated name merges into the earlier value. Unknown and repeated
+names are collected.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ class DecodeError(ValueError):
 
 
 class ValuePath:
-    """Where a value stands: in the struct `struct`, as the member or item `name` of `outer`.
+    """The path of a value: the member or item `name` of `outer`, in the Go struct `struct`.
 
-    A body has many places and hardly any error, so a place becomes a text only when asked.
+    Becomes a text on demand: a body has many values and hardly any error.
     """
 
     __slots__ = ("name", "outer", "struct")
@@ -60,7 +59,7 @@ class ValuePath:
 
 
 class Decoder:
-    """One body. `strict` collects what fieldValidation complains about, in order of appearance.
+    """Decodes one body. `strict` collects the errors of field validation in their order.
 
     `known` is the metadata of the stored object, in canonical form: a client that renews a Lease
     sends back the metadata that it read, so that nothing in it needs decoding.
@@ -225,7 +224,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> list[str]:
-    """What a strict reading into a map complains about: names that came twice.
+    """The errors of a strict reading into a map: repeated names.
 
     With `known`, also names of the outermost object that are none of these.
     """

@@ -1,4 +1,4 @@
-"""JSON as Go reads and writes it: repeated names and number texts kept, errors in Go's words."""
+"""Read and write JSON as Go does: keep repeated names and number texts, use Go's messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ESCAPED = {
 }
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-# Go reads 10,000 levels. No object of ours has ten, and all that walks them here is recursive.
+# Go reads 10,000 levels. Our objects have fewer than ten, and our functions walk them recursively.
 MAX_DEPTH = 200
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _STEPS = dict.fromkeys(b"[{", 1) | dict.fromkeys(b"]}", -1)
@@ -31,9 +31,9 @@ _NO_BRACKETS = bytes(code for code in range(256) if code not in _STEPS)
 
 
 class Pairs(dict[str, Any]):
-    """An object in which a name came more than once: the last one wins, `pairs` has them all.
+    """An object with a repeated name: the last one counts, `pairs` holds all.
 
-    It equals no other object: what compares objects must not miss the repeated names.
+    It equals no other object, so that no comparison hides the repeated names.
     """
 
     __hash__ = None
@@ -146,14 +146,14 @@ def dumps_pretty(value: Any) -> bytes:
 
 
 def _escape(data: bytes) -> bytes:
-    # Four quick looks instead of one slow one: hardly any data needs escapes.
+    # Four fast searches instead of one slow one: hardly any data needs escapes.
     if b"<" in data or b">" in data or b"&" in data or b"\xe2\x80" in data:
         return _UNSAFE.sub(lambda found: _ESCAPED[found[0]], data)
     return data
 
 
 def type_word(value: Any) -> str:
-    """What encoding/json calls the kind of a value in its type errors."""
+    """The name of a value's kind in the type errors of encoding/json."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):

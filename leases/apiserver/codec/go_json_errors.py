@@ -1,4 +1,4 @@
-"""What Go's encoding/json says about text that is no JSON. Used only after a reading has failed.
+"""The messages of Go's encoding/json for invalid JSON. Runs only after decoding failed.
 
 Source of the words: Go's encoding/json/scanner.go.
 """
@@ -15,7 +15,7 @@ _END = "unexpected end of JSON input"
 
 
 class JsonError(ValueError):
-    """The text is no JSON; the message is Go's."""
+    """The text is not JSON; the message is Go's."""
 
 
 def scan_error(data: bytes) -> str:

@@ -1,6 +1,4 @@
-"""The kinds that kube-apiserver's scheme knows: they make another error than kinds it has never
-heard of.
-"""
+"""The kinds in kube-apiserver's scheme, which decide the error for a body of another kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading large data without keeping everybody else waiting."""
+"""Process large bodies in a thread, so that other requests do not wait."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-# Nearly every body is far smaller, and is read faster than a thread is woken.
+# Processing a smaller body takes less time than waking a thread.
 LARGE = 64 * 1024
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 async def aside(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the function makes of `size` bytes; in a thread of its own when they are many."""
+    """Call a function that processes `size` bytes; above LARGE in a thread."""
     if size <= LARGE:
         return function(*args, **kwargs)
     return await asyncio.to_thread(function, *args, **kwargs)

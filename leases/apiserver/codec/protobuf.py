@@ -1,7 +1,7 @@
-"""Request bodies in the binary encoding, which kubectl and client-go prefer for some requests.
+"""Read request bodies in protobuf, which kubectl and client-go prefer for some requests.
 
-An object is `k8s\\0` and a runtime.Unknown whose second field holds it. Answers are never binary:
-who prefers it takes JSON too. Source of the numbers: the generated.proto files of
+An object is `k8s\\0` and a runtime.Unknown whose second field holds it. Answers are never protobuf:
+clients that prefer it accept JSON too. Source of the numbers: the generated.proto files of
 apimachinery/pkg/{runtime,apis/meta/v1} and api/{core,coordination,authorization}.
 """
 
@@ -80,12 +80,12 @@ REVIEW = schema.Structure(
         )
     },
 )
-# The wire holds what one field was given: integers, or bytes.
+# Field number to its values, integers or bytes, in their order.
 _Message = dict[int, list[Any]]
 
 
 def read_binary(data: bytes, kind: schema.Structure) -> dict[str, Any]:
-    """The object as it would stand in JSON. Raises ValueError."""
+    """The object as decoded JSON. Raises ValueError."""
     if not data.startswith(_MAGIC):
         raise ValueError(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
@@ -113,7 +113,7 @@ def _struct(message: _Message, kind: schema.Structure) -> dict[str, Any]:
 
 
 def _value(given: list[Any], kind: schema.GoType) -> Any:
-    """The value of a field that was given so often."""
+    """The value of a field from all its occurrences."""
     if isinstance(kind, schema.SliceType):
         return [_value([each], kind.item) for each in given]
     if isinstance(kind, schema.Mapping):
@@ -164,7 +164,7 @@ def _text(given: Any) -> str:
 
 
 def _message(data: bytes) -> _Message:
-    """Everything that was given, by the number of its field."""
+    """All values by the number of their field."""
     found: _Message = {}
     at = 0
     while at < len(data):

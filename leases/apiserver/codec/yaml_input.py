@@ -27,18 +27,18 @@ _MOST_OF_SMALL, _MOST_OF_LARGE = 0.99, 0.10
 
 
 class YamlError(ValueError):
-    """The text is no YAML; the message is go-yaml's, beginning with `yaml: `."""
+    """The text is not YAML; the message is go-yaml's and begins with `yaml: `."""
 
 
 class Loaded(msgspec.Struct):
-    """A document as JSON values, and a line of text for every key that came twice."""
+    """A document as JSON values, and a message for every repeated key."""
 
     value: Any
     duplicates: list[str]
 
 
 class _Built(msgspec.Struct):
-    """A finished node; `size` is how many nodes it stands for, `merges` that it is the key `<<`."""
+    """A finished node of `size` nodes, aliases expanded. `merges`: it is the key `<<`."""
 
     value: Any
     size: int = 1
@@ -46,7 +46,7 @@ class _Built(msgspec.Struct):
 
 
 class _Open(msgspec.Struct):
-    """A mapping or sequence whose end has not come."""
+    """A mapping or sequence that has not ended."""
 
     value: Any
     anchor: str | None
@@ -140,7 +140,7 @@ class _Document:
         return _Built(built.value, built.size + 1)
 
     def _count(self, nodes: int, aliased: int) -> None:
-        """Refuse what comes mostly out of aliases, as go-yaml does (decode.go)."""
+        """Refuse a document that consists mostly of aliases, as go-yaml does (decode.go)."""
         self._nodes += nodes
         self._aliased += aliased
         few = self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES
@@ -148,7 +148,7 @@ class _Document:
             raise YamlError("yaml: document contains excessive aliasing")
 
     def _place(self, built: _Built, line: int) -> None:
-        """Put a finished node where it belongs."""
+        """Add a finished node to its mapping or sequence."""
         if not self._open:
             self.value = built.value
             return
@@ -173,7 +173,7 @@ class _Document:
 
 
 def _allowed_ratio(nodes: int) -> float:
-    """How much of a document of so many nodes may come out of aliases."""
+    """The share of a document of that many nodes that aliases may produce."""
     if nodes <= _SMALL:
         return _MOST_OF_SMALL
     if nodes >= _LARGE:
@@ -183,7 +183,7 @@ def _allowed_ratio(nodes: int) -> float:
 
 
 def _merge(into: dict[str, Any], value: Any) -> None:
-    """The merge key of YAML 1.1; of several maps, the earlier ones win."""
+    """Apply the merge key of YAML 1.1; of several maps, earlier ones win."""
     maps = list(reversed(value)) if isinstance(value, list) else [value]
     if not all(isinstance(each, dict) for each in maps):
         raise YamlError("yaml: map merge requires map or sequence of maps as the value")

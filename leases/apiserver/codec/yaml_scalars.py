@@ -1,4 +1,4 @@
-"""What a YAML scalar stands for: YAML 1.1 as go-yaml v2 reads it, by its tag or by its looks.
+"""Resolve a YAML scalar to a value by its tag or its text: YAML 1.1 as go-yaml v2 reads it.
 
 Source: go-yaml's resolve.go.
 """
@@ -36,7 +36,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])", re.ASCII)
 
 
 class ScalarError(ValueError):
-    """The text is not what its tag says; the message is go-yaml's."""
+    """The text does not fit its tag; the message is go-yaml's."""
 
 
 def scalar(text: str, tag: str | None, *, plain: bool) -> Any:
@@ -79,7 +79,7 @@ def resolve(text: str) -> Any:
 
 
 def _integer(text: str) -> int | None:
-    """None when it is none, or has more than 64 bits."""
+    """None for no integer, and for one of more than 64 bits."""
     found = _INTEGER.fullmatch(text)
     if found is None or len(text) > _MAX_INTEGER:
         return None

@@ -1,6 +1,4 @@
-"""What is served, told to clients: /api, /apis, groups, versions, aggregated discovery, /version,
-health.
-"""
+"""Discovery documents: /api, /apis, groups, versions, aggregated discovery, /version, health."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ class Discovery:
         return None
 
     def knows_group(self, path: str) -> bool:
-        """Whether the path lies in a group that is served: there a Status says Not Found."""
+        """Whether the path is in a served group: a missing path there is answered with a Status."""
         if path.startswith("/api/v1/"):
             return True
         parts = path.split("/")
@@ -150,7 +148,7 @@ def _aggregated(listed: Value) -> Value:
 
 
 def wants_aggregated(accept: str) -> bool | None:
-    """Whether one document is asked for; None when only in a version that is not served."""
+    """Whether the client accepts aggregated discovery; None: only in a version we do not serve."""
     refused = False
     for clause in parse_accept(accept):
         if clause.kind not in ("*", "application") or clause.subkind not in ("*", "json", "yaml"):
@@ -169,7 +167,7 @@ def etag(value: Value) -> str:
 
 
 def version_info() -> Value:
-    """What /version tells. The platform is ours; the rest says which server this one behaves as."""
+    """The answer of /version: our platform, and the release whose behaviour we copy."""
     return {
         "major": "1",
         "minor": "36",
@@ -201,7 +199,7 @@ def health(path: str, *, verbose: bool) -> str | None:
 
 
 def reviewed_access(body: Value) -> Access | None:
-    """What a SelfSubjectAccessReview asks about; None for a path that is no resource."""
+    """The access that a SelfSubjectAccessReview names; None for a path that is no resource."""
     spec = body.get("spec")
     asked = spec.get("resourceAttributes") if isinstance(spec, dict) else None
     if not isinstance(asked, dict):

@@ -1,1 +1,1 @@
-"""HTTP: the port, what a connection may do, routes, negotiation, bodies."""
+"""HTTP: the port, limits of a connection, routes, negotiation, bodies."""

@@ -1,5 +1,4 @@
-"""Request bodies into objects: content type, kind and version, fields, and what fieldValidation
-says to do.
+"""Turn request bodies into objects: content type, kind and version, fields, field validation.
 
 Source: apimachinery/pkg/runtime/serializer/json and
 apiserver/pkg/endpoints/handlers/{create,rest}.go.
@@ -29,16 +28,14 @@ _FIND_KIND = (
 
 
 class Parsed(msgspec.Struct):
-    """A body as plain values; `complaints` are what only a strict reading minds (YAML's repeated
-    keys).
-    """
+    """A body as plain values; `complaints` are errors of strict decoding (repeated YAML keys)."""
 
     value: Any
     complaints: list[str]
 
 
 def media_type_of(request: Request) -> str:
-    """One of the types that can be read; JSON when nothing is said. Raises 415."""
+    """The media type of the body; JSON without a Content-Type. Raises 415."""
     given = request.header(b"content-type").partition(";")[0].strip().lower()
     if given in ("", "application/json"):
         return "application/json"
@@ -48,7 +45,7 @@ def media_type_of(request: Request) -> str:
 
 
 def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
-    """Raises ValueError in Go's words. `kind` is what a binary body must hold."""
+    """Raises ValueError with Go's message. `kind` is the type of a protobuf body."""
     if media_type == protobuf.MEDIA_TYPE:
         return Parsed(protobuf.read_binary(data, kind), [])
     if media_type == "application/yaml":
@@ -64,7 +61,7 @@ def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
 
 
 def summary(data: bytes) -> str:
-    """The beginning of a body as error messages show it."""
+    """The start of a body as error messages show it."""
     if not data:
         return "<empty>"
     shown = (
@@ -128,7 +125,7 @@ def _strict_message(yaml_complaints: list[str], complaints: list[str]) -> str:
 
 
 def no_object(value: Any) -> str:
-    """What Go says when it looks for a kind in something that is no object."""
+    """Go's message for a body that is not an object and so has no kind."""
     return f"json: cannot unmarshal {type_word(value)} into Go value of type {_FIND_KIND}"
 
 
@@ -138,7 +135,7 @@ def _unhandled(kind: str, version: str, resource: Resource, why: str) -> Excepti
 
 
 def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
-    """kind and apiVersion, those of the resource where they are missing. Raises ValueError."""
+    """kind and apiVersion of the body, by default the resource's. Raises ValueError."""
     if value is None:
         return resource.kind, resource.api_version
     if not isinstance(value, dict):
@@ -155,7 +152,7 @@ def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
 
 
 def _check_kind(kind: str, version: str, resource: Resource) -> None:
-    """Raises DecodeError when the scheme does not know the kind, or cannot make our kind of it."""
+    """Raises DecodeError for a kind that is unknown or cannot be converted to the resource's."""
     if kind == resource.kind and version == resource.api_version:
         return
     if not is_registered(kind, version):

@@ -1,4 +1,4 @@
-"""A self-signed certificate: kubectl and every client-go program send a token over TLS only."""
+"""Make a self-signed certificate: kubectl and client-go send tokens over TLS only."""
 
 from __future__ import annotations
 

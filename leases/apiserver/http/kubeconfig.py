@@ -15,7 +15,7 @@ CONTEXT = "leaseboard"
 
 
 def write_kubeconfig(path: Path, *, server: str, certificate: bytes, token: str) -> None:
-    """`certificate` is the PEM of what the server shows."""
+    """`certificate` is the server's certificate in PEM."""
     cluster = {
         "server": server,
         "certificate-authority-data": base64.b64encode(certificate).decode(),
@@ -33,7 +33,7 @@ def write_kubeconfig(path: Path, *, server: str, certificate: bytes, token: str)
 
 
 def token_in(path: Path) -> str | None:
-    """The token that an earlier run wrote, if the file can still be read."""
+    """The token that an earlier run wrote; None if the file is unreadable."""
     try:
         config: Any = yaml.safe_load(path.read_bytes())
         token = config["users"][0]["user"]["token"]

@@ -26,7 +26,7 @@ _FIRST_BYTE_WITHIN = 60
 
 
 class Server(ListeningServer):
-    """The port of the Lease API; signals are the business of whoever runs us."""
+    """The port of the Lease API. It leaves signals to the process that runs it."""
 
     def __init__(self, app: Any, limits: Limits, tls: ssl.SSLContext, failed: Failed) -> None:
         config = uvicorn.Config(
@@ -62,7 +62,7 @@ class Server(ListeningServer):
         await super().shutdown(sockets)
 
     async def welcome(self, connection: socket.socket) -> None:
-        """Others are taken while this connection says whether it wants TLS."""
+        """Wait for the first byte in a task, so that other connections are accepted meanwhile."""
         newcomer = Newcomer(asyncio.create_task(self._hand_over(connection)))
         self._welcoming.add(newcomer)
         book = self.server_state.book
@@ -93,7 +93,7 @@ class Server(ListeningServer):
 
 
 class Newcomer:
-    """A connection that has not sent its first byte yet."""
+    """A connection before its first byte."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self.task = task

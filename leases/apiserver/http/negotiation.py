@@ -1,4 +1,4 @@
-"""What the client can read: the Accept header, pretty printing, and the bytes of an answer.
+"""Content negotiation: the Accept header, pretty printing, and the bytes of an answer.
 
 Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching of Produces.
 """
@@ -48,7 +48,7 @@ _PLAIN_ACCEPTS = (JSON, "", "*/*")
 
 
 def parse_accept(header: str) -> list[MediaRange]:
-    """The clauses, the wanted ones first."""
+    """The media ranges, preferred ones first."""
     clauses = []
     for part in header.split(","):
         pieces = [piece.strip() for piece in part.split(";")]
@@ -78,7 +78,7 @@ def _quality(text: str) -> float:
 
 
 def check_produced(accept: str, *, streams: bool) -> None:
-    """Raise 406 as the router does when nothing that the route produces is named in the header."""
+    """Raise 406 as the router does when the header names nothing that the route produces."""
     if accept in _PLAIN_ACCEPTS:
         return
     for part in accept.split(","):
@@ -91,7 +91,7 @@ def check_produced(accept: str, *, streams: bool) -> None:
 
 
 def negotiate(accept: str) -> Output:
-    """The first representation in the order of the client's wishes that we can give. Raises 406."""
+    """The representation that the client prefers among ours. Raises 406."""
     if accept in _PLAIN_ACCEPTS:
         return _PLAIN
     for clause in parse_accept(accept):
@@ -102,7 +102,7 @@ def negotiate(accept: str) -> Output:
 
 
 def negotiate_or_json(accept: str) -> Output:
-    """For errors: JSON when nothing fits."""
+    """The representation of an error: JSON when none fits."""
     for clause in parse_accept(accept):
         for media_type in (JSON, YAML):
             if _fits(clause, media_type):
@@ -138,7 +138,7 @@ def wants_pretty(query: str | None, agent: str, output: Output) -> bool:
 
 
 def _is_browser(agent: str) -> bool:
-    """Whether a User-Agent gets pretty JSON without asking for it."""
+    """Whether a User-Agent gets pretty JSON by default."""
     return agent.startswith(_BROWSERS)
 
 

@@ -1,4 +1,4 @@
-"""Query parameters and DeleteOptions bodies: read, defaulted and checked.
+"""Read query parameters and DeleteOptions bodies, apply defaults, check them.
 
 Source: apimachinery/pkg/apis/meta/v1/validation and meta/internalversion/{defaults.go,validation}.
 """
@@ -39,7 +39,7 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 class Selector:
-    """The labels and fields asked for. An empty one selects everything."""
+    """A label and field selector; an empty one selects everything."""
 
     def __init__(self, labels: list[Matcher], fields: list[FieldTerm]) -> None:
         self.labels = labels
@@ -113,7 +113,7 @@ _NO_LIST_OPTIONS = ListOptions(Selector([], []))
 
 
 def for_name(options: ListOptions, name: str) -> ListOptions:
-    """The options of a /watch/ path that ends in a name. Raises 400 when they ask for another."""
+    """The options of a /watch/ path that ends in a name. Raises 400 when they select another."""
     fields = options.selector.fields
     if not fields:
         fields = [FieldTerm("metadata.name", name, negated=False)]
@@ -166,7 +166,7 @@ def _watch_errors(options: ListOptions) -> list[StatusCause]:
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """What create, update and patch have in common. `validation` is Warn, Strict or Ignore."""
+    """Options of create, update and patch. `validation` is Warn, Strict or Ignore."""
 
     dry_run: bool = False
     manager: str = ""
@@ -241,7 +241,7 @@ def delete_options_of_query(query: Params) -> DeleteOptions:
 
 
 def delete_options_of_body(body: Any) -> DeleteOptions:
-    """From a decoded DeleteOptions. Unknown fields are nobody's business.
+    """From a decoded DeleteOptions; ignores unknown fields.
 
     Raises DecodeError and 422.
     """

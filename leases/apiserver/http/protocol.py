@@ -1,5 +1,5 @@
-"""HTTP on one connection of the Lease API: limits on what a client may send and on how long it may
-take, methods that no parser knows, and a way for a handler to cut the connection.
+"""HTTP on one connection of the Lease API: limits of size and time, unknown methods, and a way for
+a handler to drop the connection.
 
 The limits are those of kube-apiserver: pkg/server/secure_serving.go, and its request timeout.
 """
@@ -58,9 +58,7 @@ class Joined(ClosingTransport):
 
 
 class Protocol(LimitedProtocol):
-    """A request that does not come to its end in time is dropped, or answered 504 when it has got
-    as far as its body: then LATE in the scope is true.
-    """
+    """Drops a request whose head is late. A late body sets LATE in the scope: the answer is 504."""
 
     def wrap(self, transport: asyncio.BaseTransport) -> Joined:
         self.joined = Joined(transport)
@@ -75,14 +73,14 @@ class Protocol(LimitedProtocol):
         self.scope["leaseboard.cut"] = self.cut  # type: ignore[typeddict-unknown-key]
 
     def cut(self) -> None:
-        """Drop the connection at once, with all that the client has not read yet."""
+        """Drop the connection at once, and everything that the client has not read."""
         connection = self.transport.get_extra_info("socket")
         if connection is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         super().cut()
 
     def meet_unknown_method(self, data: bytes, *, again: bool) -> None:
-        """No route allows it, whatever it is: one that the parser knows is answered alike."""
+        """Parse the request with a known method that no route allows: the answer is the same."""
         if again:
             self.refuse(400)
             return

@@ -1,6 +1,4 @@
-"""One HTTP request and its answer, on top of ASGI: headers, query parameters, the body within its
-limit.
-"""
+"""One HTTP request and its answer over ASGI: headers, query parameters, the bounded body."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class Params:
-    """Query parameters. Given twice, the first counts; what is badly written does not count."""
+    """Query parameters. The first of several counts; badly encoded ones are ignored."""
 
     def __init__(self, query: bytes) -> None:
         self._all: dict[str, list[str]] = {}
@@ -82,7 +80,7 @@ class Params:
 
 
 class Request:
-    """What was asked. `warnings` are told with whatever the answer is."""
+    """One request. `warnings` are sent as headers of any answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -107,14 +105,14 @@ class Request:
 
     @property
     def url(self) -> str:
-        """Path and query as they were sent."""
+        """Path and query as sent."""
         raw: bytes = self.scope["raw_path"]
         query: bytes = self.scope["query_string"]
         sent = raw + b"?" + query if query else raw
         return sent.decode("latin-1")
 
     def has_bad_path(self) -> bool:
-        """Whether Go's net/http would take the path for none, and not hand the request on."""
+        """Whether Go's net/http would refuse the path before any handler."""
         raw: bytes = self.scope["raw_path"]
         return raw[:1] != b"/" or (b"%" in raw and _BAD_ESCAPE.search(raw) is not None)
 
@@ -122,7 +120,7 @@ class Request:
         self.warnings[text] = None
 
     async def body(self) -> bytes:
-        """The body. Raises 413 over the limit, once the client has sent (most of) it, and 504."""
+        """The body. Raises 504 when it is late; 413 over the limit, after reading most of it."""
         if self._body is None:
             self._body = await self._receive_body()
         return self._body
@@ -185,7 +183,7 @@ class Request:
 
 
 def _usual_headers(audit: bytes, content_type: str) -> Headers:
-    """`audit` is the id that the client gave its request, if any."""
+    """`audit` is the Audit-ID of the request, if any."""
     return [
         (b"audit-id", audit or _new_id().encode()),
         (b"cache-control", b"no-cache, private"),
@@ -194,7 +192,7 @@ def _usual_headers(audit: bytes, content_type: str) -> Headers:
 
 
 def _new_id() -> str:
-    """A random UUID (version 4), made more cheaply than by the uuid module."""
+    """A random UUID (version 4); the uuid module is slower."""
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

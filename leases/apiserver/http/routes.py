@@ -1,5 +1,4 @@
-"""What a path means: RequestInfo for the authorizer, then the resource and the place in it for the
-handlers.
+"""What a path means: RequestInfo for the authorizer, then the target for the handlers.
 
 Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
 """
@@ -29,7 +28,7 @@ _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 
 
 class BadPath(ApiError):
-    """A path of which no RequestInfo can be made: a 500 in plain text."""
+    """A path without a RequestInfo; the answer is a 500 in plain text."""
 
 
 class RequestTarget(msgspec.Struct, frozen=True):
@@ -42,10 +41,7 @@ class RequestTarget(msgspec.Struct, frozen=True):
 
 
 def access_of(request: Request) -> Access | None:
-    """What the authorizer is asked about, or None for a path that is no resource.
-
-    Raises BadPath.
-    """
+    """The access to authorize, or None for a path that is no resource. Raises BadPath."""
     parts = request.parts
     if len(parts) < 3 or parts[0] not in ("api", "apis"):
         return None
@@ -94,7 +90,7 @@ def _collection_verb(request: Request) -> tuple[str, str]:
 
 
 def place_of(request: Request, resource: Resource) -> RequestTarget | None:
-    """Where in the resource a path points, or None for a path that the resource does not have."""
+    """The target of a path in the resource, or None for a path that the resource does not have."""
     parts = request.parts[3 if resource.group else 2 :]
     watch = bool(parts) and parts[0] == "watch"
     if watch:

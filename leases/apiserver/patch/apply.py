@@ -1,4 +1,4 @@
-"""Server-side apply: merge what is applied, drop what the applier lets go, refuse what others own.
+"""Server-side apply: merge applied fields, remove released ones, refuse fields of other managers.
 
 Source: structured-merge-diff's merge/update.go and typed/merge.go; managedfields/internal.
 """
@@ -73,10 +73,7 @@ class Apply:
         return new
 
     def _managed(self, live: Object | None) -> Managed:
-        """Who owns what so far.
-
-        On an object that nobody tracked, all of it is of before the first apply.
-        """
+        """The present owners. Fields of an untracked object belong to `before-first-apply`."""
         if live is None:
             return {}
         managed = current(live, {"metadata": {}})
@@ -108,7 +105,7 @@ class Apply:
         return new, owners, [] if force else conflicts
 
     def _forgiven(self, base: Object, conflicts: Conflicts) -> bool:
-        """kubectl may take over what its own client-side apply wrote and nobody changed since."""
+        """Whether kubectl's client-side apply wrote all these fields, unchanged since."""
         if self._manager.name != KUBECTL:
             return False
         text = (base["metadata"].get("annotations") or {}).get(LAST_APPLIED)
@@ -126,7 +123,7 @@ class Apply:
 
 
 class _NoChange:
-    """Equal to a Difference in which nothing is."""
+    """Equal to an empty Difference."""
 
     def __eq__(self, other: object) -> bool:
         parts = (getattr(other, name, None) for name in ("added", "modified", "removed"))
@@ -139,7 +136,7 @@ _NO_CHANGE = _NoChange()
 
 
 def _identity(obj: Object) -> list[Any]:
-    """What no manager owns but a configuration may still say."""
+    """The fields that no manager owns and a configuration may set."""
     meta = obj["metadata"]
     return [meta.get(name) for name in ("name", "namespace", "uid", "resourceVersion")]
 
@@ -165,7 +162,7 @@ def _merge(base: Any, config: Any, kind: schema.GoType) -> Any:
 
 
 def _merge_list(base: list[Any], config: list[Any], kind: schema.SliceType) -> list[Any]:
-    """Items of both: those of the configuration in its order, the others where they stand."""
+    """Items of both: those of the configuration in its order, the others in their places."""
     wanted: dict[str, int] = {}
     for place, item in enumerate(config):
         wanted.setdefault(item_element(item, kind), place)
@@ -182,7 +179,7 @@ def _merge_list(base: list[Any], config: list[Any], kind: schema.SliceType) -> l
 
 
 class _Branch:
-    """Paths with a beginning in common: whether one ends here, and how the others go on."""
+    """A trie of paths: whether one ends here, and the branches."""
 
     def __init__(self, paths: Paths) -> None:
         self.ends = False
@@ -195,7 +192,7 @@ class _Branch:
 
 
 def _prune(value: Any, gone: _Branch, kind: schema.GoType) -> None:
-    """Remove what nobody owns any more; containers only when nothing is left in them."""
+    """Remove fields without an owner; remove containers only when they are empty."""
     found = elements(value, kind)
     doomed = set()
     for element, branch in gone.branches.items():

@@ -1,4 +1,4 @@
-"""The body of an apply: YAML into a configuration that fits the type.
+"""Read the body of an apply: YAML to a configuration that fits the type.
 
 Source: apiserver/pkg/endpoints/handlers/patch.go (applyPatcher), structured-merge-diff's
 typed/validate.go.
@@ -152,7 +152,7 @@ def _go_plain(value: Any) -> str:
 
 
 def _integral(value: Any) -> Any:
-    """Numbers that are whole, as integers: JSON made of YAML has lost how they were written."""
+    """Make whole numbers integers: Go loses their text when it converts YAML to JSON."""
     if isinstance(value, Number) and float(value).is_integer():
         return int(value)
     if isinstance(value, dict):

@@ -74,7 +74,7 @@ class Patcher:
 
 
 def _attempt(read: Callable[[], Any]) -> Any:
-    """What is read, or the error, which counts only when the object is there."""
+    """The result, or the error: a missing object is the error that counts first."""
     try:
         return read()
     except ApiError as error:
@@ -82,7 +82,7 @@ def _attempt(read: Callable[[], Any]) -> Any:
 
 
 class _Patch:
-    """One patch body and what it makes of an object."""
+    """One patch body and its result."""
 
     def __init__(
         self, request: Request, resource: Resource, data: bytes, options: WriteOptions
@@ -98,7 +98,7 @@ class _Patch:
         return head | old
 
     def operations(self) -> tuple[list[Any], list[str]]:
-        """Those of a JSON patch, and what a strict reading complains about."""
+        """The operations of a JSON patch, and the errors of strict decoding."""
         try:
             operations = loads(self._data)
         except JsonError as error:
@@ -235,7 +235,7 @@ class _Patch:
 
 
 def _check_new(config: Object, resource: Resource) -> None:
-    """What does not exist has no uid. A resourceVersion is not looked at. Raises 422."""
+    """Raises 422 for a uid in an object that does not exist. Ignores its resourceVersion."""
     meta = config.get("metadata") or {}
     if uid := meta.get("uid"):
         cause = bad_value("metadata.uid", go_quote(uid), "field is immutable")

@@ -188,7 +188,7 @@ def _check_items(items: list[Any]) -> None:
 def _special_items(
     original: list[Any], patch: list[Any], merge_key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Items that say $patch: delete takes its twin away, replace takes all others."""
+    """Apply $patch in items: delete removes the item of the same key, replace all other items."""
     plain, replaces = [], False
     deleted: set[Any] = set()
     for item in patch:
@@ -209,7 +209,7 @@ def _special_items(
 
 
 def _ordered(merged: list[Any], order: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """What the patch names in its order, the rest in the old one; new items come first."""
+    """Items of the patch in its order, the rest in the old order; new items come first."""
     wanted, old = _places(order, merge_key), _places(before, merge_key)
     named = [item for item in merged if _identity(item, merge_key) in wanted]
     rest = [item for item in merged if _identity(item, merge_key) not in wanted]
@@ -226,7 +226,7 @@ def _ordered(merged: list[Any], order: list[Any], before: list[Any], merge_key: 
 
 
 def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
-    """Where each item stands first."""
+    """The first position of each item."""
     found: dict[Any, int] = {}
     for place, item in enumerate(items):
         found.setdefault(_identity(item, merge_key), place)
@@ -234,7 +234,7 @@ def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
 
 
 def _without_directives(value: Any) -> Any:
-    """What a patch adds, without nulls and directives."""
+    """The added value without nulls and directives."""
     if isinstance(value, dict):
         return {
             key: _without_directives(item)

@@ -1,1 +1,1 @@
-"""What the API server does between a decoded object and the store. Imports http and storage."""
+"""The registry: everything between a decoded object and the store. Imports http and storage."""

@@ -1,4 +1,4 @@
-"""SelfSubjectAccessReview: may I? `kubectl auth can-i` asks it."""
+"""SelfSubjectAccessReview, which `kubectl auth can-i` sends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leases.wire.status import ApiError
 
 
 async def review(request: Request) -> None:
-    """Answer what the asking user may do. Raises 400, 406 and 415."""
+    """Answer whether the user has the access. Raises 400, 406 and 415."""
     output = negotiate(request.header(b"accept"))
     data = await request.body()
     try:

@@ -1,4 +1,4 @@
-"""What a LeaseCandidate must say. Source: pkg/apis/coordination/validation/validation.go."""
+"""Validate LeaseCandidates. Source: pkg/apis/coordination/validation/validation.go."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ZERO: Version = (0, 0, 0, ())
 
 
 def strategy_errors(strategy: str) -> list[StatusCause]:
-    """Kubernetes' own, or a qualified name with a domain.
+    """A strategy is Kubernetes' own or a qualified name with a domain.
 
-    The path is doubled in the server, too.
+    kube-apiserver doubles the path, too.
     """
     path = "spec.strategy.strategy"
     if "/" not in strategy:

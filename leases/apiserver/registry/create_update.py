@@ -1,4 +1,4 @@
-"""Creating and updating objects: what the registry does between the decoded object and the store.
+"""Create and update objects: defaults, preconditions, managedFields and validation.
 
 Source: apiserver/pkg/registry/rest/{create,update}.go and registry/generic/registry/store.go.
 """
@@ -45,7 +45,7 @@ _DUPLICATE_OWNERS = (
 _FOREIGN_NAMESPACE = (
     "the namespace of the provided object does not match the namespace sent on the request"
 )
-# The server's own, whatever a client sends at creation.
+# The server sets these at creation, whatever the client sends.
 _SYSTEM_FIELDS = (
     "selfLink", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
@@ -63,12 +63,12 @@ class Written(msgspec.Struct):
     removed: bool = False
 
 
-# The wanted object from the one that is stored (None: there is none).
+# Gets the stored object (None: there is none), returns the wanted one.
 Wanted = Callable[[Object | None], Object]
 
 
 def place_in_namespace(obj: Object, namespace: str) -> None:
-    """Fill the namespace in. Raises 400 when the object names another."""
+    """Set the namespace. Raises 400 when the object names another."""
     meta = obj["metadata"]
     if meta.get("namespace", namespace) != namespace:
         raise bad_request(_FOREIGN_NAMESPACE)
@@ -94,7 +94,7 @@ def check_sent(place: RequestTarget, obj: Object, warn: Callable[[str], None]) -
 
 
 def merge_owners(obj: Object, warn: Callable[[str], None]) -> None:
-    """Drop owner references that are there already, with a warning."""
+    """Drop repeated owner references, with a warning."""
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) < 2:
         return
@@ -128,7 +128,7 @@ class Writer:
         dry_run: bool,
         size: int,
     ) -> Written:
-        """`size` is that of what was sent. Raises 400, 403, 404, 409, 422 and 500."""
+        """`size` is that of the request's body. Raises 400, 403, 404, 409, 422 and 500."""
         given = obj["metadata"].get("resourceVersion", "")
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
@@ -155,7 +155,7 @@ class Writer:
         return Written(new if stored is None else stored, created=True)
 
     def _completed(self, resource: Resource, obj: Object) -> Object:
-        """The object with what the server adds at creation. Raises 422."""
+        """Add the fields that the server sets at creation. Raises 422."""
         if resource is NAMESPACES:
             obj = completed(obj)
         meta = _without_system_fields(obj["metadata"])
@@ -171,7 +171,7 @@ class Writer:
         return new
 
     def _drop_gated(self, resource: Resource, new: Object, old: Object | None) -> None:
-        """With the gate off, strategy and preferredHolder are dropped without a word."""
+        """Drop strategy and preferredHolder when the gate is off, as kube-apiserver does."""
         if self.coordinated or resource is not LEASES:
             return
         kept = {} if old is None else old["spec"]
@@ -224,10 +224,7 @@ class Writer:
         return result
 
     def _updated(self, resource: Resource, new: Object, old: Object) -> Object:
-        """The new form of a stored object with what a client cannot change put back.
-
-        Raises 409, 422, 500.
-        """
+        """Restore the fields that a client cannot change. Raises 409, 422 and 500."""
         meta, before = new["metadata"], old["metadata"]
         _check_version(resource, meta, before)
         meta.pop("selfLink", None)

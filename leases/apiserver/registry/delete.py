@@ -1,5 +1,4 @@
-"""Deleting: preconditions, finalizers that hold an object back, and propagation policies that add
-them.
+"""Delete objects: preconditions, finalizers, and propagation policies, which add finalizers.
 
 Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
 """
@@ -19,7 +18,7 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
 class DeleteOutcome:
-    """`held` is the object when finalizers keep it, else None; `uid` is that of the object."""
+    """`held` is the object if finalizers keep it, else None; `uid` is its uid."""
 
     __slots__ = ("held", "uid")
 
@@ -71,7 +70,7 @@ def _check(resource: Resource, existing: Version, options: DeleteOptions) -> Non
 
 
 def _finalizers(before: list[str], options: DeleteOptions) -> list[str]:
-    """What holds the object back: its own finalizers, and the one of the propagation policy."""
+    """The object's finalizers with that of the propagation policy."""
     orphan = _wants(before, options, ORPHAN)
     foreground = _wants(before, options, FOREGROUND)
     after = [name for name in before if name not in (ORPHAN, FOREGROUND)]
@@ -80,7 +79,7 @@ def _finalizers(before: list[str], options: DeleteOptions) -> list[str]:
 
 
 def _wants(before: list[str], options: DeleteOptions, finalizer: str) -> bool:
-    """An explicit policy counts; without one, what an earlier delete asked for."""
+    """Follow the given policy; without one, that of an earlier delete."""
     if options.orphan is not None:
         return options.orphan and finalizer == ORPHAN
     if options.propagation is not None:

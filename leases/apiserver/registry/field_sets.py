@@ -1,4 +1,4 @@
-"""Sets of field paths: what an object has, how two differ, and FieldsV1 both ways.
+"""Sets of field paths: the fields of an object, differences, and FieldsV1 both ways.
 
 A path is a tuple of FieldsV1 elements: `f:name`, `k:{"uid":"..."}` for an item of a list with a
 key, `v:"..."` for an item of a set. Source: sigs.k8s.io/structured-merge-diff (typed/compare.go,
@@ -21,7 +21,7 @@ Paths = set[Path]
 # FieldsV1 values up to these sizes are read and written from a cache.
 CACHED_BYTES, CACHED_PATHS = 2048, 64
 
-# What no manager owns. Source: managedfields/internal/stripmeta.go.
+# Fields that no manager owns. Source: managedfields/internal/stripmeta.go.
 _STRIPPED = {
     ("f:apiVersion",),
     ("f:kind",),
@@ -43,7 +43,7 @@ _STRIPPED = {
 
 
 class Difference(msgspec.Struct):
-    """How one object came from another."""
+    """The paths in which two objects differ."""
 
     added: Paths
     modified: Paths
@@ -51,7 +51,7 @@ class Difference(msgspec.Struct):
 
 
 def compare(old: Any, new: Any, kind: schema.GoType) -> Difference:
-    """What is new, changed and gone, without what no manager owns."""
+    """Added, modified and removed paths, without those that no manager owns."""
     found = Difference(set(), set(), set())
     _compare(old, new, kind, (), found)
     found.added -= _STRIPPED
@@ -130,7 +130,7 @@ def item_element(item: Any, kind: schema.SliceType) -> str:
 
 
 def kind_of(kind: schema.GoType, element: str) -> schema.GoType:
-    """The type of a part; texts in maps, and leaves for what is not known."""
+    """The type of a part; text in maps and for unknown fields."""
     if isinstance(kind, schema.Structure):
         field = kind.fields.get(element[2:])
         return field.kind if field else schema.TEXT
@@ -140,7 +140,7 @@ def kind_of(kind: schema.GoType, element: str) -> schema.GoType:
 
 
 def applied_paths(value: Any, kind: schema.GoType) -> Paths:
-    """What an apply of this value owns: leaves, list items, empty or null containers."""
+    """The paths that an apply of this value owns: leaves, list items, empty or null containers."""
     found: Paths = set()
     _collect(value, kind, (), found)
     return found - _STRIPPED
@@ -187,7 +187,7 @@ def _read(value: Any, path: Path) -> Paths:
 
 
 def write_fields(paths: Paths) -> dict[str, Any]:
-    """The FieldsV1 value of some paths. It is shared: nobody may change it."""
+    """The FieldsV1 value of some paths. Do not change it: it is shared."""
     return _write_few(frozenset(paths)) if len(paths) < CACHED_PATHS else _write(paths)
 
 
@@ -207,7 +207,7 @@ def _write(paths: Iterable[Path]) -> dict[str, Any]:
 
 
 def _tidy(node: dict[str, Any]) -> dict[str, Any]:
-    """Elements in order; the mark of a member is left out where nothing else is inside."""
+    """Sort elements; leave the `.` of a member out where it stands alone."""
     if node.keys() == {"."}:
         return {}
     found: dict[str, Any] = {".": {}} if "." in node else {}

@@ -1,4 +1,4 @@
-"""get and list: which state is asked for, pages of it, and the tokens that lead to the next page.
+"""get and list: the requested state, its pages, and continue tokens.
 
 Source: apiserver/pkg/storage/{continue.go,cacher,etcd3} and pkg/registry/generic/registry/store.go.
 """
@@ -50,7 +50,7 @@ class StoredPage(msgspec.Struct, frozen=True):
 
 
 def parse_version(text: str) -> int:
-    """A resourceVersion as a number. Raises ValueError with the server's words."""
+    """A resourceVersion as a number. Raises ValueError with kube-apiserver's message."""
     if not text:
         return 0
     if not _DIGITS.fullmatch(text):
@@ -63,10 +63,7 @@ def parse_version(text: str) -> int:
 
 
 async def wait_for_version(store: ObjectStore, text: str) -> None:
-    """A read at "at least this version".
-
-    Raises 500 for no number and 504 for one that does not come.
-    """
+    """Wait until the store has this version. Raises 500 for no number and 504 after the wait."""
     try:
         version = parse_version(text)
     except ValueError as error:
@@ -158,13 +155,13 @@ def _cut(
 
 
 def encode_token(start: str, revision: int) -> str:
-    """The continue token for what stands at or after `start` (a key below the list's prefix)."""
+    """The continue token for objects at or after `start` (a key below the list's prefix)."""
     value = {"v": _TOKEN_VERSION, "rv": revision, "start": start}
     return base64.urlsafe_b64encode(dumps(value)).rstrip(b"=").decode()
 
 
 def _decode_token(text: str) -> Start:
-    """Raises 400 in the words of storage.DecodeContinue."""
+    """Raises 400 with the message of storage.DecodeContinue."""
     try:
         return _read_token(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Who owns which field: managedFields after creates, updates and patches.
+"""managedFields, the owners of each field, after creates, updates and patches.
 
 Source: apimachinery/pkg/util/managedfields/internal and structured-merge-diff's merge/update.go.
 """
@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 
 class Manager(msgspec.Struct, frozen=True, order=True):
-    """Who wrote: an Update is another manager than an Apply of the same name."""
+    """A manager. An Update and an Apply of the same name are two managers."""
 
     name: str
     operation: str
@@ -28,7 +28,7 @@ class Manager(msgspec.Struct, frozen=True, order=True):
 
 
 class Owned(msgspec.Struct):
-    """What a manager owns, and when it last took something."""
+    """The paths of a manager, and when it last got one."""
 
     paths: Paths
     time: str | None = None
@@ -76,8 +76,7 @@ def write_managed(managed: Managed, version: str) -> list[Object]:
 
 
 def current(live: Object | None, new: Object) -> Managed:
-    """The managed fields to go on from: those that the client sends when they can be read, else the
-    live ones.
+    """The managedFields before the write: the client's if readable, else the stored ones.
 
     A single empty entry clears them.
     """
@@ -119,7 +118,7 @@ def updated(
     kind: schema.Structure,
     now: str,
 ) -> Managed:
-    """Give the manager what it changed, take that from the others, forget what is gone."""
+    """Give changed paths to the manager, take them from the others, drop removed ones."""
     nothing: Object = {name: {} for name in kind.required}
     difference = compare(nothing if live is None else live, new, kind)
     taken = difference.modified | difference.added
@@ -158,9 +157,7 @@ def without_times(entries: list[Object]) -> list[Object]:
 
 
 def keep_times_of_no_change(new: Object, old: Object) -> None:
-    """When nothing but times of managedFields differs, take the old ones: the write changes
-    nothing.
-    """
+    """Keep the old managedFields when only their times differ: the write changes nothing."""
     after = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
     if after is None or before is None or new.get("spec") != old.get("spec"):

@@ -1,7 +1,7 @@
-"""Namespaces, as far as Leases need them: four that always exist, and the end of the others.
+"""Namespaces as far as Leases need them: four system namespaces, and deletion of the others.
 
-The namespace controller of a real cluster is played here: a deleted namespace takes its Leases with
-it and goes when it is empty. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
+This module does the work of the namespace controller: it deletes the Leases of a deleted namespace,
+and then the namespace. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leases.apiserver.storage.records import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.status import NotFound, StatusCause
 
-# The namespace controller of a cluster, too, comes to a deleted namespace a little later.
+# Seconds. The namespace controller also empties a deleted namespace with a delay.
 SWEEP_AFTER = 3.0
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _IMMORTAL = {"default", "kube-public", "kube-system"}
@@ -30,9 +30,7 @@ Object = dict[str, Any]
 
 
 def completed(obj: Object) -> Object:
-    """A namespace to be created, with what the server adds: its name as a label, finalizer and
-    phase.
-    """
+    """A new namespace with its name as a label, finalizer and phase, as the server adds them."""
     meta = dict(obj["metadata"])
     if name := meta.get("name"):
         meta["labels"] = dict(sorted({**meta.get("labels", {}), _NAME_LABEL: name}.items()))
@@ -41,7 +39,7 @@ def completed(obj: Object) -> Object:
 
 
 class Namespaces:
-    """The life of the namespaces in one store; `resources` are those that live in them."""
+    """The namespaces of one store; `resources` are the namespaced ones."""
 
     def __init__(
         self, store: ObjectStore, resources: tuple[Resource, ...], failed: Failed = log_failure
@@ -78,7 +76,7 @@ class Namespaces:
         raise forbidden(message, about(name, resource.plural, resource.group, causes=(cause,)))
 
     async def mark_deleted(self, name: str, *, dry_run: bool) -> Object:
-        """Begin the end of a namespace; answers how it looks then. Raises 403 and 404."""
+        """Mark a namespace as deleted and return it. Raises 403 and 404."""
         if name in _IMMORTAL:
             subject = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise failure(403, "Forbidden", subject, about(name, NAMESPACES.plural, ""))
@@ -112,7 +110,7 @@ class Namespaces:
         task.add_done_callback(self._sweeps.discard)
 
     async def _sweep(self, name: str) -> None:
-        """Delete what a deleted namespace holds, and try until that is done."""
+        """Empty a deleted namespace; try until it works."""
         while True:
             await asyncio.sleep(SWEEP_AFTER)
             try:
@@ -123,7 +121,7 @@ class Namespaces:
                 return
 
     async def _empty(self, name: str) -> None:
-        """Delete what a namespace holds; what has finalizers is only marked."""
+        """Delete the objects of a namespace; those with finalizers are only marked."""
         await self._store.settle(name)  # a large object may still be on its way
         for resource in self.resources:
             for version in self._store.versions(resource.plural, f"{name}/"):
@@ -132,7 +130,7 @@ class Namespaces:
         await self.finish(name)
 
     def resume(self) -> None:
-        """Take up the ends of namespaces that an earlier run did not see through."""
+        """Continue the deletions of namespaces that an earlier run did not finish."""
         for version in self._store.versions(NAMESPACES.plural):
             if is_terminating(version):
                 self._sweep_later(version.name)
@@ -143,7 +141,7 @@ class Namespaces:
         await asyncio.gather(*self._sweeps, return_exceptions=True)
 
     async def finish(self, name: str) -> None:
-        """Remove a namespace that is being deleted and has nothing left in it."""
+        """Remove a namespace that is marked as deleted and empty."""
 
         def attempt(existing: Version | None) -> Plan:
             done = existing is not None and is_terminating(existing) and self._is_empty(name)

@@ -1,4 +1,4 @@
-"""Answers in another shape: tables as kubectl shows them, and objects cut to their metadata."""
+"""Convert answers: tables as kubectl shows them, and objects with metadata only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 
 
 def check_include(include: str) -> None:
-    """Raises 400 for an includeObject that is none."""
+    """Raises 400 for an unknown includeObject."""
     if include not in _INCLUDES:
         detail = "must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(

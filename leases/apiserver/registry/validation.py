@@ -1,10 +1,9 @@
-"""Whether an object may be stored.
+"""Validate objects before they are stored.
 
 Source: apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/coordination/validation.
 
-The order of the errors, and how often one is told on an update, are those of the registry's
-BeforeCreate and BeforeUpdate: common checks of the metadata, then the update rules, then the
-resource's own.
+Errors come in the order, and as often, as in the registry's BeforeCreate and BeforeUpdate: common
+checks of the metadata, then the update rules, then the resource's own.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _IMMUTABLE = (
 
 
 def create_errors(resource: Resource, obj: Object, *, coordinated: bool) -> list[StatusCause]:
-    """Everything wrong with an object to be created."""
+    """All errors of a new object."""
     meta, names = obj["metadata"], resource.name_errors
     common = _common_errors(meta)
     wrong = _metadata_errors(meta, names, common, namespaced=resource.namespaced)
@@ -40,7 +39,7 @@ def create_errors(resource: Resource, obj: Object, *, coordinated: bool) -> list
 def update_errors(
     resource: Resource, obj: Object, old: Object, *, coordinated: bool
 ) -> list[StatusCause]:
-    """Everything wrong with the new form of a stored object."""
+    """All errors of an update. Metadata that did not change was valid when it was stored."""
     meta, before = obj["metadata"], old["metadata"]
     wrong: list[StatusCause] = []
     if meta | _UNCHECKED != before | _UNCHECKED:

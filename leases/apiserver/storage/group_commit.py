@@ -1,7 +1,7 @@
-"""Group commit: writes that come close together become durable in one transaction.
+"""Group commit: one transaction makes several writes durable.
 
-A transaction costs about as much as ten rows in it. So whoever writes alone is served at once, and
-while several write, a transaction waits a moment until as many have come as lately did.
+A transaction costs about as much as ten rows. A single writer is served at once. With several, a
+transaction waits for as many writes as the last one had, up to GATHER seconds.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from leases.apiserver.storage.journal import Journal, JournalRow
 from leases.apiserver.storage.records import Event, Version
 from leases.wire.status import ApiError
 
-# Seconds that a transaction waits for others at most.
+# Seconds that a transaction waits for more writes at most.
 GATHER = 0.005
 
 Key = tuple[str, str, str]  # resource, namespace, name
-# Called on the event loop with what is stored then, or why nothing is.
+# Gets the stored version or the error, on the event loop.
 Done = Callable[[Version | None, ApiError | None], None]
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A change on its way to disk, and what is called when it is there."""
+    """A change on its way to disk, and the callback for its result."""
 
     key: Key
     event: Event
@@ -37,7 +37,7 @@ class Write(msgspec.Struct, frozen=True):
         return JournalRow(*self.key, self.event.revision, None if version is None else version.body)
 
 
-# Called on the event loop with writes, in their order, and what kept them from disk, if anything.
+# Gets the writes in their order and the error that kept them from disk, on the event loop.
 Settle = Callable[[list[Write], Exception | None], None]
 
 
@@ -86,7 +86,7 @@ class Commits:
             self._committed(batch, error)
 
     def _committed(self, batch: list[Write], error: Exception | None) -> None:
-        # Those who were served now and those who came meanwhile: so many write at a time.
+        # The writes of this batch and those since: that many clients write at a time.
         self._expected = len(batch) + len(self._gathered)
         self._committing = False
         if self._gathered:
@@ -97,6 +97,6 @@ class Commits:
             self._failed("commit", failure)
 
     def flush(self) -> None:
-        """Hand over what is gathered without waiting for more."""
+        """Commit the gathered writes without waiting for more."""
         if self._gathered:
             self._submit()

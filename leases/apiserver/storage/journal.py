@@ -1,4 +1,4 @@
-"""The durable copy: one SQLite file, one thread that writes, one transaction and fsync a batch."""
+"""The durable copy: one SQLite file, one writer thread, one transaction and fsync a batch."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _UPSERT_ROW = "(?, ?, ?, ?, ?)"
 # Parameters are bounded (32,766 in a usual SQLite), and each number of rows is prepared once.
 _UPSERT_AT_ONCE = 100
 _DELETE = "DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?"
-# Of the last removal: nothing else bears witness to its revision.
+# Keeps the revision of the last removal, which no row has.
 _REVISION = "UPDATE meta SET value = ? WHERE key = 'revision'"
 
 
 class JournalRow(msgspec.Struct, frozen=True, gc=False):
-    """One stored object, or with no body one that is gone."""
+    """One stored object; without a body a removed one."""
 
     resource: str
     namespace: str
@@ -83,11 +83,11 @@ class Journal:
         return revision, rows
 
     def submit(self, rows: list[JournalRow], done: Done) -> None:
-        """Queue rows that are to be durable together: they are when `done` hears of no error."""
+        """Queue rows for one transaction; `done` gets None once they are durable, or the error."""
         self._waiting.put((rows, done))
 
     def close(self) -> None:
-        """Write what waits, then close. Blocks."""
+        """Write the queued rows, then close. Blocks."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join()
@@ -100,18 +100,16 @@ class Journal:
             try:
                 self._write(rows)
             except Exception as failed:
-                error = failed  # told to who waits; the next batch may fare better
+                error = failed  # `done` gets it; the next batch may succeed
             try:
                 done(error)
             except Exception:
-                logger.exception("the end of a write was not told")
+                logger.exception("The callback of a write failed")
         if self._database is not None:
             self._database.close()
 
     def _write(self, rows: list[JournalRow]) -> None:
-        """One transaction. Mostly one statement, for the thread waits for the interpreter's lock
-        after each.
-        """
+        """One transaction, mostly one statement: after each the thread waits for the GIL."""
         database = self._database
         if database is None:
             return

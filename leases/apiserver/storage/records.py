@@ -1,4 +1,4 @@
-"""What the store holds: one version of an object, one event, one write."""
+"""The records of the store: a version of an object, and an event."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """Where it stands in the order of lists: as etcd sorts its keys."""
+        """The key that lists are sorted by, as in etcd."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def read(self) -> dict[str, Any]:
-        """The object, decoded anew: the caller may change it."""
+        """A newly decoded object, which the caller may change."""
         found: dict[str, Any] = decode_stored(self.body)
         return found
 
@@ -47,7 +47,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 def now_text() -> str:
-    """The present, to the second, as metav1.Time."""
+    """The present as metav1.Time."""
     return _second_text(int(time.time()))
 
 
@@ -57,7 +57,7 @@ def _second_text(second: int) -> str:
 
 
 def with_revision(obj: dict[str, Any], revision: int) -> dict[str, Any]:
-    """The object with this resourceVersion, in the place where Go writes it."""
+    """The object with this resourceVersion, in Go's order of fields."""
     metadata = obj["metadata"] | {"resourceVersion": str(revision)}
     if "resourceVersion" not in obj["metadata"]:
         metadata = ordered_metadata(metadata)

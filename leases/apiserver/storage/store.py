@@ -1,9 +1,7 @@
-"""All objects in memory, their order, the window of past events, and optimistic writes through the
-journal.
+"""All objects in memory, their order, the window of past events, and writes through the journal.
 
-Single-threaded: everything here runs on the event loop, only the journal writes elsewhere. A write
-is visible, and told to watchers, once it is durable; a second write to the same object waits for
-the first.
+Everything here runs on the event loop; only the journal has a thread. Reads and watches see a write
+once it is durable. A second write to the same object waits for the first.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ Attempt = Callable[[Version | None], Plan]
 
 
 def _unheard(events: list[Event]) -> None:
-    """Where events go as long as nobody publishes them."""
+    """Drop events until a hub takes them."""
     del events
 
 
@@ -83,7 +81,7 @@ class ObjectStore:
         await asyncio.to_thread(self._journal.close)
 
     def forget_past(self) -> None:
-        """Drop the window: what happened up to now can no longer be asked for."""
+        """Drop the window of past events."""
         self._window.clear()
         self._window_bytes = 0
         self.floor = self.revision
@@ -152,11 +150,10 @@ class ObjectStore:
     async def write(
         self, resource: str, namespace: str, name: str, attempt: Attempt, *, size: int = 0
     ) -> Version | None:
-        """Ask `attempt` what to make of the object as it is, and do it; what it raises goes
-        through. One that reads `size` bytes may be asked in a thread.
+        """Call `attempt` with the present version and carry out its plan.
 
-        Answers the version that is stored then: the new one, the old one after a plan that changes
-        nothing, None after a removal.
+        Returns the version that is stored then; None after a removal. Raises what `attempt` raises.
+        An attempt that processes many bytes (`size`) runs in a thread.
         """
         key = (resource, namespace, name)
         await self._turn(key)
@@ -173,7 +170,7 @@ class ObjectStore:
 
         def done(version: Version | None, error: ApiError | None) -> None:
             if answer.done():
-                return  # the one who asked is gone
+                return  # the client is gone
             if error is None:
                 answer.set_result(version)
             else:
@@ -215,7 +212,7 @@ class ObjectStore:
         self._commits.add(Write(key, _event(key[0], revision, existing, version), done))
 
     def _settle(self, writes: list[Write], error: Exception | None) -> None:
-        """The writes are durable, or are none: who waits is told, then who watches."""
+        """Finish writes, durable or failed: answer the writers, then publish to watchers."""
         for write in writes:
             if error is None:
                 self._place(write.key, write.event.current)
@@ -227,8 +224,8 @@ class ObjectStore:
             try:
                 write.done(write.event.current, failed)
             except Exception:
-                # One client's trouble must not keep the answer from the others.
-                logger.exception("the answer to a write of %s was not given", write.key)
+                # The other writers must get their answers.
+                logger.exception("The callback of a write of %s failed", write.key)
         if failed is not None:
             return
         self._advanced.set()

@@ -1,4 +1,4 @@
-"""Who watches: events are encoded once for all, queued for each within a bound, told in order."""
+"""The open watches: encode each event once, queue it for each watcher within a bound."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leases.apiserver.storage.records import Event, Version, version_of
 
 logger = logging.getLogger(__name__)
 QUEUE_BYTES = 8 * 1024 * 1024
-# What is handed to a connection at once: only this much is ever copied for one watcher.
+# Bytes that one write to a connection has: only this much is copied for a watcher.
 PIECE_BYTES = 64 * 1024
 BOOKMARK_EVERY = 60.0
-# In the last two seconds before its timeout a watcher is told where it stands, about once a second.
+# In the last two seconds before its timeout a watcher gets a bookmark about once a second.
 BOOKMARK_BEFORE_END = 2.0
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -27,7 +27,7 @@ Render = Callable[[str, Version], bytes]
 
 
 class Lines:
-    """The lines of full objects, made once per event and kept while the event is being told."""
+    """Lines of full objects; keeps the last one, so that all watchers share its bytes."""
 
     def __init__(self, resource: Resource) -> None:
         self._head = resource.head
@@ -43,7 +43,7 @@ class Lines:
         return line
 
     def piece(self, events: list[Event]) -> bytes:
-        """Events as they are for those who select nothing."""
+        """The lines of events for watchers without a selector."""
         return b"".join([self(*_whole(event)) for event in events])
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None) -> bytes:
@@ -61,7 +61,7 @@ class Lines:
 
 
 def _whole(event: Event) -> tuple[str, Version]:
-    """An event as it is for those who select nothing."""
+    """The type and version of an event for a watcher without a selector."""
     if event.current is None:
         assert event.last is not None  # noqa: S101 - a deletion has a last state
         return "DELETED", event.last
@@ -98,7 +98,7 @@ class Watcher:
         self._awake = asyncio.Event()
 
     def offer(self, event: Event) -> None:
-        """Take an event, if it is one for this watcher."""
+        """Queue an event if this watcher selects it."""
         if self.ended or event.revision <= self.since:
             return
         seen = self.seen(event)
@@ -106,7 +106,7 @@ class Watcher:
             self.push(self.render(*seen), event.revision)
 
     def push(self, piece: bytes, revision: int) -> None:
-        """Take lines that lead up to a revision. Too many unread ones end the watch."""
+        """Queue lines up to a revision. Too many unread bytes end the watch."""
         self.sent = revision
         self._queue.append(piece)
         self._queued += len(piece)
@@ -115,7 +115,7 @@ class Watcher:
             self.cut()
 
     def cut(self) -> None:
-        """End the watch without a proper end: the client must come again."""
+        """Drop the watch; the client must open a new one."""
         self._queue.clear()
         self.end()
         self.on_cut()
@@ -137,7 +137,7 @@ class Watcher:
         return None
 
     def mark(self, revision: int, now: float) -> None:
-        """Tell how far the watch has come, when that is due and news."""
+        """Queue a bookmark when one is due and the revision is new."""
         if self.bookmark is None or self.next_bookmark is None or self.ended:
             return
         near_end = now >= self.deadline - BOOKMARK_BEFORE_END
@@ -162,7 +162,7 @@ class Watcher:
         return taken[0] if len(taken) == 1 else b"".join(taken)
 
     async def wait(self) -> None:
-        """Until there is something to take or the watch has ended."""
+        """Wait for bytes to take or for the end of the watch."""
         if not self._queue and not self.ended:
             await self._awake.wait()
 
@@ -191,9 +191,7 @@ class Hub:
                 del self._watchers[key]
 
     def publish(self, events: list[Event]) -> None:
-        """Tell all watchers what has happened, in its order. If that fails they are cut: each
-        comes again, and is told then.
-        """
+        """Queue events for all watchers, in order. A failure drops the watches: clients resume."""
         try:
             self._publish(events)
         except Exception as error:
@@ -218,7 +216,7 @@ class Hub:
             _notify(self._watchers[scope_of], seen)
 
     def _tick(self) -> None:
-        """Twice a second while anybody watches: bookmarks and timeouts."""
+        """Send bookmarks and end watches, twice a second while there are watches."""
         self._ticking = None
         loop = asyncio.get_running_loop()
         now, revision = loop.time(), self._revision()
@@ -244,7 +242,7 @@ class Hub:
 
 
 def _notify(watchers: set[Watcher], events: list[Event]) -> None:
-    """Those who want everything as it is share one piece."""
+    """Queue events; watchers without a selector share the bytes."""
     piece = b""
     first, last = events[0].revision, events[-1].revision
     for watcher in watchers:
@@ -258,6 +256,6 @@ def _notify(watchers: set[Watcher], events: list[Event]) -> None:
                 for event in events:
                     watcher.offer(event)
         except Exception:
-            # One watcher's trouble must not keep the event from the others.
-            logger.exception("a watch of %s is cut", watcher.resource)
+            # The other watchers must get the event.
+            logger.exception("Dropping a watch of %s", watcher.resource)
             watcher.cut()

@@ -43,7 +43,7 @@ class Watches:
         options: ListOptions,
         output: Output,
     ) -> None:
-        """Answer with a stream. Raises 406 and 500 before it begins."""
+        """Stream events. Raises 406 and 500 before the first byte."""
         if output.media_type != JSON:
             raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
         check_include(request.query.text("includeObject"))
@@ -99,10 +99,7 @@ class Watches:
     def _begin(
         self, watcher: Watcher, options: ListOptions, since: int, resource: Resource
     ) -> Iterable[bytes]:
-        """What is told before anything new: all that exists, or what happened since.
-
-        Sets `since`.
-        """
+        """The first lines: all objects, or the events since a version. Sets `since`."""
         store = self._store
         initial = options.initial_events
         if initial is None:
@@ -119,7 +116,7 @@ class Watches:
         return self._initial(watcher, found, options, store.revision)
 
     def _past(self, watcher: Watcher, since: int) -> Iterator[bytes]:
-        """What happened after a version that the window still reaches."""
+        """The events after a version in the window."""
         watcher.since = max(since, self._store.revision)
         found = []
         for event in self._store.events_after(since):
@@ -198,7 +195,7 @@ def _since(text: str) -> int:
 
 
 class _Converted:
-    """Renders tables or partial objects: one per watch, for only its first table has columns."""
+    """Renders tables or partial objects for one watch; only its first table has columns."""
 
     def __init__(self, resource: Resource, output: Output, include: str) -> None:
         self._resource = resource
