@@ -190,3 +190,20 @@ async def test_nothing_is_replayed_when_nothing_was_written_meanwhile(
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="100")
     assert told(seen) == ["Listed 0 start", "Connected"]
     assert len(cluster.seen("watch")) == 1
+
+
+async def test_an_event_begins_with_the_short_delay_again(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    delays: list[float] = []
+
+    class Noted(Backoff):
+        def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
+            delays.append(super().delay(at_least=at_least, refused=refused))
+            return delays[-1]
+
+    cut, one = stream(end="cut"), stream(modified("a", version=105), end="cut")
+    cluster.script("watch", cut, cut, one, stream(modified("b", version=106), end="hang"))
+    backoff = Noted(first=0.001, jitter=lambda: 0.0)
+    await follow(client, backoff, until=applied("b"))
+    assert delays == [0.001, 0.002, 0.001]
