@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission
+from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -32,3 +34,12 @@ def test_holders_of_the_version_before_are_found():
     for change in known:
         found = find("a", HistoryFilter(holder=change.holder), limit=10)
         assert found.changes == [change]
+
+
+def test_permissions_to_read_changes_outlive_the_new_name_of_their_model():
+    call_command("migrate", "leases", "0008", verbosity=0)
+    before = set(Permission.objects.filter(codename="view_change").values_list("pk", flat=True))
+    call_command("migrate", "leases", verbosity=0)
+    after = set(Permission.objects.filter(codename="view_change").values_list("pk", flat=True))
+    assert after == before
+    assert len(after) == 1

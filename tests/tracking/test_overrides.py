@@ -101,3 +101,11 @@ def test_a_lease_that_names_nobody_is_held_only_while_it_counts_as_a_heartbeat()
     assert (known(store).holder, known(store).phase) == (KEY.name, Phase.UNTIMED)
     store.set_overrides({}, after(2))
     assert (known(store).holder, known(store).phase) == (None, Phase.VACANT)
+
+
+def test_a_checkpoint_of_an_earlier_version_keeps_its_override() -> None:
+    store = watched()
+    store.set_overrides({KEY: LOCK}, after(1))
+    stored = msgspec.json.encode(known(store))
+    assert b'"overruled":true' in stored, "the name that earlier versions wrote"
+    assert msgspec.json.decode(stored, type=Tracked).overridden
