@@ -141,7 +141,7 @@ class PageReader:
         self.wake.set()
 
     def clock_jumped(self) -> None:
-        """Send the page at once by how much every moment on it moved."""
+        """Let the page fetch everything again at once: every moment on it moved."""
         self._refetch = self._urgent = True
         self.wake.set()
 

@@ -1,4 +1,4 @@
-"""What strangers can make the process log, they can make it log a thousand times a second."""
+"""Limit the log lines that refused requests cause: strangers can send thousands a second."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ their threads.
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,6 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.serving.memory import Leftovers, give_back, keep_what_is_loaded, share_one_heap
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
@@ -41,12 +41,12 @@ from leases.history.write.recorder import Recorder
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
-SWITCH_SECONDS = 0.001  # so long the writer of history may hold up the loop
+SWITCH_SECONDS = 0.001  # the longest that the writer of history holds up the loop
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `serve` was asked to do; see its help."""
+    """The options of `serve`; see its help."""
 
     clusters: tuple[ClusterSpec, ...]
     data: Path
@@ -85,8 +85,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
-        keep_what_is_loaded()
-        share_one_heap()
+        gc.freeze()  # the collector skips what is loaded now: walking it would hold up the loop
         sys.setswitchinterval(SWITCH_SECONDS)
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
@@ -187,7 +186,7 @@ class Runtime:
         return self.options.kubeconfig
 
     def problem(self, cluster: str | None = None) -> str | None:
-        """What a page has to warn of, in sentences: of one cluster's page, or of all."""
+        """Return the warnings for the pages of one cluster, or of all, in sentences."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
         problems = (self.recorder.problem, self.rights.problem, self.clock.says, *down)
         return " ".join(filter(None, problems)) or None
@@ -200,17 +199,13 @@ class Runtime:
         return self.publisher.hubs[cluster].activity
 
     async def _look(self) -> None:
-        leftovers = Leftovers()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for cluster in self.clusters.values():
                 await cluster.look_at_renewals(self.clock.now())
-            lists = sum(cluster.counters.lists.total() for cluster in self.clusters.values())
-            if leftovers.are_free(lists, waiting=self.recorder.waiting):
-                await self.recorder.in_thread(give_back)
 
     async def _forget(self) -> None:
-        """What is told of the last day goes with the hours, history when it is old or too long."""
+        """Forget the activity of more than a day ago, and history that is too old or too long."""
         options = self.options
         forgetting = Forgetting(
             self.recorder,

@@ -12,7 +12,7 @@ FILE_NAME = "secret_key"
 
 
 class BadSecretKey(Exception):
-    """The kept key cannot be used; the text says what to do and tells nothing of the key."""
+    """The kept key cannot be used; the text says what to do and does not contain the key."""
 
 
 def secret_key(data: Path) -> str:

@@ -187,7 +187,7 @@ def _lock_history(database: Path | None) -> None:
 
 
 def _check_lease_api(data: Path) -> None:
-    """What is wrong with the embedded API's data is told before the greeting."""
+    """Check the embedded API's data before the greeting is printed."""
     try:
         check_data(data)
     except (InUse, CannotStart) as error:

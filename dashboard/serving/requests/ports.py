@@ -9,7 +9,7 @@ LAST_PORT = 65535
 
 
 def parse_port(text: str, *, least: int = 1) -> int:
-    """A port as it was typed; a mistake is told by the command line in one sentence."""
+    """Parse a port from the command line, which prints the error as one sentence."""
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LAST_PORT))
     if not digits or not least <= int(text) <= LAST_PORT:
         raise ArgumentTypeError(
