@@ -21,19 +21,19 @@ processes.forking = Forking()
 
 # Longest first: begun last, one of these would leave the other workers without work.
 LONGEST = (
-    "tests/serving/test_poison.py",
-    "tests/apiserver/test_durability.py",
+    "tests/serving/survival/test_poison.py",
+    "tests/apiserver/storage/test_durability.py",
     "tests/browser/test_not_live.py",
     "tests/browser/test_connection.py",
     "tests/browser/test_ended_rights.py",
     "tests/browser/",  # one after another: a worker keeps its Chromium while they last
     "tests/history/test_postgresql.py",
-    "tests/serving/test_read_only_disk.py",
+    "tests/serving/survival/test_read_only_disk.py",
     "tests/apiserver/test_conformance.py",
-    "tests/serving/test_full_disk.py",
+    "tests/serving/survival/test_full_disk.py",
     "tests/serving/test_clusters_live.py",
     "tests/access/test_postgresql.py",
-    "tests/serving/test_sign_in_flood.py",
+    "tests/serving/requests/test_sign_in_flood.py",
     "tests/serving/",
     "tests/benchmarks_run/",
     "tests/pages/edit/",

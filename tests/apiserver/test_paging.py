@@ -13,7 +13,7 @@ from leases.apiserver.registry import get_list
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.storage import store
 from tests.apiserver.clients import LEASES, lease
-from tests.apiserver.streams import call
+from tests.apiserver.watch.streams import call
 
 
 async def fill(api: LeaseApiServer, *names: str) -> list[dict[str, Any]]:

@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.apiserver.clients import ADMIN, LEASES, Process
-from tests.apiserver.crowd import Crowd, cpu_seconds
-from tests.apiserver.streams import call
+from tests.apiserver.watch.crowd import Crowd, cpu_seconds
+from tests.apiserver.watch.streams import call
 from tests.support.processes import ROOT, free_port, get, wait_for
 
 CLIENTS = 64

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from tests.apiserver.clients import Process
-from tests.apiserver.crowd import outlast_a_reader_that_never_reads
+from tests.apiserver.watch.crowd import outlast_a_reader_that_never_reads
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.serving.stepped_board import HOUR, SAID, Board
+from tests.serving.tasks.stepped_board import HOUR, SAID, Board
 from tests.support.processes import ended, wait_for
 
 STEPS = (HOUR, -HOUR, 72 * HOUR, -72 * HOUR)  # nobody's session ends by them

@@ -3,7 +3,7 @@
 In async mode Django switches to a thread and back for each synchronous middleware. Django has no
 setting for this, so this module overrides two undocumented methods: `load_middleware` and
 `get_response_async`. pyproject.toml pins Django to the minor version that calls them, and
-tests/serving/test_one_thread_pages.py fails when a version does not.
+tests/serving/requests/test_one_thread_pages.py fails when a version does not.
 """
 
 from __future__ import annotations

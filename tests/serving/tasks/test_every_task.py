@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STARTING = {
     "create_task", "ensure_future", "TaskGroup", "Thread", "Timer", "call_later", "call_at",
     "call_soon", "call_soon_threadsafe", "run_coroutine_threadsafe", "add_reader", "add_writer",

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
-from tests.apiserver import expected, generated
+from tests.apiserver import expected
 from tests.apiserver.clients import LEASES, Answer, Client, Process
+from tests.apiserver.patch import generated
 
 PATH = f"{LEASES}/one"
 PARTS = ("labels", "annotations", "finalizers")

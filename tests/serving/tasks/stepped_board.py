@@ -22,7 +22,7 @@ class Board:
     """A server whose clock is set, its API, and a person who looks."""
 
     def __init__(self, data: Path, steps: tuple[int, ...] = STEPS) -> None:
-        program = ("-m", "tests.serving.stepped")
+        program = ("-m", "tests.serving.tasks.stepped")
         told = ",".join(map(str, steps))
         self.server = Server(data, "--no-demo", program=program, STEPS=told)
         self.server.wait_synced()

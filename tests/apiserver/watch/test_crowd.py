@@ -7,8 +7,8 @@ from pathlib import Path
 
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, Process, lease
-from tests.apiserver.crowd import Crowd, outlast_a_reader_that_never_reads
-from tests.apiserver.streams import Watch, call
+from tests.apiserver.watch.crowd import Crowd, outlast_a_reader_that_never_reads
+from tests.apiserver.watch.streams import Watch, call
 
 WATCHERS = 200
 # Far less than 200 watches with a full queue each would take.

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from hypothesis import HealthCheck, given, settings
 
-from tests.apiserver import generated
 from tests.apiserver.clients import LEASES, Client, Process
+from tests.apiserver.patch import generated
 
 
 def written(spec: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
-from tests.apiserver.streams import LIMIT, Watch, call, open_and_never_read
+from tests.apiserver.watch.streams import LIMIT, Watch, call, open_and_never_read
 
 BIG = "x" * 200_000
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -15,9 +15,9 @@ import pytest
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.storage.group_commit import Commits, Write
 from tests.apiserver.clients import LEASES, lease
-from tests.apiserver.lowering import lower
-from tests.apiserver.streams import call
-from tests.apiserver.wire import Heard, message
+from tests.apiserver.codec.wire import Heard, message
+from tests.apiserver.http.lowering import lower
+from tests.apiserver.watch.streams import call
 
 HELD = f"{LEASES}/held"
 READ = message("GET", HELD)

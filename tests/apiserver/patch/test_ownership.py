@@ -6,7 +6,7 @@ from typing import Any
 
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
-from tests.apiserver.streams import call
+from tests.apiserver.watch.streams import call
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"

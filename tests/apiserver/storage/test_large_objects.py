@@ -13,7 +13,7 @@ from leases.apiserver.codec.large_bodies import LARGE
 from leases.apiserver.registry import create_update, namespaces
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES
-from tests.apiserver.streams import call
+from tests.apiserver.watch.streams import call
 
 LIMIT = 15
 NAMESPACES = "/api/v1/namespaces"

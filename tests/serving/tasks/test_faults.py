@@ -19,7 +19,7 @@ from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, manage, wait_for
 from tests.support.signing_in import signed_in
 
-PROGRAM = ("-m", "tests.serving.serve_with_faults")
+PROGRAM = ("-m", "tests.serving.tasks.serve_with_faults")
 CLUSTER = "embedded"
 
 # By fault: the task that dies of it, its cluster, and the sentence of every page meanwhile.

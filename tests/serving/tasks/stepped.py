@@ -25,7 +25,7 @@ def _step(*_: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, _step)
     clock.use(SteadyClock(wall=lambda: time.time_ns() + _ahead, passed=clock.passed))
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     sys.argv[0] = str(root / "manage.py")
     sys.path.insert(0, str(root))
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tests.apiserver.clients import LEASES, Process, lease
-from tests.apiserver.streams import LIMIT, call, open_and_never_read, request
+from tests.apiserver.watch.streams import LIMIT, call, open_and_never_read, request
 
 _VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 # What an event ends with and nothing inside of one does: compact JSON has no line breaks.

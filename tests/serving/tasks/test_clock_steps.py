@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.stepped_board import SAID, STEPS, Board, moment
+from tests.serving.tasks.stepped_board import SAID, STEPS, Board, moment
 from tests.support.lease_apis import history
 from tests.support.processes import ended, wait_for
 

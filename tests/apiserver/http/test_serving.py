@@ -16,7 +16,7 @@ import yaml
 
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
-from tests.apiserver.streams import call
+from tests.apiserver.watch.streams import call
 
 
 async def test_a_taken_port_is_an_oserror_and_leaves_nothing_open(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.apiserver.clients import LEASES, Client, Process, lease
-from tests.apiserver.killing import Account, Books, Watcher, Writer
+from tests.apiserver.storage.killing import Account, Books, Watcher, Writer
 from tests.support.processes import manage
 
 ROUNDS = 50

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serving.poison import FIRST, LAST, MARKUP, NOW, ODD, Odd
+from tests.serving.survival.poison import FIRST, LAST, MARKUP, NOW, ODD, Odd
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.lease_apis import context_file, lease_api
 from tests.support.processes import Server, ended, get, manage, wait_for

@@ -15,8 +15,8 @@ import pytest
 from leases.apiserver.codec.go_json import MAX_DEPTH
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, Client, Process, lease, make_tokens
-from tests.apiserver.lowering import lower
-from tests.apiserver.wire import Heard, connect, exchange, hear, message
+from tests.apiserver.codec.wire import Heard, connect, exchange, hear, message
+from tests.apiserver.http.lowering import lower
 
 BASE = f"{LEASES}/base"
 YAML = "application/yaml"

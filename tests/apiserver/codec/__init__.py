@@ -1,0 +1,1 @@
+"""Objects as JSON, YAML and protobuf."""

@@ -1,0 +1,1 @@
+"""Listening, and what strangers send."""

@@ -1,0 +1,1 @@
+"""Patches of every kind, and who owns which field."""

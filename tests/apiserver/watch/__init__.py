@@ -1,0 +1,1 @@
+"""Watches, alone and in a crowd."""

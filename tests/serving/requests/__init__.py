@@ -1,0 +1,1 @@
+"""How the process answers, whoever asks and however often."""

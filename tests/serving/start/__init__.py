@@ -1,0 +1,1 @@
+"""What the process needs to start, and what it refuses."""

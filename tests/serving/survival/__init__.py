@@ -1,0 +1,1 @@
+"""Disks, databases, Leases and deaths that a running process survives."""

@@ -1,0 +1,1 @@
+"""What the process does beside answering: watching, clock, retention."""
