@@ -36,6 +36,7 @@ SEEN_BY = {
     ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
     ("leases/tracking/expiry/deadline_timer.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
+    ("dashboard/access/rights/rights_watch.py", "renewing"): "the next look closes what it left",
     # Whoever started it awaits it.
     ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
