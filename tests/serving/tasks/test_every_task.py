@@ -47,7 +47,6 @@ SEEN_BY = {
     ("leases/apiserver/watch/stream.py", "_stream"): "ends with the request; see _left",
     ("leases/apiserver/http/listening.py", "welcome"): "not yet handed over to a protocol",
     ("leases/apiserver/http/listening.py", "_first_byte"): "sets an event",
-    ("leases/apiserver/http/protocol.py", "write"): "flushes",
     ("leases/listener/protocol.py", "connection_made"): "cuts it",
     ("leases/listener/protocol.py", "_check_limits"): "cuts it",
     ("leases/listener/protocol.py", "hang_up"): "cuts it",
