@@ -63,7 +63,7 @@ def open_wall(key: str, name: str) -> WatchedCluster:
 
 
 class NoRole(PermissionDenied):
-    """Somebody is signed in who may not even read."""
+    """The user is signed in but may not read."""
 
 
 def check_view(request: HttpRequest) -> HttpResponseBase | None:
@@ -76,7 +76,7 @@ def check_view(request: HttpRequest) -> HttpResponseBase | None:
 
 
 def check_edit(user: User) -> None:
-    """PermissionDenied unless the user may edit Leases."""
+    """Raise PermissionDenied unless the user may edit Leases."""
     if not may_edit(user):
         raise PermissionDenied(f"{user} may not edit Leases. Ask an admin for the role admin.")
 

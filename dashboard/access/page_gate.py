@@ -1,4 +1,4 @@
-"""One page is drawn at a time, and after the watches; what only waits holds up no other page.
+"""Draw one page at a time, after the late watches; a page that waits delays no other.
 
 Threads share one interpreter with the loop that reads the watches. With many threads at work the
 loop would come too late, and an API server cuts a watch that is not read. So a page holds the gate
@@ -34,7 +34,7 @@ class Followed(Protocol):
 
     @property
     def unprocessed_seconds(self) -> Callable[[], float]:
-        """For how many seconds something of the watch has waited to be read."""
+        """Seconds that the oldest unread bytes of the watch have waited."""
 
 
 class PageGate:
@@ -51,11 +51,11 @@ class PageGate:
         self._reads = threading.BoundedSemaphore(MAX_READS)
         self._mine = threading.local()
         self._began = 0.0
-        self._took = 0.0  # by whoever held the gate last
+        self._took = 0.0  # seconds that the last holder of the gate took
         self._looking = threading.Lock()
         self._late_since: float | None = None
         self._looked_at = 0.0
-        self._punctual_at = float("-inf")  # when no watch was late
+        self._punctual_at = float("-inf")  # the last time that no watch was late
 
     @contextmanager
     def drawing(self, clusters: Collection[Followed]) -> Iterator[None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class BadDataDirectory(Exception):
-    """It cannot be made or written; the text says what to do."""
+    """The directory cannot be made or written; the text says what to do."""
 
 
 def open_data_directory(data: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Answers that need no thread and no database: the process has no time for the request."""
+"""Refuse requests without a thread or a database while the process is too busy."""
 
 from __future__ import annotations
 

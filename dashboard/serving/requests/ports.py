@@ -1,4 +1,4 @@
-"""What commands that listen have in common: ports as they are typed, places as they are shown."""
+"""Parse ports and show paths, for every command that listens."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def parse_port(text: str, *, least: int = 1) -> int:
 
 
 def shown_path(path: Path) -> str:
-    """Relative to here where that is shorter to copy."""
+    """Return the path relative to the working directory if that is shorter."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,4 +1,4 @@
-"""The threads that make the answers: so many and no more, and each closes what it opened.
+"""A bounded number of threads that answer requests; each closes what it opened.
 
 Django would take a new thread, with a new database connection, for each request.
 """
@@ -37,7 +37,7 @@ class Threads:
 
     @asynccontextmanager
     async def one(self, client: str) -> AsyncIterator[None]:
-        """A thread for all that the block has to do in one. Raises Busy."""
+        """Give the block one thread for all its work. Raises TooBusy."""
         executor = await self._take(client)
         try:
             async with ThreadSensitiveContext(executor=executor):

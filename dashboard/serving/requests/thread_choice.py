@@ -1,4 +1,4 @@
-"""Which threads make which answers, so that what takes long holds up its like and nothing else."""
+"""Choose the threads for a request, so that slow requests delay only their own kind."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class ThreadChoice:
 
 
 def is_sign_in(scope: Mapping[str, Any]) -> bool:
-    """Whether the request brings a password to check."""
+    """Whether the request carries a password to check."""
     return scope["method"] == "POST" and scope["path"] in SIGN_IN

@@ -1,4 +1,4 @@
-"""Looks whether the wall clock jumped or the machine slept, and tells everyone who keeps moments.
+"""Notice that the wall clock jumped or the machine slept, and call everything that keeps moments.
 
 The process goes by `dashboard.clock`. Somebody looks before each event of a watch and four times a
 second besides; on the event loop, so that all follow a jump before anything else is judged.
@@ -19,8 +19,8 @@ from leases.domain.steady_clock import Jump, SteadyClock, moved
 logger = logging.getLogger(__name__)
 
 EVERY = 0.25  # seconds between two looks
-SLEPT = 2_000_000_000  # ns that passed while nothing could run; less is in order
-SHOWN_FOR = timedelta(minutes=10)  # how long pages speak of a jump
+SLEPT = 2_000_000_000  # ns that passed while nothing could run; less is normal
+SHOWN_FOR = timedelta(minutes=10)  # how long pages mention a jump
 DOUBTED_FOR = timedelta(days=1)  # how long nothing is deleted for its age after a jump forward
 DOUBTED = timedelta(hours=1)  # a jump of more than that
 
@@ -41,7 +41,7 @@ class ClockWatch:
         self.clock = clock
         self.jumps = 0
         self.on_jump: list[Callable[[Jump], None]] = []
-        self.on_sleep: list[Callable[[datetime], None]] = []  # told since when
+        self.on_sleep: list[Callable[[datetime], None]] = []  # called with the moment it began
         self._passed = passed
         self._running = running
         self._asleep = passed() - running()
@@ -57,7 +57,7 @@ class ClockWatch:
             await asyncio.sleep(EVERY)
 
     def look(self) -> None:
-        """Let everyone follow if the clock was set or the machine slept."""
+        """Call the listeners if the clock was set or the machine slept."""
         jump = self.clock.look()
         if jump is not None:
             self._jumped(jump)
@@ -68,7 +68,7 @@ class ClockWatch:
 
     @property
     def says(self) -> str | None:
-        """What pages say of the last jump."""
+        """Return the sentence for pages about the last jump."""
         new = self._seen and self.now() - self._seen[-1][0] < SHOWN_FOR
         return self._sentence if new else None
 

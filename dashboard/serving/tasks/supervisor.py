@@ -1,4 +1,4 @@
-"""Keeps the background tasks of the process alive, and says so when one of them stopped.
+"""Restart the background tasks of the process when they fail, and report it.
 
 A task that raises what nobody expected, or that ends although it should go on, has died. Its
 traceback is logged, every page shows a sentence, `/readyz` fails and names the task,
@@ -37,13 +37,13 @@ from leases.kube.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
-SETTLED_SECONDS = 10.0  # a task that ran for so long since its restart is well again
+SETTLED_SECONDS = 10.0  # a task that ran this long since its restart has recovered
 
 Work = Callable[[], Awaitable[None]]
 
 
 class TaskEnded(Exception):
-    """A task ended by itself although it should go on until it is cancelled."""
+    """A task ended although it should run until it is cancelled."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ class Supervisor:
         await asyncio.gather(*cancelled, return_exceptions=True)
 
     def failed(self, task: str, error: BaseException, *, effect: str, cluster: str = "") -> Problem:
-        """Log and tell a failure that nobody expected of something that is tried again."""
+        """Log and report an unexpected failure of work that is tried again."""
         place = (task, cluster)
         known = self._down.get(place)
         since = known.problem.since if known and not self._is_settled(known) else clock.now()
@@ -134,12 +134,12 @@ class Supervisor:
         return problem
 
     def noted(self, task: str, error: Exception, *, cluster: str = "") -> None:
-        """Log and count a failure that concerns nobody but the one whom the task served."""
+        """Log and count a failure that concerns only the client that the task served."""
         logger.error("A task %s of cluster %s failed", task, cluster, exc_info=error)
         self.restarts[task, cluster] += 1
 
     def recovered(self, task: str, *, cluster: str = "") -> None:
-        """The task works again."""
+        """Note that the task works again."""
         self._down.pop((task, cluster), None)
 
     def problems(self, cluster: str | None = None) -> tuple[Problem, ...]:
