@@ -289,6 +289,7 @@ async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypa
     try:
         assert running_board() is running
         assert running.options.data == tmp_path
+        assert ("recorder", "") in running.supervisor.restarts  # it was started
     finally:
         install_board(None)
         await running.stop()
