@@ -173,9 +173,7 @@ async def test_a_kind_that_an_admin_set_is_taken_over(start):
     await until(lambda: store.get(KEY).kind is Kind.IDENTITY)
 
 
-async def test_the_renewals_of_leases_are_noted_and_leftovers_given_back(start, monkeypatch):
-    given: list[bool] = []
-    monkeypatch.setattr(runtime, "give_back", lambda: given.append(True))
+async def test_the_renewals_of_leases_are_noted(start, monkeypatch):
     running = await start()
     cluster = running.clusters["a"]
     looked: list[object] = []
@@ -183,7 +181,6 @@ async def test_the_renewals_of_leases_are_noted_and_leftovers_given_back(start, 
     await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
     await cluster.writer.create(BODY)
     await until(lambda: looked)
-    await until(lambda: given)
 
 
 async def test_a_wall_link_that_is_open_counts_as_used(start):
