@@ -22,6 +22,7 @@ from dashboard.access.rights.rights import UserRight, right_of_user
 from dashboard.board import running_board
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.query.url_parameters import one_of
+from leases.domain.connection import ConnectionState
 from leases.wire.microtime import format_microtime, microtime_or_none
 
 logger = logging.getLogger(__name__)
@@ -79,9 +80,8 @@ def items(
     `known`: the cluster whose present state the items show, which may be stale.
     """
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
-    if known is not None:
-        read_at = known.read_at(now)
-        answer["as_of"] = microtime_or_none(read_at)
+    if known is not None and known.store.connection.state is not ConnectionState.LIVE:
+        answer["as_of"] = microtime_or_none(known.read_at(now))
         answer["connection"] = known.store.connection.state.value
     return json(answer)
 
