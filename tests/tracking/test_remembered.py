@@ -17,4 +17,4 @@ def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFi
     (known,) = store.snapshot()
     records = [b'{"lease": 1}', msgspec.json.encode(known), b"\xff"]
     assert read_remembered(records) == [known]
-    assert "2 remembered Leases cannot be read" in caplog.text
+    assert "2 stored Leases cannot be read" in caplog.text
