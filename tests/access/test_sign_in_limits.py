@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access.sign_in.client_address import client_address
-from dashboard.access.sign_in.known_browsers import COOKIE
+from dashboard.access.sign_in.known_browsers import COOKIE, KNOWN_SECONDS
 from dashboard.access.sign_in.limits import COOL_OFF, MAX_FAILURES
 from dashboard.access.sign_in.slowed_addresses import SLOWED, SlowedAddresses
 
@@ -191,3 +191,9 @@ def test_the_slowed_addresses_are_bounded(monkeypatch):
     assert known.remaining("a", now) is None
     assert known.remaining("c", now) == COOL_OFF
     assert known.remaining("c", now + COOL_OFF) is None
+
+
+def test_the_cookie_of_a_known_browser_is_hidden_from_scripts_and_ends(ada):
+    morsel = sign_in("ada", RIGHT).cookies[COOKIE]
+    assert morsel["httponly"] is True
+    assert (morsel["samesite"], morsel["max-age"]) == ("Lax", KNOWN_SECONDS)

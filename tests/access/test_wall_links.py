@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from dashboard.access.wall import links
 from dashboard.access.wall.link_use import LinkUse
+from dashboard.access.wall.printed_link import printed_wall_link
 from dashboard.board import running_board
 from leases.models import WallLink
 from tests.support.processes import get, serving
@@ -216,3 +217,34 @@ def test_the_printed_link_works_and_is_the_same_after_a_restart(tmp_path):
         again = server.printed("Wall")
         assert get(again)[0] == 200
         assert get(f"{server.url}/c/embedded/wall/?key={token}")[0] == 403
+
+
+def test_revoking_a_link_leaves_the_others_open(board):
+    now = timezone.now()
+    made = [links.create(name=n, clusters=["a"], created_by="ada", now=now) for n in ("x", "y")]
+    links.revoke(made[0][0].pk, now=now)
+    with pytest.raises(links.WallLinkClosed):
+        links.open_link(made[0][1], cluster="a")
+    opened = links.open_link(made[1][1], cluster="a")
+    assert (opened.name, opened.created_by, opened.revoked_at) == ("y", "ada", None)
+    links.revoke(made[0][0].pk, now=now + timedelta(days=1))
+    assert WallLink.objects.get(name="x").revoked_at == now  # the first time counts
+
+
+def test_a_link_is_closed_from_its_last_instant_on(board):
+    now = timezone.now()
+    link = WallLink(clusters=["a"], created_at=now, expires_at=now, digest="d")
+    assert links.why_closed(link, cluster="a", now=now) is not None
+    assert links.why_closed(link, cluster="a", now=now - timedelta(seconds=1)) is None
+
+
+def test_the_printed_link_is_kept_and_made_anew_once_it_opens_nothing(board, tmp_path):
+    now = timezone.now()
+    cluster, token = printed_wall_link(tmp_path, ["a", "b"], now=now)
+    assert cluster == "a"
+    assert printed_wall_link(tmp_path, ["b"], now=now) == ("b", token)
+    assert (tmp_path / "wall_link").read_text() == f"{token}\n"
+    assert (tmp_path / "wall_link").stat().st_mode & 0o777 == 0o600
+    assert printed_wall_link(tmp_path, ["c"], now=now)[0] == "c"
+    names = WallLink.objects.order_by("pk").values_list("name", "clusters", "created_by")
+    assert list(names) == [("wall", ["a", "b"], "serve"), ("wall 2", ["c"], "serve")]
