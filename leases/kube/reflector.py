@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = (300, 600)  # each watch lasts a random time in between, as in client-go
 REPLAY_SECONDS = 30
-REPLAY_TRIES = 3  # tries to replay after a cut connection
+REPLAY_TRIES = 3  # tries in a row that bring no event
 MAX_RETRY_AFTER = 300.0
 
 
@@ -211,15 +211,21 @@ def _lasting() -> int:
 async def _between(
     client: LeaseClient, since: str, until: int
 ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-    """Yield the events between two resourceVersions that the cluster still has."""
-    for _ in range(REPLAY_TRIES):
+    """Yield the events between two resourceVersions that the cluster still has.
+
+    Any watch may end early, also cleanly, so only REPLAY_TRIES without an event end the replay.
+    """
+    tries = 0
+    while tries < REPLAY_TRIES:
+        began = since
         try:
             async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:
                 while True:
                     async with asyncio.timeout(client.limits.replay):
                         events = await anext(readings, None)
                     if events is None:
-                        return
+                        logger.info("the replay ended at resourceVersion %s of %d", since, until)
+                        break
                     since = events[-1].resource_version
                     known = [one for one in events if number_of(one.resource_version) <= until]
                     if known:
@@ -227,8 +233,12 @@ async def _between(
                     if number_of(since) >= until:
                         return
                     await asyncio.sleep(0)
-        except (Gone, TimeoutError) as error:
+        except Gone as error:
             logger.info("nothing more to replay since resourceVersion %s: %s", since, error)
             return
+        except TimeoutError:
+            if since == began:  # after events, a silence may be ours or the network's: look again
+                return
         except ApiError as error:
             logger.info("the replay broke at resourceVersion %s: %s", since, error)
+        tries = tries + 1 if since == began else 0

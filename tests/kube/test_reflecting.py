@@ -126,11 +126,12 @@ async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["90", "100"]
 
 
-async def test_a_replay_that_is_cut_goes_on_where_it_was(
-    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+@pytest.mark.parametrize("end", ["cut", "clean"])
+async def test_a_replay_that_ends_early_goes_on_where_it_was(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, end: str
 ) -> None:
     cluster.script("list", listing(lease("a", version=100), version="100"))
-    cut = stream(modified("a", version=91, holder="x"), modified("a", version=93), end="cut")
+    cut = stream(modified("a", version=91, holder="x"), modified("a", version=93), end=end)
     rest = stream(modified("a", version=95, holder="y"), modified("a", version=100), end="hang")
     cluster.script("watch", cut, rest, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 6, since="90")
@@ -158,12 +159,34 @@ async def test_a_replay_that_is_cut_again_and_again_is_given_up(
     assert told(seen) == ["Listed 1 start", "Connected"]
 
 
+async def test_a_replay_goes_on_as_long_as_each_try_brings_an_event(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    pieces = [stream(modified("a", version=version), end="cut") for version in range(91, 101)]
+    cluster.script("watch", *pieces, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 12, since="90")
+    assert told(seen)[:10] == [f"Replayed Applied a@{version}" for version in range(91, 101)]
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
+async def test_a_silence_in_a_replay_is_looked_at_again(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    silent = stream(modified("a", version=91), end="hang")
+    rest = stream(modified("a", version=100), end="hang")
+    cluster.script("watch", silent, rest, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 4, since="90")
+    assert told(seen)[:2] == ["Replayed Applied a@91", "Replayed Applied a@100"]
+
+
 @pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
 async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_lists_version(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     past = stream(modified("a", version=91), end="hang")
-    cluster.script("watch", past, stream(end="hang"))
+    cluster.script("watch", past, stream(end="hang"), stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
     assert told(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
 
