@@ -38,7 +38,6 @@ class HubView(Protocol):
     shared: SharedRegions
     grids: dict[Grouping, NodeGrid]
     seq: int
-    first_seq: int
     events_per_second: float
     clock_moved: float
 
@@ -48,6 +47,7 @@ class HubView(Protocol):
     def recent(self) -> deque[tuple[int, Change]]: ...
     def counts(self) -> Counts: ...
     def figures(self) -> Figures: ...
+    def is_outdated(self, feed: int) -> bool: ...
 
 
 class Drawings:
@@ -129,8 +129,8 @@ class PageReader:
         }
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
-        if wanted.feed is not None and not (self._hub.first_seq <= wanted.feed <= self._hub.seq):
-            self._refetch = True  # the page was drawn before this process started
+        if wanted.feed is not None and self._hub.is_outdated(wanted.feed):
+            self._refetch = True
             wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
         self._elsewhere = Elsewhere(wanted.query)
@@ -140,8 +140,8 @@ class PageReader:
         self._urgent = True
         self.wake.set()
 
-    def clock_jumped(self) -> None:
-        """Let the page fetch everything again at once: every moment on it moved."""
+    def refetch(self) -> None:
+        """Let the page fetch everything again at once."""
         self._refetch = self._urgent = True
         self.wake.set()
 

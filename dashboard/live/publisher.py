@@ -36,10 +36,11 @@ TICK = 0.25  # seconds: how often freshness alone is sent
 WOKEN = 50  # pages in one tick; with more open, each is woken in every second, third, … tick
 RAREST = 6  # … and at the latest in this one, before it takes the server for gone
 RATE_WINDOW = 5.0
+LATECOMERS = 40  # ticks from the drawing of a page to its socket, at most
 
 
 def _first_sight(change: Change) -> bool:
-    """Ignore what was there before the first look."""
+    """Whether a list found the Lease: `created` then lies in the past, in its place in history."""
     return change.inferred and change.change is ChangeType.CREATED
 
 
@@ -76,6 +77,9 @@ class ClusterHub:
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
+        self._only_in_history = False  # some changes come in no frame: pages fetch them, once there
+        self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
+        self.unwritten: Callable[[], int] = lambda: 0  # changes that history does not have yet
         self.clock_moved = 0.0  # seconds by which the wall clock was set since the start
         self.feeds: set[FeedReader] = set()
         self.events = 0
@@ -108,7 +112,9 @@ class ClusterHub:
         """Send one frame; for too many changes leave a gap, which makes readers fetch."""
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
-        self.recent.extend((seq, change) for change in sent if not _first_sight(change))
+        shown = [change for change in sent if not _first_sight(change)]
+        self._only_in_history |= len(shown) < len(update.changes)
+        self.recent.extend((seq, change) for change in shown)
         self.seq = seq  # last, so that `newest` gives no number without its changes
         if self.feeds:
             frame = changes_message(
@@ -134,7 +140,14 @@ class ClusterHub:
         self.clock_moved += jump.by.total_seconds()
         self.shared.moved()
         for page in self.pages:
-            page.clock_jumped()
+            page.refetch()  # every moment on it moved
+
+    def is_outdated(self, feed: int) -> bool:
+        """Whether a page drawn at this number may lack changes that no frame will bring."""
+        if not self.first_seq <= feed <= self.seq:
+            return True  # drawn before this process started
+        seq, tick = self._fetch_again
+        return feed <= seq and self._ticks < tick
 
     def counts(self) -> Counts:
         """The counts, made once for all pages."""
@@ -168,6 +181,11 @@ class ClusterHub:
         self.shared.tick(self, wanted, now)
         self._tick_fields()
         self._ticks += 1
+        if self._only_in_history and not self.unwritten():
+            self._only_in_history = False
+            self._fetch_again = self.seq, self._ticks + LATECOMERS
+            for page in self.pages:
+                page.refetch()
         parts = min(RAREST, -(-len(self.pages) // WOKEN) or 1)
         for page in self.pages:
             if (page.number + self._ticks) % parts == 0:

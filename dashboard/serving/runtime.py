@@ -77,6 +77,7 @@ class Runtime:
             hub.problem = partial(self.problem, name)
             report_failures(self.supervisor, name, hub)
             hub.refused = partial(self.recorder.refused.lately, name)
+            hub.unwritten = lambda: self.recorder.waiting
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)

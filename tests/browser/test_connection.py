@@ -48,12 +48,8 @@ def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -
     server = start(tmp_path, api)
     sign_in_page(page, server.printed("Sign in"))
 
-    def first_sight() -> bool:
-        page.goto(f"{server.url}/c/c/")
-        return len(sentences(page)) == 1
-
-    # The feed does not send a first sight: a page has it only once history has it.
-    wait_for(first_sight, what="the first sight in history")
+    page.goto(f"{server.url}/c/c/")
+    wait_for(lambda: len(sentences(page)) == 1, what="the first sight")
     wait_for(lambda: pill(page).startswith("Live"), what="a live page")
     api.take("story", holder="two", transitions=1)
     wait_for(lambda: "two" in page.locator('[data-key="default/story"]').inner_text(), what="two")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.live import page_reader
+from dashboard.live import page_reader, publisher
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import ClusterHub
@@ -226,6 +226,32 @@ async def shared(hub, pages):
     while hub.shared.drawings == before:
         await asyncio.sleep(0.01)
     return [one.frame(NOW)["regions"] for one in pages]
+
+
+def test_a_page_fetches_what_a_list_found_once_history_has_it(hub, page):
+    waiting = [1]
+    hub.unwritten = lambda: waiting[0]
+    page.show(Show({}, feed=hub.seq))
+    hub.publish(
+        hub.store.replace(Listed((a_lease(ObjectName("default", "new"), version="6"),), "6"), NOW)
+    )
+    drawn_before = hub.seq
+    page.frame(NOW)  # a list makes a page fetch at once: history is not written yet
+    hub.tick(NOW)
+    assert "refetch" not in (page.frame(NOW) or {})
+    waiting[0] = 0
+    hub.tick(NOW)
+    assert page.frame(NOW)["refetch"]
+    hub.tick(NOW)
+    assert "refetch" not in (page.frame(NOW) or {})
+    late = PageReader(hub, Drawings())  # drawn before, connected after
+    late.show(Show({}, feed=drawn_before))
+    assert late.frame(NOW)["refetch"]
+    for _ in range(publisher.LATECOMERS):
+        hub.tick(NOW)
+    later = PageReader(hub, Drawings())
+    later.show(Show({}, feed=hub.seq))
+    assert "refetch" not in later.frame(NOW)
 
 
 @pytest.mark.parametrize(

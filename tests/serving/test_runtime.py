@@ -214,6 +214,8 @@ async def test_pages_tell_what_is_wrong_anywhere(tmp_path, monkeypatch):
     assert hub.problem().startswith("History waits. ")
     refusal = Refusal(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")
     running.recorder.refused.fill("a", (refusal,))
+    monkeypatch.setattr(type(running.recorder), "waiting", 7)
+    assert running.publisher.hubs["a"].unwritten() == 7
     assert list(hub.refused(clock.now())) == [refusal]
     running.rights.close()
 
