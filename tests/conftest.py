@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 from leases.history.read import change_density
 from tests.support import processes
 from tests.support.board import admin, board, guest, operator
-from tests.support.forked import Forking
 from tests.support.postgres import postgres
+from tests.support.programs.forked import Forking
 
 __all__ = ["admin", "board", "guest", "operator", "postgres"]
 

@@ -21,8 +21,8 @@ from dashboard.access.rights import rights, rights_watch
 from dashboard.access.wall import links
 from tests.access import people
 from tests.support.api_client import LeaseApi
-from tests.support.house import FEED, PAGE, House, Kind, closing_of, said_by
 from tests.support.processes import serving
+from tests.support.programs.open_sockets import FEED, PAGE, House, Kind, closing_of, said_by
 
 LEASE = "default/story"
 # Every kind of open socket: the feed, and the page's by each of its parts.

@@ -12,8 +12,8 @@ import pytest
 
 from dashboard.access.rights import rights
 from tests.access import people
-from tests.support.house import FEED, House, closing_of
 from tests.support.processes import serving
+from tests.support.programs.open_sockets import FEED, House, closing_of
 
 ROWS = 100_000
 # So many that no buffer between the two holds them all.

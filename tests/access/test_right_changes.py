@@ -17,8 +17,8 @@ from django.utils import timezone
 from dashboard.access.rights import right_changes, rights
 from leases.models import WallLink
 from tests.access import people
-from tests.support.house import FEED, PAGE, House, closing_of
 from tests.support.processes import Server, ended
+from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
 from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button
 
 WITHOUT_TIMER = ("-m", "tests.access.serve_without_timer")

@@ -11,7 +11,7 @@ from leases.actions import audit
 from leases.actions.edit_lease import TermMoved
 from leases.domain.lease import ObjectName
 from leases.models import Edit
-from tests.domain.build import lease
+from tests.support.values.leases import lease
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

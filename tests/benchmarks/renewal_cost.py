@@ -42,7 +42,8 @@ def echo() -> Iterator[tuple[str, int]]:
     options = ["--port", str(port), "--http", "httptools", "--loop", "asyncio"]
     quiet = ["--no-access-log", "--log-level", "error", "--no-server-header", "--no-date-header"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "tests.benchmarks.echo:app", *options, *quiet], cwd=ROOT
+        [sys.executable, "-m", "uvicorn", "tests.benchmarks.parts.echo:app", *options, *quiet],
+        cwd=ROOT,
     )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -69,7 +69,7 @@ def main() -> int:
         history.write_text(export.stdout)
         print(f"{len(export.stdout.splitlines())} changes kept")
         return subprocess.call(
-            [sys.executable, "-m", "tests.benchmarks.storm_check", str(truth), str(history),
+            [sys.executable, "-m", "tests.benchmarks.parts.storm_check", str(truth), str(history),
              "--until", str(until)],
             cwd=ROOT,
         )  # fmt: skip

@@ -197,7 +197,9 @@ def delays(file: Path, since: float, until: float) -> str:
 
 def control(stack: ExitStack, file: Path) -> None:
     """A process that only sleeps."""
-    process = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.loop_delay", str(file)])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks.parts.loop_delay", str(file)]
+    )
     stack.callback(process.wait)
     stack.callback(process.kill)
 
@@ -212,7 +214,7 @@ def serve(stack: ExitStack, folder: Path, port: int, run: int, pages_port: int) 
     file = folder / f"delay-{run}"
     server = Server(
         folder / "data", "--no-demo", "--cluster", f"storm=url:http://127.0.0.1:{port}",
-        program=("-m", "tests.benchmarks.loop_delay", str(file)), port=pages_port,
+        program=("-m", "tests.benchmarks.parts.loop_delay", str(file)), port=pages_port,
     )  # fmt: skip
     stack.callback(lambda: server.process.poll() is not None or server.interrupt())
     return server
@@ -300,7 +302,7 @@ def compare(folder: Path, truth: Path, until: float) -> int:
         for file in (truth, history, next(folder.glob("*.log"))):
             (Path(kept) / file.name).write_bytes(file.read_bytes())
     return subprocess.call(
-        [sys.executable, "-m", "tests.benchmarks.storm_check", str(truth), str(history),
+        [sys.executable, "-m", "tests.benchmarks.parts.storm_check", str(truth), str(history),
          "--until", str(until)],
         cwd=ROOT,
     )  # fmt: skip

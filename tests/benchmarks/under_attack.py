@@ -31,7 +31,7 @@ import yaml
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from tests.benchmarks.attacks import ATTACKS, HOST
+from tests.benchmarks.parts.attacks import ATTACKS, HOST
 from tests.support.processes import environment, free_port, get, wait_for
 from tests.support.signing_in import send_form
 
@@ -223,7 +223,14 @@ def p99(values: list[float]) -> float:
 
 def begin_attack(name: str, port: int, seconds: float, cookie: str) -> subprocess.Popen[str]:
     """In a process of its own: it is to take no time from the measuring."""
-    command = [sys.executable, "-m", "tests.benchmarks.attacks", name, str(port), str(seconds)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.benchmarks.parts.attacks",
+        name,
+        str(port),
+        str(seconds),
+    ]
     return subprocess.Popen([*command, cookie], cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 

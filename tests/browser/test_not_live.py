@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
-from tests.support.api_process import ApiProcess, pill
 from tests.support.processes import Server, wait_for
+from tests.support.programs.api_process import ApiProcess, pill
 
 STORY = "leases/default/story/"
 PATHS = ("", "leases/", STORY, f"{STORY}edit/", "holders/", "nodes/", "timeline/", "history/")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.contender import contending
 from tests.support.processes import Server, StartedProcess, manage, serving, wait_for
+from tests.support.programs.contender import contending
 from tests.support.signing_in import sign_in_page
 
 NAMESPACE, NAME = "default", "story"

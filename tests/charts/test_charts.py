@@ -17,8 +17,8 @@ from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import ticks
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.past.terms import fold
-from tests.domain import story
-from tests.domain.build import after
+from tests.support.values import story
+from tests.support.values.leases import after
 
 NOON = after(0)
 HOUR = Scale(NOON, NOON + timedelta(hours=1))

@@ -13,8 +13,8 @@ import pytest
 
 from tests.clients.presence import imported
 from tests.clients.somebody import Somebody
-from tests.support.contender import contending
 from tests.support.processes import wait_for
+from tests.support.programs.contender import contending
 
 pytestmark = pytest.mark.clients
 NAME = "election"

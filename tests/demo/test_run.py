@@ -27,7 +27,7 @@ from leases.kube.reflector import reflect
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from tests.kube.following import list_whole
+from tests.support.following import list_whole
 
 TEMPO = 5.0  # a minute of the demo in 12 s
 LIMIT = 45.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leases.domain.steady_clock import Jump, SteadyClock, moved
-from tests.domain.build import NOON, after
+from tests.support.values.leases import NOON, after
 
 SECOND = 1_000_000_000
 HOUR = timedelta(hours=1)

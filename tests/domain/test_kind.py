@@ -12,7 +12,7 @@ import pytest
 from leases.domain.kind import Kind, classify
 from leases.domain.known_writers import KNOWN_WRITERS
 from leases.domain.lease import Lease
-from tests.domain.build import lease
+from tests.support.values.leases import lease
 
 UUID = "9ca3a9c7-610d-4b47-91bb-2d916d1307ed"
 REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json").read_text())

@@ -8,7 +8,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.node import first_label
 from leases.domain.split_dict import PARTS, SplitDict
-from tests.domain.build import NOON, after
+from tests.support.values.leases import NOON, after
 
 
 @pytest.mark.parametrize(

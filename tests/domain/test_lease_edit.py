@@ -9,7 +9,7 @@ import pytest
 
 from leases.domain.lease import MAX_INT32, Lease
 from leases.domain.lease_edit import LeaseEdit, changes_nothing, merge_patch, result_of, term_of
-from tests.domain.build import after, lease
+from tests.support.values.leases import after, lease
 
 NOW = after(5) + timedelta(microseconds=7)
 STAMP = "2026-11-20T12:00:05.000007Z"

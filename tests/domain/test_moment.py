@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leases.domain.bounded_time import EARLIEST, LATEST, after, in_utc, plus, span
-from tests.domain.build import NOON
+from tests.support.values.leases import NOON
 
 seconds = st.floats(allow_nan=False) | st.integers(-(2**70), 2**70)
 moments = st.datetimes(timezones=st.just(UTC))

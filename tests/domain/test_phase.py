@@ -16,7 +16,7 @@ from leases.domain.phase import (
     phase_of,
     wall_clock_expired,
 )
-from tests.domain.build import NOON, after, lease
+from tests.support.values.leases import NOON, after, lease
 
 MICROSECOND = timedelta(microseconds=1)
 

@@ -13,7 +13,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.history.change_row import to_row
 from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
-from tests.history.factory import a_change
+from tests.support.values.changes import a_change
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 KEY = ObjectName("kube-system", "scheduler")

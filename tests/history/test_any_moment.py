@@ -16,9 +16,9 @@ from leases.history.read import export, find_changes
 from leases.history.read.hourly_activity import Activity
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.insert_changes import write_changes
-from tests.domain.build import NOON, lease
-from tests.history.factory import T0, a_change
-from tests.support.known_changes import Known
+from tests.support.values.changes import T0, a_change
+from tests.support.values.known_changes import Known
+from tests.support.values.leases import NOON, lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

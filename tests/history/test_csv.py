@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leases.domain.changes.change import ChangeType
 from leases.history.read import export
-from tests.history.factory import a_change
+from tests.support.values.changes import a_change
 
 # What OWASP names, by itself and behind the end of a cell.
 RUN = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "=cmd|' /C calc'!A0"]

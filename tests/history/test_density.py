@@ -10,7 +10,7 @@ from leases.history.change_row import to_row
 from leases.history.read import change_density as counting
 from leases.history.read.change_density import density
 from leases.history.read.indexed_search import HistoryFilter
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)

@@ -12,7 +12,7 @@ from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
 from leases.history.read import past_holders, timeline_lanes
 from leases.history.read.past_holders import EndedTerms, ended_terms
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from leases.history.change_row import to_row
 from leases.history.read.find_changes import find
 from leases.history.read.indexed_search import HistoryFilter
-from tests.history.factory import a_change
+from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.history.write import recorder, write_batch
 from leases.history.write.recorder import Recorder, StateSource
-from tests.history.factory import T0, a_change, remembered
 from tests.support.recording import KEY, in_thread, until
+from tests.support.values.changes import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -29,9 +29,9 @@ from leases.history.refused_rows import What, forget_refused, is_of_the_value, r
 from leases.history.write import write_batch
 from leases.history.write.recorder import Recorder, StateSource
 from leases.history.write.write_batch import write_what_fits
-from tests.history.factory import T0, a_change, remembered
-from tests.support.batches import BEYOND, a_batch
 from tests.support.recording import KEY, in_thread, until
+from tests.support.values.batches import BEYOND, a_batch
+from tests.support.values.changes import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

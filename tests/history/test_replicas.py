@@ -13,8 +13,8 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.history.change_row import from_row
 from leases.history.write.insert_changes import _FORGET, write_changes
 from leases.history.write.recorder import Recorder, StateSource
-from tests.history.factory import T0, a_change, remembered
 from tests.support.recording import KEY, in_thread, until
+from tests.support.values.changes import T0, a_change, remembered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from leases.history.change_row import to_row
 from leases.history.read.find_changes import oldest_first
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write import retention
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db
 

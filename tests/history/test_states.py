@@ -16,7 +16,7 @@ from leases.history.change_row import to_row
 from leases.history.read import timeline_lanes as lanes_module
 from leases.history.read.states_as_of import gone_since, states_at
 from leases.history.read.timeline_lanes import LaneTotals, lanes, totals
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db
 

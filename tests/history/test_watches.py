@@ -14,7 +14,7 @@ from leases.domain.past.watched_times import WatchEnd
 from leases.history.write import watched_spans
 from leases.history.write.recorder import Recorder, StateSource
 from leases.history.write.watched_spans import unwatched_times
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

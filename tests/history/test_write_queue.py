@@ -8,7 +8,7 @@ from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.write import write_queue
 from leases.history.write.write_queue import Waiting
-from tests.history.factory import a_change
+from tests.support.values.changes import a_change
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
-from tests.kube.scripted import ScriptedServer
+from tests.support.scripted_api import ScriptedServer
 
 # A quiet watch is soon asked about. An answer that does come is never late, however busy the
 # machine; a test of one that never comes lowers that limit.

@@ -19,9 +19,9 @@ from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
-from tests.kube.following import LIMIT
-from tests.kube.scripted import ScriptedServer, answer, silence, status
 from tests.support.api_client import LeaseApi
+from tests.support.following import LIMIT
+from tests.support.scripted_api import ScriptedServer, answer, silence, status
 
 KEY = ObjectName("default", "demo")
 NOT_FOUND = answer(404, status(404, "NotFound", "the server could not find the resource"))

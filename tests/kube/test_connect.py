@@ -11,8 +11,8 @@ from leases.kube.cluster_source import Source, SourceKind, parse_source
 from leases.kube.connect import connect
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
-from tests.kube.following import list_whole
-from tests.kube.scripted import ScriptedServer
+from tests.support.following import list_whole
+from tests.support.scripted_api import ScriptedServer
 
 TWO_CONTEXTS = """
 apiVersion: v1

@@ -11,8 +11,8 @@ from leases.domain.lease import ObjectName
 from leases.kube.lease_client import LeaseClient
 from leases.kube.lease_events import SHOWN, events_of
 from leases.wire.status import Forbidden, Unreachable
-from tests.kube.following import LIMIT
-from tests.kube.scripted import ScriptedServer, answer, status
+from tests.support.following import LIMIT
+from tests.support.scripted_api import ScriptedServer, answer, status
 
 KEY = ObjectName("kube-system", "kube-scheduler")
 

@@ -18,8 +18,8 @@ from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.kubeconfig import files_of, merged
 from tests.kube.conftest import FAST
-from tests.kube.following import list_whole
-from tests.kube.scripted import ScriptedServer
+from tests.support.following import list_whole
+from tests.support.scripted_api import ScriptedServer
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl")
 

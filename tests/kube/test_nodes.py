@@ -12,7 +12,7 @@ from leases.kube.connect import connect
 from leases.kube.nodes import TABLE, list_nodes
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
-from tests.kube.scripted import ScriptedServer, answer, status
+from tests.support.scripted_api import ScriptedServer, answer, status
 
 COLUMNS = [{"name": "Name", "type": "string"}, {"name": "Status", "type": "string"}]
 

@@ -23,8 +23,8 @@ from leases.wire.status import (
     Unreachable,
 )
 from tests.kube.conftest import FAST
-from tests.kube.following import list_whole
-from tests.kube.scripted import (
+from tests.support.following import list_whole
+from tests.support.scripted_api import (
     GONE,
     Connection,
     Reply,

@@ -20,7 +20,7 @@ from leases.kube.reflector import reflect
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from leases.wire.watch_events import Applied, Connected, Deleted, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.kube.following import LIMIT, follow, list_whole, told
+from tests.support.following import LIMIT, follow, list_whole, told
 
 KEY = ObjectName("default", "a")
 

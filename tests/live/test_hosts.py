@@ -18,8 +18,8 @@ from dashboard.live.origin import (
 )
 from tests.access import people
 from tests.support.communicator import Socket
-from tests.support.house import FEED, PAGE, House, closing_of
 from tests.support.processes import serving
+from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
 
 ALLOWED = ["board.example.com", ".inside.example", "[::1]"]
 

@@ -17,8 +17,8 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Deleted, Listed
-from tests.history.factory import a_change
 from tests.support.board import KEY, a_lease
+from tests.support.values.changes import a_change
 
 NOW = datetime.now(UTC)
 CHANGE = a_change()

@@ -20,8 +20,8 @@ from leases.domain.phase import Phase
 from leases.tracking.renewal_intervals import MAX_ASKED, RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from tests.history.factory import T0, a_change
-from tests.support.lease_parts import tracked
+from tests.support.values.changes import T0, a_change
+from tests.support.values.tracked_leases import tracked
 
 ROUNDS = 4000
 READERS = 3

@@ -18,11 +18,11 @@ from leases.domain.lease import Lease
 from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_events import Listed
-from tests.domain.build import NOON, lease
 from tests.support.api_client import LeaseApi
-from tests.support.lease_apis import context_file, lease_api
 from tests.support.processes import Server, ended, get, manage, wait_for
+from tests.support.programs.lease_apis import context_file, lease_api
 from tests.support.signing_in import rows, signed_in
+from tests.support.values.leases import NOON, lease
 
 FIRST, LAST = "0001-01-02T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"
 # What an API server accepts and keeps though Python has no such year.

@@ -19,10 +19,10 @@ from dashboard.access.wall import links
 from leases import models
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from tests.history.factory import a_change
 from tests.support.board import a_lease, browser_of, fill, member
-from tests.support.edge_values import VALUES
 from tests.support.every_url import Page, every_page
+from tests.support.values.changes import a_change
+from tests.support.values.edge_values import VALUES
 
 FILTER = {"q", "namespace", "holder", "labels", "kind", "phase", "sort", "page", "limit"}
 READS = {

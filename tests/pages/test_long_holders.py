@@ -20,9 +20,9 @@ from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from tests.history.factory import a_change
 from tests.support.board import a_lease, fill
 from tests.support.every_url import every_page
+from tests.support.values.changes import a_change
 
 LEASES = 100
 LONG = 100_000

@@ -17,7 +17,7 @@ from leases.history.change_row import to_row
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_events import Listed
 from tests.support.board import KEY, a_lease
-from tests.support.lease_parts import tracked
+from tests.support.values.tracked_leases import tracked
 
 NODE = ObjectName("kube-node-lease", "node-1")
 PATHS = {

@@ -16,7 +16,7 @@ from dashboard.parts.node_summary import nodes_view
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 standings = st.lists(
     st.tuples(st.sampled_from(Kind), st.sampled_from(Phase), st.integers(1, 40)), max_size=12

@@ -8,7 +8,7 @@ from dashboard.parts.lease.forecast import forecast_view
 from dashboard.parts.lease.head import lease_view
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 
 def said(one) -> str:

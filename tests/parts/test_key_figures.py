@@ -10,7 +10,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.read.hourly_activity import Activity
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 COUNTS = {
     Kind.ELECTION: {Phase.HELD: 9, Phase.EXPIRED: 1},

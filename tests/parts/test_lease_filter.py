@@ -15,7 +15,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 PROCESS = "cp-2_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
 BUSY = {ObjectName("kube-node-lease", "node"): 5, ObjectName("apps", "b"): 7}

@@ -8,7 +8,6 @@ import urllib.error
 import pytest
 
 from tests.support.api_client import LeaseApi
-from tests.support.lease_apis import context_file, history, lease_api
 from tests.support.processes import (
     Server,
     free_port,
@@ -16,6 +15,7 @@ from tests.support.processes import (
     serving,
     wait_for,
 )
+from tests.support.programs.lease_apis import context_file, history, lease_api
 from tests.support.signing_in import rows, signed_in
 
 

@@ -33,7 +33,7 @@ from leases.history.change_row import to_row
 from leases.history.refused_rows import Refusal, What
 from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, KindOverride, LeaseRecord, WallLink
-from tests.history.factory import a_change
+from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from tests.support.forked import STRICT, ForkedProcess, Forking
-from tests.support.prepared import begin_with, prepared
+from tests.support.programs.forked import STRICT, ForkedProcess, Forking
+from tests.support.programs.prepared import begin_with, prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 30.0
@@ -90,7 +90,7 @@ def _run(*program: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]
 
 
 def _prepare(data: Path) -> None:
-    done = _run("-m", "tests.support.prepared", env=environment(data))
+    done = _run("-m", "tests.support.programs.prepared", env=environment(data))
     assert done.returncode == 0, done.stderr
 
 

@@ -14,7 +14,7 @@ from leases.tracking.restore_checkpoint import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.wire.watch_events import Applied, Deleted, Listed, Renewed, WatchEvent
-from tests.domain.build import lease
+from tests.support.values.leases import lease
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 EDGES = [

@@ -26,7 +26,7 @@ from leases.wire.watch_events import (
     ReflectorEvent,
     Unreadable,
 )
-from tests.domain.build import NOON, after, lease
+from tests.support.values.leases import NOON, after, lease
 
 KEY = ObjectName("default", "controller")
 HOUR, DECADE = timedelta(hours=1), timedelta(days=3650)

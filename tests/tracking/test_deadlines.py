@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leases.domain.lease import ObjectName
 from leases.tracking.expiry.deadlines import Alarm, Deadlines
-from tests.domain.build import after
+from tests.support.values.leases import after
 
 
 def alarm(name: str) -> Alarm:

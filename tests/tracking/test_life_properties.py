@@ -15,8 +15,8 @@ from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Deleted
-from tests.domain.build import after, lease
-from tests.support.lease_histories import Event, histories, tell
+from tests.support.values.lease_histories import Event, histories, tell
+from tests.support.values.leases import after, lease
 
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)

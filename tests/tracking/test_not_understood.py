@@ -26,7 +26,7 @@ from leases.wire.watch_events import (
     Replayed,
     Unreadable,
 )
-from tests.domain.build import NOON, after, lease
+from tests.support.values.leases import NOON, after, lease
 
 ODD = ObjectName("default", "odd")
 NAMES = ("a", "odd", "z")

@@ -10,7 +10,7 @@ from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.watch_events import Applied, Deleted, Listed
-from tests.domain.build import after, lease
+from tests.support.values.leases import after, lease
 
 KEY = ObjectName("default", "controller")
 LOCK: Verdict = (Kind.LOCK, "set by ada")

@@ -8,7 +8,7 @@ import pytest
 from leases.tracking.restore_checkpoint import read_remembered
 from leases.tracking.store import Store
 from leases.wire.watch_events import Listed
-from tests.domain.build import after, lease
+from tests.support.values.leases import after, lease
 
 
 def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:

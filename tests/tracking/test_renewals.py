@@ -10,7 +10,7 @@ from leases.domain.cadence import EMPTY, with_sample
 from leases.tracking import renewal_intervals
 from leases.tracking.renewal_intervals import SLOT, SLOTS, RenewalLog
 from leases.tracking.tracked_lease import Tracked
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 KNOWN = tracked(cadence_seconds=None, renewals_seen=0)  # has nothing to tell itself
 

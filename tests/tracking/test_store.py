@@ -16,7 +16,7 @@ from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 from leases.wire.watch_events import Applied, Deleted, Listed, ListPage
-from tests.domain.build import after, lease
+from tests.support.values.leases import after, lease
 
 KEY = ObjectName("default", "controller")
 

@@ -13,8 +13,8 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store
 from leases.wire.watch_events import Listed
-from tests.domain.build import after
-from tests.support.lease_histories import Event, histories, tell
+from tests.support.values.lease_histories import Event, histories, tell
+from tests.support.values.leases import after
 
 
 @given(histories())

@@ -24,7 +24,7 @@ from leases.wire.watch_events import (
     ReflectorEvent,
     Replayed,
 )
-from tests.domain.build import NOON, after, lease
+from tests.support.values.leases import NOON, after, lease
 
 KEY = ObjectName("default", "controller")
 

@@ -18,7 +18,7 @@ from leases.wire.renewal_fingerprints import Reader
 from leases.wire.status import Gone
 from leases.wire.watch_decoding import read_event
 from leases.wire.watch_events import Applied, Renewed
-from tests.domain.build import NOON
+from tests.support.values.leases import NOON
 
 STREAMS = Path(__file__).parent.parent / "conformance" / "streams"
 replace = msgspec.structs.replace

@@ -21,8 +21,8 @@ from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.support.board import fill, member
-from tests.support.edge_values import VALUES
 from tests.support.postgres import passes_on
+from tests.support.values.edge_values import VALUES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

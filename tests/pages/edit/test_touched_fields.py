@@ -15,7 +15,7 @@ from dashboard.pages.edit.preview import as_read
 from leases.domain.lease import Lease
 from leases.domain.lease_edit import merge_patch, term_of
 from leases.domain.phase import Phase
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 HOLDERS = st.text(max_size=40) | st.sampled_from(["", " cp-1 ", "a\0b", "a\r\nb", "x" * 5000])
 DURATIONS = st.none() | st.integers(1, INT32_MAX)

@@ -16,7 +16,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
 from leases.history.change_row import to_row
 from tests.support.board import a_lease, fill
-from tests.support.lease_parts import NOW
+from tests.support.values.tracked_leases import NOW
 
 POD = "keda-operator-5c9f8b7d4-8tr2m"
 HTMX = {"HX-Request": "true"}

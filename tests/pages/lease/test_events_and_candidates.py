@@ -17,9 +17,9 @@ from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.wire.microtime import format_microtime
-from tests.kube.scripted import ScriptedServer, answer, silence, status
 from tests.support.api_client import LeaseApi
 from tests.support.board import fill, member
+from tests.support.scripted_api import ScriptedServer, answer, silence, status
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,8 +17,8 @@ from leases.models import Edit, KindOverride
 from leases.tracking.tracker import Tracker
 from tests.support.api_client import LeaseApi
 from tests.support.board import KEY, a_lease, fill
-from tests.support.lease_apis import lease_api
 from tests.support.processes import Server, serving, wait_for
+from tests.support.programs.lease_apis import lease_api
 from tests.support.signing_in import rows, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

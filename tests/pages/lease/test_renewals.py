@@ -10,7 +10,7 @@ from dashboard.charts.renewal_intervals import BOTTOM, TOP, renewal_chart
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.lease.renewals import renewals_view
 from leases.tracking.renewal_intervals import Interval
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 HOUR = Scale(NOW - timedelta(hours=1), NOW)
 

@@ -13,8 +13,8 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
 from leases.models import WatchSpan
-from tests.history.factory import T0, a_change
 from tests.support.board import a_lease, fill
+from tests.support.values.changes import T0, a_change
 
 SCHEDULER = ObjectName("kube-system", "scheduler")
 WORKER = ObjectName("jobs", "worker")

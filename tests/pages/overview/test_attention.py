@@ -8,7 +8,7 @@ from dashboard.pages.overview.attention import attention
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from tests.support.lease_parts import NOW, tracked
+from tests.support.values.tracked_leases import NOW, tracked
 
 
 def lines(*leases, changes=()):

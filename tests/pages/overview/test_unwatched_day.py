@@ -11,7 +11,7 @@ from dashboard.pages.overview.summary import overview
 from dashboard.parts.node_summary import nodes_view
 from leases.domain.connection import Connection, ConnectionState
 from leases.tracking.store import Store
-from tests.support.lease_parts import NOW
+from tests.support.values.tracked_leases import NOW
 
 HOUR = timedelta(hours=1)
 

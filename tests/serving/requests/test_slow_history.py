@@ -12,9 +12,9 @@ from django.db import connection, connections
 from django.db.backends.signals import connection_created
 
 from dashboard.live.publisher import KEPT_CHANGES
-from tests.history.factory import a_change
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.postgres import passes_on
+from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broken_disk import survives
 from tests.support.processes import Server
+from tests.support.programs.broken_disk import survives
 
 
 def no_longer_file(server: Server) -> Callable[[], Server]:

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving.survival.poison import FIRST, LAST, MARKUP, NOW, ODD, Odd
 from tests.support.api_client import LeaseApi, leases, timestamp
-from tests.support.lease_apis import context_file, lease_api
 from tests.support.processes import Server, ended, get, manage, wait_for
+from tests.support.programs.lease_apis import context_file, lease_api
 from tests.support.signing_in import rows, signed_in
 
 STOPPED = 4.0  # seconds

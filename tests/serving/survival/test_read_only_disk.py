@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broken_disk import survives
 from tests.support.processes import Server
+from tests.support.programs.broken_disk import survives
 
 
 def done(*command: str) -> bool:

@@ -18,10 +18,10 @@ from dashboard.serving.tasks.retention import Forgetting
 from leases.history.write.recorder import Recorder
 from leases.history.write.write_batch import write_what_fits
 from leases.models import RefusedRow
-from tests.history.factory import a_change
-from tests.support.batches import BEYOND, a_batch
 from tests.support.board import KEY, a_lease, browser_of, fill, member
 from tests.support.metrics import samples
+from tests.support.values.batches import BEYOND, a_batch
+from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tests.support.api_client import LeaseApi
-from tests.support.lease_apis import lease_api
 from tests.support.processes import Server, manage, wait_for
+from tests.support.programs.lease_apis import lease_api
 from tests.support.signing_in import rows, signed_in
 
 MANY = 30

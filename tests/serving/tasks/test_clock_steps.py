@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.serving.tasks.stepped_board import SAID, STEPS, Board, moment
-from tests.support.lease_apis import history
 from tests.support.processes import ended, wait_for
+from tests.support.programs.lease_apis import history
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from leases.history.change_row import to_row
 from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, LeaseRecord
 from leases.wire.watch_events import Listed
-from tests.history.factory import a_change
 from tests.support.board import KEY, a_lease
+from tests.support.values.changes import a_change
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 NOON = 1_795_176_000 * 10**9  # 2026-11-20 12:00:00

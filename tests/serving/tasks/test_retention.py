@@ -13,7 +13,7 @@ from leases import models
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
 from leases.history.write.recorder import Recorder, StateSource
-from tests.history.factory import T0, a_change
+from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

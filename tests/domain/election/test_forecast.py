@@ -1,0 +1,97 @@
+"""If the holder died now: when could another acquire the Lease?"""
+
+from __future__ import annotations
+
+import pytest
+
+from leases.domain.election.takeover_forecast import Outlook, forecast
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease
+from tests.support.values.leases import NOON, after, lease
+
+
+def told(one: Lease, kind: Kind = Kind.ELECTION, *, cadence: float | None = 2.0, seen: int = 9):
+    return forecast(
+        one,
+        observed_at=NOON,
+        cadence_seconds=cadence,
+        renewals_seen=seen,
+        kind=kind,
+        vacant_since=after(1) if one.holder is None else None,
+        named=True,
+    )
+
+
+def test_contenders_of_client_go_take_it_within_two_of_their_looks_after_it_ran_out():
+    seen = told(lease())
+    assert seen.outlook is Outlook.CONTENDED
+    assert seen.earliest == after(15)
+    assert seen.latest == after(15 + 2 * 2.2 * 2)
+    assert (seen.retry_seconds, seen.learned) == (2.0, True)
+
+
+def test_until_the_cadence_is_learned_client_gos_proportions_are_assumed():
+    seen = told(lease(duration=30), cadence=7.0, seen=2)
+    assert (seen.retry_seconds, seen.learned) == (4.0, False)
+    assert seen.latest == after(30 + 2 * 2.2 * 4)
+
+
+def test_a_vacant_lease_is_taken_at_the_next_look():
+    seen = told(lease(None, duration=1))
+    assert (seen.earliest, seen.latest) == (after(1), after(1 + 2.2 * 2))
+
+
+def test_a_controller_gives_a_coordinated_lease_to_a_candidate_that_answers():
+    seen = told(lease(strategy="OldestEmulationVersion"))
+    assert (seen.outlook, seen.earliest, seen.latest) == (
+        Outlook.COORDINATED, after(15), after(25),
+    )  # fmt: skip
+    vacant = told(lease(None, strategy="OldestEmulationVersion", duration=1))
+    assert (vacant.earliest, vacant.latest) == (after(1), after(6))
+
+
+@pytest.mark.parametrize(
+    ("kind", "outlook"),
+    [
+        (Kind.HEARTBEAT, Outlook.HEARTBEAT),
+        (Kind.IDENTITY, Outlook.IDENTITY),
+        (Kind.LOCK, Outlook.LOCK),
+        (Kind.UNKNOWN, Outlook.LOCK),
+    ],
+)
+def test_of_other_kinds_only_the_run_out_is_known(kind, outlook):
+    seen = told(lease(), kind)
+    assert (seen.outlook, seen.earliest, seen.latest) == (outlook, after(15), None)
+
+
+def test_what_cannot_run_out_is_stuck_with_its_holder():
+    assert told(lease(duration=None), Kind.LOCK).outlook is Outlook.STUCK
+    assert told(lease(duration=None), Kind.ELECTION).outlook is Outlook.STUCK
+    assert told(lease(duration=None), Kind.HEARTBEAT).outlook is Outlook.HEARTBEAT
+    assert told(lease(duration=None), Kind.LOCK).earliest is None
+
+
+def test_a_nameless_heartbeat_is_held_unless_it_named_somebody_before():
+    def of(kind: Kind, **named: bool):
+        return forecast(
+            lease(None),
+            observed_at=NOON,
+            cadence_seconds=None,
+            renewals_seen=0,
+            kind=kind,
+            vacant_since=after(1),
+            **named,
+        ).earliest
+
+    assert of(Kind.HEARTBEAT) == after(15)
+    assert of(Kind.HEARTBEAT, named=True) == after(1)
+    assert of(Kind.ELECTION) == after(1)
+
+
+def test_a_cadence_is_learned_from_three_renewals():
+    assert told(lease(), cadence=4.0, seen=3).retry_seconds == 4.0
+
+
+def test_without_a_cadence_and_a_duration_nobody_knows_when_it_is_taken():
+    seen = told(lease(None, duration=None), cadence=None, seen=0)
+    assert (seen.earliest, seen.latest, seen.retry_seconds) == (after(1), None, None)

@@ -1,0 +1,206 @@
+"""Change lists in, terms and gaps out: every beginning and every ending."""
+
+from __future__ import annotations
+
+from leases.domain.changes.change import ChangeType
+from leases.domain.past.terms import Generation, fold
+from tests.support.values.leases import after
+from tests.support.values.story import gap, term, told
+
+
+def test_a_release_ends_a_term_and_nobody_holds_until_the_next_acquires():
+    life = fold(
+        [
+            told(0, "created", "a"),
+            told(60, "released", "a"),
+            told(62, "acquired", "b"),
+        ]
+    )
+    assert life.terms == (
+        term("a", 0, 60, "created", "released"),
+        term("b", 62, None, "acquired", None),
+    )
+    assert life.gaps == (gap(60, 62, "released", "a", "acquired", vacant=60),)
+
+
+def test_a_term_that_another_takes_over_ended_when_it_ran_out():
+    life = fold(
+        [
+            told(0, "created", "a"),
+            told(40, "expired", "a"),
+            told(43, "taken_over", "b", previous_holder="a"),
+        ]
+    )
+    assert life.terms == (
+        term("a", 0, 40, "created", "expired"),
+        term("b", 43, None, "taken_over", None),
+    )
+    assert life.gaps == (gap(40, 43, "expired", "a", "taken_over"),)
+
+
+def test_a_term_that_recovers_goes_on_with_a_gap_in_it():
+    life = fold([told(0, "created", "a"), told(40, "expired", "a"), told(47, "recovered", "a")])
+    inner = gap(40, 47, "expired", "a", "recovered")
+    assert life.terms == (term("a", 0, None, "created", None, gaps=(inner,)),)
+    assert life.gaps == ()
+
+
+def test_an_expiry_that_nobody_has_answered_leaves_an_ended_term_and_an_open_gap():
+    life = fold([told(0, "created", "a"), told(40, "expired", "a")])
+    assert life.terms == (term("a", 0, 40, "created", "expired"),)
+    assert life.gaps == (gap(40, None, "expired", "a", None),)
+
+
+def test_a_replacement_leaves_no_gap():
+    life = fold([told(0, "created", "a"), told(9, "replaced", "b", previous_holder="a")])
+    assert life.terms == (
+        term("a", 0, 9, "created", "replaced"),
+        term("b", 9, None, "replaced", None),
+    )
+    assert life.gaps == ()
+
+
+def test_a_restart_is_a_new_term_under_the_old_name():
+    life = fold([told(0, "created", "a"), told(9, "restarted", "a", previous_holder="a")])
+    assert [(t.holder, t.ended) for t in life.terms] == [("a", ChangeType.RESTARTED), ("a", None)]
+
+
+def test_a_restart_after_an_expiry_ends_the_gap_but_not_by_recovering():
+    life = fold([told(0, "created", "a"), told(9, "expired", "a"), told(12, "restarted", "a")])
+    assert [term.ended for term in life.terms] == [ChangeType.EXPIRED, None]
+    assert life.gaps == (gap(9, 12, "expired", "a", "restarted"),)
+
+
+def test_a_lease_born_without_a_holder_begins_with_a_gap():
+    life = fold([told(0, "created"), told(5, "acquired", "a")])
+    assert life.gaps == (gap(0, 5, "created", None, "acquired", vacant=0),)
+    assert life.terms == (term("a", 5, None, "acquired", None),)
+
+
+def test_between_two_generations_there_is_absence_and_no_gap():
+    life = fold(
+        [
+            told(0, "created", "a"),
+            told(20, "deleted", "a"),
+            told(50, "created", "b", uid="u-2", gap_seconds=30),
+        ]
+    )
+    assert life.generations == (
+        Generation(uid="u-1", since=after(0), until=after(20), born=True),
+        Generation(uid="u-2", since=after(50), until=None, born=True),
+    )
+    assert life.terms == (
+        term("a", 0, 20, "created", "deleted"),
+        term("b", 50, None, "created", None, uid="u-2"),
+    )
+    assert life.gaps == ()
+
+
+def test_a_death_nobody_told_has_happened_by_the_next_creation():
+    life = fold([told(0, "created", "a"), told(50, "created", "b", uid="u-2")])
+    assert life.terms[0] == term("a", 0, 50, "created", "deleted")
+    assert life.generations[0].until == after(50)
+
+
+def test_a_deletion_told_late_does_not_end_its_successor():
+    life = fold(
+        [told(0, "created", "a"), told(50, "created", "b", uid="u-2"), told(51, "deleted", "a")]
+    )
+    assert life.terms[1] == term("b", 50, None, "created", None, uid="u-2")
+
+
+def test_a_gap_ends_with_the_lease():
+    life = fold([told(0, "created", "a"), told(9, "expired", "a"), told(30, "deleted", "a")])
+    assert life.gaps == (gap(9, 30, "expired", "a", "deleted"),)
+    assert life.terms == (term("a", 0, 9, "created", "expired"),)
+
+
+def test_a_release_of_what_has_run_out_lengthens_the_gap():
+    life = fold(
+        [
+            told(0, "created", "a"),
+            told(9, "expired", "a"),
+            told(14, "released", "a"),
+            told(20, "acquired", "b"),
+        ]
+    )
+    assert life.gaps == (gap(9, 20, "expired", "a", "acquired", vacant=14),)
+    assert life.terms[0].ended is ChangeType.EXPIRED
+
+
+def test_missed_counters_are_the_terms_they_fell_into():
+    life = fold(
+        [
+            told(0, "created", "a"),
+            told(30, "replaced", "b", missed=2),
+            told(40, "reconfigured", "b", missed=1, fields=("labels",)),
+            told(50, "released", "b", missed=4),
+        ]
+    )
+    assert [term.missed for term in life.terms] == [0, 7]
+    assert [mark.fields for mark in life.reconfigurations] == [("labels",)]
+
+
+def test_inferred_starts_and_ends_carry_their_windows():
+    life = fold(
+        [
+            told(0, "created", "a", inferred=True),
+            told(30, "taken_over", "b", inferred=True, inferred_since=after(20)),
+            told(60, "released", "b"),
+        ]
+    )
+    first, second = life.terms
+    assert (first.inferred, first.ended, first.ended_inferred) == (True, ChangeType.EXPIRED, True)
+    assert (second.inferred_since, second.observed_at) == (after(20), after(30))
+    assert second.ended_inferred is False
+    assert life.generations[0].born is False
+
+
+def test_a_coordinated_election_whose_counter_stays_zero_has_its_terms():
+    life = fold(
+        [
+            told(0, "created", transitions=0),
+            told(1, "acquired", "a", transitions=0),
+            told(70, "released", "a", transitions=0),
+            told(71, "acquired", "b", transitions=0),
+        ]
+    )
+    assert [(t.holder, t.missed) for t in life.terms] == [("a", 0), ("b", 0)]
+
+
+def test_a_clock_set_back_does_not_turn_the_order():
+    life = fold(
+        [
+            told(100, "created", "a"),
+            told(90, "released", "a"),
+            told(95, "acquired", "b"),
+            told(130, "released", "b"),
+        ]
+    )
+    assert life.terms == (
+        term("a", 100, 100, "created", "released"),
+        term("b", 100, 130, "acquired", "released", observed_at=after(95)),
+    )
+    assert life.gaps == (gap(130, None, "released", "b", None, vacant=130),)
+
+
+def test_what_came_before_all_memory_is_not_made_up():
+    life = fold([told(30, "recovered", "a"), told(60, "released", "a")])
+    assert life.terms == (term("a", 30, 60, None, "released"),)
+    assert life.generations[0].born is False
+
+
+def test_a_story_may_go_on_from_the_change_before_it():
+    before = told(-50, "acquired", "a")
+    life = fold([told(60, "released", "a")], before=before)
+    assert life == fold([before, told(60, "released", "a")])
+
+
+def test_the_change_before_is_no_mark():
+    before = told(-50, "reconfigured", "a", fields=("labels",))
+    assert fold([], before=before).reconfigurations == ()
+    assert fold([], before=before).terms == (term("a", -50, None, None, None),)
+
+
+def test_nothing_told_is_no_life():
+    assert fold([]).generations == ()

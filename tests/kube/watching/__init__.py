@@ -1,0 +1,1 @@
+"""Tests of the reflector: what it reports of clusters well and ill."""

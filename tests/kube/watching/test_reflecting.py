@@ -1,0 +1,232 @@
+"""List, then watch: what a reflector tells of a healthy cluster and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from leases.kube.backoff import Backoff
+from leases.kube.lease_client import LeaseClient
+from leases.kube.reflector import REPLAY_TRIES
+from leases.wire.watch_events import Listed
+from tests.kube.conftest import FAST
+from tests.support.following import applied, follow, told
+from tests.support.scripted_api import (
+    GONE,
+    Connection,
+    ScriptedServer,
+    answer,
+    bookmark,
+    event,
+    lease,
+    listing,
+    modified,
+    stream,
+)
+
+
+async def test_a_cluster_is_listed_then_connected_then_followed(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90), lease("b", version=95)))
+    gone = event("DELETED", lease("b", version=101))
+    cluster.script("watch", stream(gone, bookmark(104), modified("a", version=105), end="hang"))
+    seen = await follow(client, backoff, until=applied("a"))
+    assert told(seen) == [
+        "Listed 2 start",
+        "Connected",
+        "Deleted b@101",
+        "Bookmark 104",
+        "Applied a@105",
+    ]
+
+
+async def test_the_watch_begins_at_the_list_and_asks_for_bookmarks_and_an_end(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("watch", stream(modified("a", version=105), end="hang"))
+    await follow(client, backoff, until=applied("a"))
+    (request,) = cluster.seen("watch")
+    assert request.query["resourceVersion"] == "100"
+    assert request.query["allowWatchBookmarks"] == "true"
+    assert 300 <= int(request.query["timeoutSeconds"]) <= 600
+
+
+async def test_pages_are_asked_for_with_no_resource_version_and_put_together(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90), next_page="two"))
+    cluster.script("page", listing(lease("b", version=95)))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
+    first, second = cluster.seen("list")[0], cluster.seen("page")[0]
+    assert first.query == {"limit": "500"}
+    assert second.query == {"limit": "500", "continue": "two"}
+
+
+async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script(
+        "list",
+        listing(lease("a", version=90), next_page="old"),
+        listing(lease("b", version=95), version="120"),
+    )
+    cluster.script("page", answer(410, GONE))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
+    assert cluster.seen("watch")[-1].query["resourceVersion"] == "120"
+
+
+async def test_what_happens_while_a_list_is_read_is_told_after_it(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    watched = asyncio.Event()
+
+    async def watch(connection: Connection) -> None:
+        watched.set()
+        await stream(modified("a", version=101), end="hang")(connection)
+
+    async def last_page(connection: Connection) -> None:
+        await watched.wait()
+        await listing(lease("b", version=95))(connection)
+
+    cluster.script("list", listing(lease("a", version=90), next_page="two"))
+    cluster.script("page", last_page)
+    cluster.script("watch", watch)
+    seen = await follow(client, backoff, until=applied("a"))
+    assert told(seen) == ["Page 1", "Listed 1 start", "Connected", "Applied a@101"]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
+
+
+async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    past = stream(
+        modified("a", version=91, holder="x"),
+        bookmark(95),
+        event("DELETED", lease("b", version=97)),
+        modified("a", version=100),
+        modified("a", version=103),
+        end="hang",
+    )
+    cluster.script("watch", past, stream(modified("a", version=103), end="hang"))
+    seen = await follow(client, backoff, until=applied("a"), since="90")
+    assert told(seen) == [
+        "Replayed Applied a@91",
+        "Replayed Deleted b@97",
+        "Replayed Applied a@100",
+        "Listed 1 start",
+        "Connected",
+        "Applied a@103",
+    ]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["90", "100"]
+
+
+@pytest.mark.parametrize("end", ["cut", "clean"])
+async def test_a_replay_that_ends_early_goes_on_where_it_was(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, end: str
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    cut = stream(modified("a", version=91, holder="x"), modified("a", version=93), end=end)
+    rest = stream(modified("a", version=95, holder="y"), modified("a", version=100), end="hang")
+    cluster.script("watch", cut, rest, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 6, since="90")
+    assert told(seen) == [
+        "Replayed Applied a@91",
+        "Replayed Applied a@93",
+        "Replayed Applied a@95",
+        "Replayed Applied a@100",
+        "Listed 1 start",
+        "Connected",
+    ]
+    assert isinstance(seen[4], Listed)
+    assert seen[4].age > 0  # it came before what was replayed
+    versions = [watch.query["resourceVersion"] for watch in cluster.seen("watch")]
+    assert versions == ["90", "93", "100"]
+
+
+async def test_a_replay_that_is_cut_again_and_again_is_given_up(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    cut = stream(end="reset")
+    cluster.script("watch", *[cut] * REPLAY_TRIES, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
+    assert told(seen) == ["Listed 1 start", "Connected"]
+
+
+async def test_a_replay_goes_on_as_long_as_each_try_brings_an_event(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    pieces = [stream(modified("a", version=version), end="cut") for version in range(91, 101)]
+    cluster.script("watch", *pieces, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 12, since="90")
+    assert told(seen)[:10] == [f"Replayed Applied a@{version}" for version in range(91, 101)]
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
+async def test_a_silence_in_a_replay_is_looked_at_again(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    silent = stream(modified("a", version=91), end="hang")
+    rest = stream(modified("a", version=100), end="hang")
+    cluster.script("watch", silent, rest, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 4, since="90")
+    assert told(seen)[:2] == ["Replayed Applied a@91", "Replayed Applied a@100"]
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
+async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_lists_version(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    past = stream(modified("a", version=91), end="hang")
+    cluster.script("watch", past, stream(end="hang"), stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
+    assert told(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
+
+
+async def test_a_past_the_cluster_has_forgotten_is_skipped(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("watch", stream(event("ERROR", GONE)), stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
+    assert told(seen) == ["Listed 0 start", "Connected"]
+
+
+async def test_a_cluster_that_is_younger_than_our_memory_was_restored_and_has_no_past_to_tell(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="5000")
+    assert told(seen) == ["Listed 0 restored", "Connected"]
+    assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
+
+
+async def test_nothing_is_replayed_when_nothing_was_written_meanwhile(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="100")
+    assert told(seen) == ["Listed 0 start", "Connected"]
+    assert len(cluster.seen("watch")) == 1
+
+
+async def test_an_event_begins_with_the_short_delay_again(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    delays: list[float] = []
+
+    class Noted(Backoff):
+        def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
+            delays.append(super().delay(at_least=at_least, refused=refused))
+            return delays[-1]
+
+    cut, one = stream(end="cut"), stream(modified("a", version=105), end="cut")
+    cluster.script("watch", cut, cut, one, stream(modified("b", version=106), end="hang"))
+    backoff = Noted(first=0.001, jitter=lambda: 0.0)
+    await follow(client, backoff, until=applied("b"))
+    assert delays == [0.001, 0.002, 0.001]

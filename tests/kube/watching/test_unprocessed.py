@@ -1,0 +1,47 @@
+"""How old what arrived and was not told is: deadlines are judged up to then, and not beyond."""
+
+from __future__ import annotations
+
+import asyncio
+
+from leases.kube.http_session import READ_BUFFER
+from leases.kube.lease_client import LeaseClient
+from tests.support.following import LIMIT
+from tests.support.scripted_api import ScriptedServer, modified, stream
+
+OLD = 0.3  # seconds
+LONG = "holder-" + "x" * 2000
+MANY = 5 * READ_BUFFER // len(LONG)  # events: more than two readings hold
+
+
+async def test_what_waits_stays_untold_until_the_last_of_it_was_told(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
+    cluster.script("watch", stream(b"".join(lines), end="hang"))
+    told, unprocessed_seconds = 0, []
+    async with client.watch("100", timeout_seconds=60) as readings:
+        async for events in readings:
+            while not told and client.unprocessed_seconds() < OLD:
+                await asyncio.sleep(0)
+            told += len(events)
+            unprocessed_seconds.append(client.unprocessed_seconds())
+            if told == MANY:
+                break
+        assert len(unprocessed_seconds) > 2
+        assert min(unprocessed_seconds) >= OLD
+
+
+async def test_nothing_is_untold_while_nothing_comes(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    async with client.watch("100", timeout_seconds=60) as readings:
+        await anext(aiter(readings))
+        assert client.unprocessed_seconds() > 0
+        more = asyncio.ensure_future(anext(aiter(readings)))
+        async with asyncio.timeout(LIMIT):
+            while client.unprocessed_seconds():
+                await asyncio.sleep(0)
+        more.cancel()
+        await asyncio.gather(more, return_exceptions=True)

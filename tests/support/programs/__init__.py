@@ -1,0 +1,1 @@
+"""Programs that tests start as processes, and faults done to them."""

@@ -1,0 +1,52 @@
+"""A data directory as the first start of `serve` would make it: an empty history, static files.
+
+python3 -m tests.support.programs.prepared    (LEASEBOARD_DATA says where)
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+PARTS = ("leaseboard.sqlite3", "static")
+
+
+@cache
+def prepared(make: Callable[[Path], None]) -> Path:
+    """The one that all servers of this process begin with."""
+    folder = Path(tempfile.mkdtemp(prefix="leaseboard-prepared-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    make(folder / "data")
+    return folder / "data"
+
+
+def begin_with(template: Path, data: Path) -> None:
+    """Copy to a directory that is not there yet."""
+    data.mkdir(mode=0o700)
+    shutil.copy2(template / PARTS[0], data)
+    shutil.copytree(template / PARTS[1], data / PARTS[1])
+
+
+def main() -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.db import connection
+
+    from dashboard.serving.static_files import collect
+
+    call_command("migrate", verbosity=0)
+    collect(settings.STATIC_ROOT)
+    connection.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Leases, changes and histories, made by hand."""
