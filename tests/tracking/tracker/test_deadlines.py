@@ -1,0 +1,73 @@
+"""When Leases expire while the cluster is watched, and during and after breaks."""
+
+from __future__ import annotations
+
+from leases.wire.watch_events import (
+    Applied,
+    Connected,
+    Disconnected,
+    Listed,
+)
+from tests.support.values.leases import after, lease
+from tests.tracking.tracker.conftest import Watched
+
+
+async def test_a_lease_runs_out_while_we_watch(watched: Watched) -> None:
+    watched.live(lease())
+    watched.at(20)
+    assert watched.changes == ["created", "expired"]
+
+
+async def test_nothing_runs_out_because_we_stopped_listening(watched: Watched) -> None:
+    watched.live(lease())
+    watched.at(5, Disconnected("the cable was cut"))
+    watched.at(500)
+    assert watched.changes == ["created"]
+    assert watched.states == ["live", "stale"]
+
+
+async def test_what_ran_out_unseen_is_told_after_what_catches_up(watched: Watched) -> None:
+    watched.live(lease())
+    watched.renew(2, 2)
+    watched.at(5, Disconnected("cut"))
+    watched.at(60, Connected())
+    assert watched.changes == ["created"]
+    for version, second in enumerate(range(4, 60, 2), start=3):
+        watched.at(60.1, Applied(lease(renewed=second, version=version)))
+    watched.at(65)
+    assert watched.changes == ["created"]
+    watched.at(80)
+    assert watched.changes == ["created", "expired"]
+    (expired,) = watched.told[-1].changes
+    assert (expired.at, expired.inferred) == (after(73), False)
+
+
+async def test_an_expiry_in_a_long_break_is_inferred(watched: Watched) -> None:
+    watched.live(lease())
+    watched.renew(2, 2)
+    watched.at(5, Disconnected("cut"))
+    watched.at(60, Connected())
+    watched.at(62)
+    (expired,) = watched.told[-1].changes
+    assert (expired.change, expired.at, expired.inferred) == ("expired", after(17), True)
+    assert expired.inferred_since == after(2)
+
+
+async def test_the_grace_for_what_catches_up_has_an_end(watched: Watched) -> None:
+    watched.live(lease(), lease(name="slow", uid="s", renewed=-300))
+    watched.at(5, Disconnected("cut"))
+    watched.at(60, Connected())
+    for n in range(1, 24):
+        slow = lease(name="slow", uid="s", renewed=-240 + n / 2, version=n + 1)
+        watched.at(60 + n / 2, Applied(slow))
+    assert "expired" in watched.changes
+
+
+async def test_a_list_after_a_break_is_compared_with_what_was_known(watched: Watched) -> None:
+    watched.live(lease())
+    watched.renew(2, 2)
+    watched.at(5, Disconnected("410"))
+    watched.at(60, Listed((lease("b", acquired=20, renewed=59, version=40),), "41"), Connected())
+    watched.at(62)
+    assert watched.changes == ["created", "taken_over"]
+    assert watched.tracker.resource_version == "41"
