@@ -2,7 +2,7 @@
 
 PyYAML's scanner is libyaml, of which the Go scanner is a port, so even its messages are the same.
 PyYAML's SafeLoader is not enough: with a check for repeated keys added, it fails the golden case
-leasecandidate/yaml (a bare `y` is a boolean), and bodies of tests/apiserver/http/test_hostile.py,
+leasecandidate/yaml (a bare `y` is a boolean), and bodies of tests/apiserver/hostile/test_yaml.py,
 for it follows deep nesting and aliases of aliases without a bound. So this module builds the
 document from parser events, without recursion, and counts an alias as the nodes that it stands for.
 """

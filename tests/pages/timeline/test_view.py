@@ -1,43 +1,18 @@
-"""The timeline as a browser and a program get it."""
+"""The timeline as a page and as JSON."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from dashboard.pages.timeline.lane_order import CHANGED, QUIET, TROUBLED, choose
-from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_row import to_row
-from leases.history.read.timeline_lanes import LaneTotals
 from leases.models import Edit, WatchSpan
-from tests.support.board import KEY, a_lease, fill, member
-
-OTHER = ObjectName("apps", "other")
-FREE = ObjectName("apps", "free")
-MINUTE = 60.0
-
-
-@pytest.fixture
-def now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
-
-
-@pytest.fixture
-def store(board, now, db):
-    """Cluster a, live and watched for a day, with two held elections and one vacant."""
-    store = board.clusters["a"].store
-    fill(store, a_lease(FREE, holder=None), a_lease(OTHER), a_lease())
-    store.connection = Connection(state=ConnectionState.LIVE, since=now)
-    WatchSpan.objects.create(
-        cluster="a", process="p", since=now - timedelta(days=1), until=now + timedelta(minutes=1)
-    )
-    return store
+from tests.support.board import KEY, member
 
 
 @pytest.fixture
@@ -252,51 +227,6 @@ def test_an_empty_timeline_says_what_was_asked(operator, store):
 def test_strangers_and_guests_see_no_timeline(client, guest, store):
     assert client.get("/c/a/timeline/").status_code == 302
     assert guest.get("/c/a/timeline/").status_code == 403
-
-
-def order(store, wanted: TimelineFilter, now, active=(), gone=(), *, live=True) -> list:
-    shown = TimeRange(now - timedelta(hours=1), now, now, live, live)
-    chosen = choose(store, wanted, shown, active=dict(active), gone=gone)
-    return [(str(place.key), place.group) for place in chosen.page]
-
-
-def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(store, now):
-    busy = {OTHER: LaneTotals(handovers=1, leaderless=5.0)}
-    assert order(store, TimelineFilter(), now, busy) == [
-        ("apps/free", TROUBLED),
-        ("apps/other", CHANGED),
-        ("kube-system/scheduler", QUIET),
-    ]
-
-
-def test_of_a_stretch_that_is_over_only_what_happened_in_it_counts(store, now):
-    busy = {
-        OTHER: LaneTotals(handovers=9, leaderless=0.0),
-        KEY: LaneTotals(handovers=1, leaderless=2.0),
-    }
-    found = order(store, TimelineFilter(), now, busy, live=False)
-    assert [key for key, _ in found] == ["kube-system/scheduler", "apps/other", "apps/free"]
-
-
-def test_by_name_lanes_stand_in_their_namespaces(store, now):
-    gone = {ObjectName("apps", "gone")}
-    found = order(store, TimelineFilter(sort="name"), now, gone=gone)
-    assert found == [
-        ("apps/free", "apps"),
-        ("apps/gone", "apps"),
-        ("apps/other", "apps"),
-        ("kube-system/scheduler", "kube-system"),
-    ]
-
-
-def test_a_page_beyond_the_last_is_the_last(store, now):
-    wanted = TimelineFilter(sort="name", limit=2, page=9)
-    assert [key for key, _ in order(store, wanted, now)] == ["kube-system/scheduler"]
-
-
-def test_the_text_is_part_of_namespace_and_name(store, now):
-    assert len(order(store, TimelineFilter(text="APPS/"), now)) == 2
-    assert len(order(store, TimelineFilter(text="sched", sort="name"), now)) == 1
 
 
 def test_a_newcomer_sees_the_last_hour_and_every_link_says_its_range(store, operator, now):

@@ -16,8 +16,6 @@ from leases.wire.renewal_fingerprints import Reader
 from leases.wire.watch_events import Applied, Bookmark, Listed, WatchEvent
 
 STREAMS = Path(__file__).parents[2] / "conformance" / "streams"
-
-
 RECORDED = [
     "election-handover-and-crash",
     "election-python-client",

@@ -1,0 +1,1 @@
+"""Requests that no well-behaved client sends."""

@@ -1,0 +1,45 @@
+"""A cluster with three Leases, for the tests of the pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.change_row import to_row
+from tests.support.board import KEY, a_lease, fill
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def store(board):
+    """Cluster a, live, with two held elections and one vacant."""
+    store = board.clusters["a"].store
+    free = ObjectName("apps", "free")
+    fill(store, a_lease(free, holder=None), a_lease(ObjectName("apps", "other")), a_lease())
+    store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
+    return store
+
+
+def remember(change: ChangeType, *, seconds_ago: float = 60, **more) -> None:
+    at = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    known = {
+        "cluster": "a",
+        "namespace": KEY.namespace,
+        "name": KEY.name,
+        "uid": "u",
+        "kind": Kind.ELECTION,
+        "at": at,
+        "observed_at": at,
+        "resource_version": str(seconds_ago),
+    }
+    to_row(Change(change=change, **(known | more))).save()
+
+
+def text_of(response) -> str:
+    return response.content.decode()

@@ -1,0 +1,38 @@
+"""The overview page."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from leases.domain.changes.change import ChangeType
+from leases.domain.connection import Connection, ConnectionState
+from tests.pages.conftest import remember, text_of
+from tests.support.board import a_lease, fill
+
+
+def test_the_overview_tells_figures_trouble_and_changes(store, operator):
+    remember(ChangeType.RELEASED, previous_holder="cp-9", namespace="apps", name="free")
+    html = text_of(operator.get("/c/a/"))
+    assert re.search(r'data-figure="total".*?<span class="v">3</span>', html, re.DOTALL)
+    assert "Changes of holder per hour over 24 h: 0 in total" in html
+    assert "Age of the last renewal of" in html
+    assert "was released by <code>cp-9</code>" in html
+
+
+def test_a_quiet_cluster_needs_nothing(board, operator):
+    store = board.clusters["a"].store
+    fill(store, a_lease())
+    store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
+    assert "Nothing needs attention" in text_of(operator.get("/c/a/"))
+
+
+def test_a_cluster_that_nobody_watches_claims_nothing(board, operator):
+    store = board.clusters["a"].store
+    store.connection = Connection(
+        state=ConnectionState.REFUSED, since=datetime.now(UTC), detail="Bind the ClusterRole."
+    )
+    html = text_of(operator.get("/c/a/"))
+    assert "Nothing needs attention" not in html
+    assert "No access since" in html
+    assert "Bind the ClusterRole." in html

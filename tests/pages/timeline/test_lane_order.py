@@ -1,0 +1,57 @@
+"""Which lanes a timeline shows, and in what order."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dashboard.pages.timeline.lane_order import CHANGED, QUIET, TROUBLED, choose
+from dashboard.parts.query.time_range import TimelineFilter, TimeRange
+from leases.domain.lease import ObjectName
+from leases.history.read.timeline_lanes import LaneTotals
+from tests.pages.timeline.conftest import OTHER
+from tests.support.board import KEY
+
+
+def order(store, wanted: TimelineFilter, now, active=(), gone=(), *, live=True) -> list:
+    shown = TimeRange(now - timedelta(hours=1), now, now, live, live)
+    chosen = choose(store, wanted, shown, active=dict(active), gone=gone)
+    return [(str(place.key), place.group) for place in chosen.page]
+
+
+def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(store, now):
+    busy = {OTHER: LaneTotals(handovers=1, leaderless=5.0)}
+    assert order(store, TimelineFilter(), now, busy) == [
+        ("apps/free", TROUBLED),
+        ("apps/other", CHANGED),
+        ("kube-system/scheduler", QUIET),
+    ]
+
+
+def test_of_a_stretch_that_is_over_only_what_happened_in_it_counts(store, now):
+    busy = {
+        OTHER: LaneTotals(handovers=9, leaderless=0.0),
+        KEY: LaneTotals(handovers=1, leaderless=2.0),
+    }
+    found = order(store, TimelineFilter(), now, busy, live=False)
+    assert [key for key, _ in found] == ["kube-system/scheduler", "apps/other", "apps/free"]
+
+
+def test_by_name_lanes_stand_in_their_namespaces(store, now):
+    gone = {ObjectName("apps", "gone")}
+    found = order(store, TimelineFilter(sort="name"), now, gone=gone)
+    assert found == [
+        ("apps/free", "apps"),
+        ("apps/gone", "apps"),
+        ("apps/other", "apps"),
+        ("kube-system/scheduler", "kube-system"),
+    ]
+
+
+def test_a_page_beyond_the_last_is_the_last(store, now):
+    wanted = TimelineFilter(sort="name", limit=2, page=9)
+    assert [key for key, _ in order(store, wanted, now)] == ["kube-system/scheduler"]
+
+
+def test_the_text_is_part_of_namespace_and_name(store, now):
+    assert len(order(store, TimelineFilter(text="APPS/"), now)) == 2
+    assert len(order(store, TimelineFilter(text="sched", sort="name"), now)) == 1
