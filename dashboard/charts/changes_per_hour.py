@@ -73,6 +73,7 @@ def hours_chart(
     first = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first -= timedelta(hours=len(numbers) - 1)
     most = max(numbers)
+    words = unwatched_hours(blind, now, hours=len(numbers))
     bars = []
     for place, number in enumerate(numbers):
         hour = first + timedelta(hours=place)
@@ -94,7 +95,7 @@ def hours_chart(
                 number=number,
                 label=f"{hour:%H}:00" if marked and far else "",
                 middle=round(hit + step / 2, 2),
-                blind=_blind(hour, now, blind),
+                blind=words[place],
                 highest=bool(number) and number == most and number not in numbers[place + 1 :],
             )
         )
@@ -102,8 +103,15 @@ def hours_chart(
     return HoursChart(tuple(bars), _grid(most), fog, _finding(bars, what))
 
 
-def _blind(hour: datetime, now: datetime, blind: Sequence[Span]) -> str:
-    """How much of an hour, or of what has passed of it, nobody watched."""
+def unwatched_hours(blind: Sequence[Span], now: datetime, *, hours: int) -> list[str]:
+    """How much of each hour nobody watched: UNWATCHED, "in part not watched" or "". The last hour
+    is that of `now`.
+    """
+    last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return [_unwatched(last - place * HOUR, now, blind) for place in reversed(range(hours))]
+
+
+def _unwatched(hour: datetime, now: datetime, blind: Sequence[Span]) -> str:
     end = min(hour + HOUR, now)
     parts = [min(until, end) - max(since, hour) for since, until in blind]
     lost = sum((part for part in parts if part > timedelta(0)), timedelta(0))

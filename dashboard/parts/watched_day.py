@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from dashboard.charts.changes_per_hour import unwatched_hours
 from dashboard.parts.formatting import age
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.history.read.hourly_activity import HOUR, HOURS
@@ -50,3 +51,8 @@ def watched_day(watched: WatchedLately, now: datetime) -> WatchedDay:
     never = bool(blind) and watched_seconds < 1.0
     since = blind[0].until if blind and blind[0].ended is None and not never else None
     return WatchedDay(since, blind, never)
+
+
+def unwatched_by_hour(watched: WatchedLately, now: datetime) -> list[str]:
+    """How much of each of these hours nobody watched, as `unwatched_hours` says it."""
+    return unwatched_hours(watched_day(watched, now).spans, now, hours=HOURS)

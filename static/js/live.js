@@ -14,6 +14,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   let heardAt = now();
   let socketState = "retry";
   let why = ""; // what the server said when it closed the socket for good
+  let answered = false; // whether the page has everything that `show` asked for: only later HTML is a change
   // The cluster's own connection: as the page was drawn, then as the last frame said.
   let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
@@ -41,6 +42,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
     const query = document.querySelector("[data-elsewhere]") ? location.search : null;
     const field = document.querySelector("[data-field]")?.dataset.field ?? null;
+    answered = false;
     socket.send({ show: shown(), ...feedShown(), groups, query, field });
   }
 
@@ -50,7 +52,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     correct(frame.now);
     heardAt = frame.now;
     watch = frame.connection;
-    if (frame.html) placeAll(frame.html, !frame.shown);
+    if (frame.html) placeAll(frame.html, answered);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
@@ -62,7 +64,8 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if ("elsewhere" in frame) offer(frame.elsewhere);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
-    if (frame.counts || (frame.html?.row && !frame.shown)) refetch("counts");
+    if (frame.counts || (frame.html?.row && answered)) refetch("counts");
+    answered ||= Boolean(frame.shown);
     if (frame.refetch) refetch("all");
     report();
     if (frame.html || frame.gone) drawn();

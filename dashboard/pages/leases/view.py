@@ -20,6 +20,7 @@ from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
 from dashboard.parts.query.lease_search import FoundLeases, find
 from dashboard.parts.query.url_parameters import BadFilter, typed
+from dashboard.parts.watched_day import unwatched_by_hour
 
 
 @require_safe
@@ -40,10 +41,11 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     found = find(store, wanted, busy=lambda: activity.totals(now))
     if answer_as == "json":
         return _json(request, cluster, wanted, found, now)
+    unwatched = unwatched_by_hour(activity.watched, now)
     context: dict[str, Any] = {
         "board": board(request.path, wanted, found, store.namespaces()),
         "rows": [
-            row_view(cluster, lease, as_of, hours=activity.of(lease.key, now))
+            row_view(cluster, lease, as_of, hours=activity.of(lease.key, now), unwatched=unwatched)
             for lease in found.page
         ],
     }

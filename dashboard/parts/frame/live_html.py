@@ -15,6 +15,7 @@ from dashboard.parts.change_sentence import change_line
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
+from dashboard.parts.watched_day import unwatched_by_hour
 from leases.domain.changes.change import Change
 from leases.history.read.hourly_activity import Activity
 from leases.tracking.tracked_lease import Tracked
@@ -24,7 +25,8 @@ Draw = Callable[[str, Tracked, datetime, Activity], str]
 
 def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A row of the Leases table."""
-    row = row_view(cluster, tracked, now, hours=activity.of(tracked.key, now))
+    hours, unwatched = activity.of(tracked.key, now), unwatched_by_hour(activity.watched, now)
+    row = row_view(cluster, tracked, now, hours=hours, unwatched=unwatched)
     return _plain("leases/_row.html", {"row": row})
 
 

@@ -50,9 +50,16 @@ def lease_url(cluster: str, namespace: str, name: str) -> str:
 
 
 def row_view(
-    cluster: str, tracked: Tracked, now: datetime, *, hours: Sequence[int] = ()
+    cluster: str,
+    tracked: Tracked,
+    now: datetime,
+    *,
+    hours: Sequence[int] = (),
+    unwatched: Sequence[str] = (),
 ) -> RowView:
-    """Present one Lease; `hours` counts its changes in each of the last 24 hours."""
+    """Present one Lease; `hours` counts its changes in each of the last 24 hours, of which
+    `unwatched` says how much nobody watched.
+    """
     key, spec = tracked.key, tracked.lasting.lease.spec
     skipped = skipped_in_short(tracked, now)
     held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
@@ -71,7 +78,7 @@ def row_view(
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
         fresh=None if skipped else freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
-        spark=sparkline(hours) if hours else None,
+        spark=sparkline(hours, unwatched) if hours else None,
         skipped=skipped,
     )
 

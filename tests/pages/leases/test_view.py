@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from dashboard.board import running_board
 from dashboard.parts.frame.live_html import render_row
 from leases.history.read.hourly_activity import Activity
 from tests.pages.conftest import HTMX, text_of
@@ -21,6 +22,11 @@ def test_the_list_draws_the_very_rows_that_the_socket_sends(store, operator):
         return re.sub(r">[\d.]+ s( ago)?<|>\d+ h \d+ m<", "><", row).strip()
 
     assert without_ages(drawn[0]) == without_ages(sent)
+
+
+def test_the_list_draws_the_hours_that_nobody_watched(store, operator):
+    running_board().activity("a").watched.record(store.connection)  # live since just now
+    assert "0 changes in 24 h, 23 h not watched" in text_of(operator.get("/c/a/leases/"))
 
 
 def test_htmx_gets_the_part_that_a_filter_changes(store, operator):

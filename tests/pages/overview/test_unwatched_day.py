@@ -8,10 +8,11 @@ from django.template.loader import render_to_string
 
 from dashboard.live.publisher import ClusterHub
 from dashboard.pages.overview.summary import overview
+from dashboard.parts.frame.live_html import render_row
 from dashboard.parts.node_summary import nodes_view
 from leases.domain.connection import Connection, ConnectionState
 from leases.tracking.store import Store
-from tests.support.values.tracked_leases import NOW
+from tests.support.values.tracked_leases import NOW, tracked
 
 HOUR = timedelta(hours=1)
 
@@ -48,3 +49,11 @@ def test_nodes_say_in_which_time_they_joined_and_left():
     assert nodes_view(channel_watched_since(25), NOW).counted_in == "24 h"
     assert nodes_view(channel_watched_since(2), NOW).counted_in == "since 10:04"
     assert nodes_view(ClusterHub(Store("a")), NOW).counted_in == "not watched"
+
+
+def test_the_bars_of_a_row_are_fog_in_the_hours_that_nobody_watched():
+    lately = render_row("a", tracked(), NOW, channel_watched_since(2).activity)
+    assert 'aria-label="0 changes in 24 h, 21 h not watched"' in lately
+    assert lately.count('class="fog"') == 1
+    always = render_row("a", tracked(), NOW, channel_watched_since(25).activity)
+    assert "watched" not in always
