@@ -13,6 +13,7 @@ from pathlib import Path
 
 from leases.apiserver.app import App
 from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.election.controller import ElectionController
 from leases.apiserver.failing import Failed, Keep, log_failure, run_once
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.http.certificate import certificate_for, check_certificate, tls_context
@@ -22,9 +23,10 @@ from leases.apiserver.http.protocol import LIMITS
 from leases.apiserver.patch.dispatch import Patcher
 from leases.apiserver.registry.create_update import Writer
 from leases.apiserver.registry.namespaces import Namespaces
-from leases.apiserver.resources import served
+from leases.apiserver.resources import CLE_GATE, served
 from leases.apiserver.start_refusal import explained
 from leases.apiserver.storage.journal import FILE_NAME, connect
+from leases.apiserver.storage.records import Event
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
@@ -86,6 +88,8 @@ class LeaseApiServer:
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
         self._namespaces: Namespaces | None = None
+        self._elections: ElectionController | None = None
+        self._electing: asyncio.Task[None] | None = None
         self._server: Server | None = None
         self._listener: socket.socket | None = None
         self._ending = False
@@ -126,6 +130,8 @@ class LeaseApiServer:
         make = partial(Server, app, limits, tls, self._failed)
         self._server, self._listener = server, _ = make(), listener
         self.serving = self._keep("lease-api", partial(self._serve, make), may_end=self._may_end)
+        if (elections := self._elections) is not None:
+            self._electing = self._keep("elections", elections.run, may_end=self._may_end)
         await server.ready.wait()
 
     async def _serve(self, make: Callable[[], Server]) -> None:
@@ -165,6 +171,9 @@ class LeaseApiServer:
         store.forget_past()
         namespaces.resume()
         writer = Writer(store, namespaces, self._gates)
+        if CLE_GATE in self._gates:
+            self._elections = ElectionController(store, writer, namespaces, self._failed)
+            store.publish = partial(_publish, hub, self._elections)
         handlers = Handlers(store, Watches(store, hub), namespaces, writer, Patcher(writer))
         return App(resources, self._tokens, handlers)
 
@@ -186,6 +195,10 @@ class LeaseApiServer:
     async def stop(self) -> None:
         """End the watches, then the connections, then the store; within two seconds."""
         self._ending = True
+        if self._elections is not None and self._electing is not None:
+            self._elections.close()
+            await self._electing
+            self._elections = self._electing = None
         if self._hub is not None:
             self._hub.close()
             self._hub = None
@@ -206,3 +219,8 @@ class LeaseApiServer:
             self._tokens.close()
             self._tokens = None
         self._lock.release()
+
+
+def _publish(hub: Hub, elections: ElectionController, events: list[Event]) -> None:
+    hub.publish(events)
+    elections.notice(events)

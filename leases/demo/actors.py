@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Iterator
 from random import Random
 from typing import Any
 
+from leases.demo.coordinated import CoordinatedElection
 from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.elector import Contender, DemoElection, Order, Pace, seeded, stamp
 from leases.demo.kubelet import Heartbeat, api_server, node
@@ -23,10 +24,14 @@ ATTEMPTS = 5
 class Stage:
     """Every process that renews a Lease."""
 
-    def __init__(self, *, api: DemoApi, pace: Pace, seed: int) -> None:
+    def __init__(self, *, api: DemoApi, pace: Pace, seed: int, candidates: bool) -> None:
+        """`candidates`: the API serves LeaseCandidates."""
         self._api = api
         self._pace = pace
         self._random: Random = seeded(seed, "stage")
+        self.coordinated = (
+            CoordinatedElection(api=api, pace=pace, seed=seed) if candidates else None
+        )
         self.elections = {
             name.name: DemoElection(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
         }
@@ -53,6 +58,10 @@ class Stage:
             yield heartbeat.run()
         for lock in self.locks:
             yield lock.run()
+        if self.coordinated is not None:
+            for one in self.coordinated.contenders:
+                yield one.run()
+            yield self.coordinated.roll_out()
 
     async def perform(self, cue: Cue) -> None:
         """Let an event happen. It does nothing while the API is down or nobody holds the Lease."""

@@ -11,7 +11,7 @@ import msgspec
 from leases.domain.lease import ObjectName
 
 LeaseObject = dict[str, Any]
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+_GROUP = "/apis/coordination.k8s.io"
 _SECONDS = 5.0  # an API that does not answer within this time counts as down
 _CONNECTIONS = 8
 
@@ -50,22 +50,28 @@ class DemoApi:
         """Create the namespace if it is missing. An API without namespaces needs none."""
         await self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
-    async def get(self, key: ObjectName) -> LeaseObject | None:
-        """Return the Lease, if any."""
-        return await self._ask("GET", _path(key))
+    async def serves_candidates(self) -> bool:
+        """Whether the API serves LeaseCandidates, so that it elects."""
+        return await self._ask("GET", f"{_GROUP}/v1beta1") is not None
 
-    async def create(self, lease: LeaseObject) -> LeaseObject | None:
-        """Return the new Lease; None if another client was faster."""
-        return await self._ask("POST", _LEASES.format(lease["metadata"]["namespace"]), lease)
+    async def get(self, key: ObjectName, *, candidate: bool = False) -> LeaseObject | None:
+        """Return the Lease (or LeaseCandidate), if any."""
+        return await self._ask("GET", _path(key.namespace, key.name, candidate=candidate))
 
-    async def update(self, lease: LeaseObject) -> LeaseObject | None:
-        """Return the written Lease; None if it changed since it was read."""
+    async def create(self, lease: LeaseObject, *, candidate: bool = False) -> LeaseObject | None:
+        """Return the new object; None if another client was faster."""
+        path = _path(lease["metadata"]["namespace"], candidate=candidate)
+        return await self._ask("POST", path, lease)
+
+    async def update(self, lease: LeaseObject, *, candidate: bool = False) -> LeaseObject | None:
+        """Return the written object; None if it changed since it was read."""
         meta = lease["metadata"]
-        return await self._ask("PUT", _path(ObjectName(meta["namespace"], meta["name"])), lease)
+        path = _path(meta["namespace"], meta["name"], candidate=candidate)
+        return await self._ask("PUT", path, lease)
 
-    async def delete(self, key: ObjectName) -> None:
-        """Delete the Lease if it exists."""
-        await self._ask("DELETE", _path(key))
+    async def delete(self, key: ObjectName, *, candidate: bool = False) -> None:
+        """Delete the object if it exists."""
+        await self._ask("DELETE", _path(key.namespace, key.name, candidate=candidate))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
         data = None if body is None else msgspec.json.encode(body)
@@ -88,5 +94,6 @@ class DemoApi:
         return answer
 
 
-def _path(key: ObjectName) -> str:
-    return f"{_LEASES.format(key.namespace)}/{key.name}"
+def _path(namespace: str, name: str = "", *, candidate: bool = False) -> str:
+    version, plural = ("v1beta1", "leasecandidates") if candidate else ("v1", "leases")
+    return f"{_GROUP}/{version}/namespaces/{namespace}/{plural}/{name}".rstrip("/")

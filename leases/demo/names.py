@@ -96,6 +96,10 @@ ELECTIONS = (
         fresh_start=True,
     ),
 )
+# Only where the API serves LeaseCandidates.
+COORDINATED = ElectionName(
+    namespace="kube-system", name="cloud-controller-manager", identity="{host}", contenders=3
+)
 LOCKS = ("lock-tfstate-default-production", "lock-tfstate-default-staging")
 LOCK_NAMESPACE = "terraform"
 NODE_NAMESPACE = "kube-node-lease"

@@ -25,8 +25,8 @@ async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -
     """
     pace = Pace(tempo)
     async with DemoApi(url=url, token=token) as api:
-        await _prepare(api)
-        stage = Stage(api=api, pace=pace, seed=seed)
+        candidates = await _prepare(api)
+        stage = Stage(api=api, pace=pace, seed=seed, candidates=candidates)
         async with asyncio.TaskGroup() as cast:
             for life in stage.lives():
                 cast.create_task(life)
@@ -37,14 +37,13 @@ async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -
                 cast.create_task(stage.perform(cue))
 
 
-async def _prepare(api: DemoApi) -> None:
-    """Create the namespaces as soon as the API answers."""
+async def _prepare(api: DemoApi) -> bool:
+    """Create the namespaces as soon as the API answers. Return whether it serves candidates."""
     while True:
         try:
             for namespace in NAMESPACES:
                 await api.ensure_namespace(namespace)
+            return await api.serves_candidates()
         except ApiDownError as error:
             logger.info("demo: waiting for the API: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
-        else:
-            return

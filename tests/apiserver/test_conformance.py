@@ -24,7 +24,7 @@ GATED = "spec/gated-fields-(dropped|strict)|discovery/group|http/methods"
     [
         ("cases", (), ("--skip", BINARY)),
         ("cases", GATE, ("--skip", BINARY, "--skip", GATED)),
-        ("cases-coordinated", GATE, ("--skip-requires", "protobuf,cle-controller")),
+        ("cases-coordinated", GATE, ("--skip-requires", "protobuf")),
     ],
     ids=["plain", "plain cases with the gate on", "coordinated"],
 )

@@ -13,13 +13,15 @@ import pytest
 import yaml
 
 from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
-from leases.demo.names import API_SERVERS, ELECTIONS, LOCKS, NODES
+from leases.demo.names import API_SERVERS, COORDINATED, ELECTIONS, LOCKS, NODES
 from leases.demo.run import run_demo
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.kube.backoff import Backoff
+from leases.kube.candidates import candidates_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
@@ -34,9 +36,11 @@ LIMIT = 45.0
 
 
 @asynccontextmanager
-async def serving(data: Path, port: int = 0) -> AsyncIterator[tuple[LeaseApiServer, LeaseClient]]:
+async def serving(
+    data: Path, port: int = 0, gates: frozenset[str] = frozenset()
+) -> AsyncIterator[tuple[LeaseApiServer, LeaseClient]]:
     """An embedded API and a client of it."""
-    server = LeaseApiServer(data=data, port=port)
+    server = LeaseApiServer(data=data, port=port, feature_gates=gates)
     await server.start()
     client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
     try:
@@ -133,6 +137,28 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
     assert leases[LOCKS[0]].duration is None
     servers = [name for name in leases if name.startswith("apiserver-")]
     assert {len(name) for name in servers} == {len("apiserver-") + 26}
+
+
+async def test_the_coordinated_lease_moves_to_its_preferred_holder(tmp_path: Path) -> None:
+    key = ObjectName(COORDINATED.namespace, COORDINATED.name)
+    preferred: str | None = None
+    async with (
+        asyncio.timeout(LIMIT),
+        serving(tmp_path, gates=frozenset({CLE_GATE})) as (api, client),
+        playing_at(api),
+    ):
+        while True:
+            await asyncio.sleep(0.05)
+            leases = {lease.key: lease for lease in (await list_whole(client)).leases}
+            if key not in leases:
+                continue
+            spec = leases[key].spec
+            preferred = spec.preferred_holder or preferred
+            if preferred is not None and spec.holder_identity == preferred:
+                break
+        standing = await candidates_of(client, key, within=LIMIT)
+    assert standing is not None
+    assert preferred in {one.name for one in standing}
 
 
 async def test_a_second_run_contends_for_the_leases_of_the_first(

@@ -25,6 +25,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving import lifespan, runtime
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks import kind_overrides
+from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.start_refusal import CannotStart
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
@@ -124,6 +125,11 @@ async def test_every_task_is_supervised(start):
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in ("watch", "nodes", "publisher")}
     assert set(running.supervisor.restarts) == tasks
+
+
+async def test_elections_are_supervised_where_they_are_held(start):
+    running = await start(feature_gates=frozenset({CLE_GATE}))
+    assert ("elections", "") in running.supervisor.restarts
 
 
 async def test_what_history_remembers_is_shown_from_the_start(start):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+from collections.abc import Awaitable, Callable
 
 from dashboard.live.publisher import ClusterHub
 from dashboard.serving.tasks.supervisor import Supervisor
@@ -11,6 +12,10 @@ from leases.apiserver.failing import Failed, Keep
 EFFECTS = {
     "regions": "Parts of open pages of {} are not drawn anew.",
     "picture": "The picture of all heartbeats of {} is not drawn anew.",
+}
+API_EFFECTS = {
+    "lease-api": "The embedded Lease API does not answer.",
+    "elections": "The embedded Lease API elects no holders (CoordinatedLeaderElection).",
 }
 
 
@@ -28,8 +33,14 @@ def report_failures(supervisor: Supervisor, cluster: str, hub: ClusterHub) -> No
 
 
 def keep_lease_api(supervisor: Supervisor) -> Keep:
-    """Runs the task of the embedded Lease API."""
-    return partial(supervisor.start, effect="The embedded Lease API does not answer.")
+    """Runs the tasks of the embedded Lease API."""
+
+    def keep(
+        task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
+    ) -> asyncio.Task[None]:
+        return supervisor.start(task, work, effect=API_EFFECTS[task], may_end=may_end)
+
+    return keep
 
 
 def lease_api_failed(supervisor: Supervisor) -> Failed:

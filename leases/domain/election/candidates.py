@@ -65,7 +65,7 @@ class ElectionOutcome(msgspec.Struct, frozen=True, kw_only=True):
 def standing(candidate: Candidate, now: datetime) -> CandidateState:
     """Return whether a candidate counts at `now`."""
     spec = candidate.spec
-    if _order(candidate) is None:
+    if spec.strategy == OLDEST_EMULATION_VERSION and _order(candidate) is None:
         return CandidateState.INVALID
     if spec.renew_time is None or plus(spec.renew_time, VALID) < now:
         return CandidateState.OUTDATED
@@ -81,7 +81,7 @@ def elect(candidates: Iterable[Candidate], now: datetime) -> ElectionOutcome:
     ]
     if not counting:
         return ElectionOutcome(winner=None, strategy=None, why="No candidate counts.")
-    strategies = _strategies(counting)
+    strategies = newest_strategies(counting)
     if len(strategies) > 1:
         named = " and ".join(sorted(strategies))
         why = f"The candidates of the newest binary version disagree on the strategy: {named}."
@@ -90,8 +90,8 @@ def elect(candidates: Iterable[Candidate], now: datetime) -> ElectionOutcome:
     if strategy != OLDEST_EMULATION_VERSION:
         why = f"{strategy} is not a strategy that kube-apiserver knows; another controller elects."
         return ElectionOutcome(winner=None, strategy=strategy, why=why)
-    ranked = sorted(counting, key=_rank)
-    return ElectionOutcome(winner=ranked[0].name, strategy=strategy, why=_why(ranked))
+    best = ranked(counting)
+    return ElectionOutcome(winner=best[0].name, strategy=strategy, why=_why(best))
 
 
 def end_of_term(lease: Lease) -> str | None:
@@ -115,19 +115,29 @@ def _rank(candidate: Candidate) -> tuple[tuple[Precedence, Precedence] | None, d
     return _order(candidate), created, candidate.name
 
 
-def _strategies(candidates: Sequence[Candidate]) -> set[str]:
+def newest_strategies(candidates: Iterable[Candidate]) -> set[str]:
     """Return the strategies that candidates with the newest binary version ask for."""
-    binaries = [order[1] for c in candidates if (order := _order(c)) is not None]
-    newest = max(binaries)
-    ordered = zip(candidates, binaries, strict=True)
-    return {c.spec.strategy for c, binary in ordered if binary == newest}
+    newest: Precedence | None = None
+    strategies: set[str] = set()
+    for candidate in candidates:
+        binary = precedence(parse_version(candidate.spec.binary_version) or (0, 0, 0, ()))
+        if newest is None or binary > newest:
+            newest, strategies = binary, set()
+        if binary == newest:
+            strategies.add(candidate.spec.strategy)
+    return strategies
 
 
-def _why(ranked: Sequence[Candidate]) -> str:
-    best = ranked[0]
-    if len(ranked) == 1:
+def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates with comparable versions, best first (OldestEmulationVersion)."""
+    return sorted((c for c in candidates if _order(c) is not None), key=_rank)
+
+
+def _why(counting: Sequence[Candidate]) -> str:
+    best = counting[0]
+    if len(counting) == 1:
         return "It is the only candidate that counts."
-    second, best_order, second_order = ranked[1], _order(best), _order(ranked[1])
+    second, best_order, second_order = counting[1], _order(best), _order(counting[1])
     if best_order is None or second_order is None:
         return ""
     if best_order[0] != second_order[0]:

@@ -1,0 +1,1 @@
+"""Coordinated leader election: choose the holder of a Lease among its LeaseCandidates."""
