@@ -9,10 +9,15 @@ import re
 
 import msgspec
 
-from leases.domain.known_holder_prefixes import without_known_word
-
+# Programs that write a fixed word before the host, and who says so.
+KNOWN_WORDS = {
+    "elastic-agent-leader-": "Elastic Agent, before its pod or agent id: elastic/elastic-agent "
+    "internal/pkg/composable/providers/kubernetesleaderelection",
+    "beats-leader-": "Metricbeat and the other Beats, before their node or a UUID: elastic/beats "
+    "libbeat/autodiscover/providers/kubernetes",
+}
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_is_uuid = re.compile(_UUID).fullmatch
+is_uuid = re.compile(_UUID).fullmatch
 # A bare UUID, a digest, a process id, or external-provisioner's `<milliseconds>-<random>-<driver>`.
 _names_no_host = re.compile(
     rf"{_UUID}|[0-9a-fA-F]{{32}}|[0-9a-fA-F]{{64}}|[0-9]+|[0-9]{{13}}-[0-9]+-.+", re.DOTALL
@@ -33,13 +38,11 @@ class Holder(msgspec.Struct, frozen=True, gc=False):
 _NOBODY = Holder(None, None)
 
 
-def is_uuid(text: str) -> bool:
-    return _is_uuid(text) is not None
-
-
 def split_holder(identity: str | None) -> Holder:
     """Return host and suffix, by the first rule that matches."""
-    identity = without_known_word(identity or "")
+    identity = identity or ""
+    for word in KNOWN_WORDS:
+        identity = identity.removeprefix(word) or identity
     if not identity or _names_no_host(identity):
         return _NOBODY
     if "|" in identity:

@@ -7,14 +7,13 @@ in `*`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import msgspec
 
 from leases.domain.lease import Lease
 
 
-class KnownWriter(msgspec.Struct, frozen=True, kw_only=True):
+class KnownWriter(msgspec.Struct, frozen=True):
     """One writer and how to recognise its Leases."""
 
     kind: str  # a value of Kind, which cannot be imported here
@@ -39,115 +38,92 @@ class KnownWriter(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(f"{word} {value}" for word, value in signs.items() if value)
 
 
-KNOWN_WRITERS: tuple[KnownWriter, ...] = (
+_TERRAFORM = "Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes"
+_API_SERVER = "an API server announces itself: kubernetes/kubernetes pkg/controlplane/apiserver"
+_KONNECTIVITY = "agents count proxy servers: kubernetes-sigs/apiserver-network-proxy"
+
+KNOWN_WRITERS = (
+    KnownWriter("lock", _TERRAFORM, label="tfstate=true"),
+    KnownWriter("lock", _TERRAFORM, annotation="app.terraform.io/lock-info"),
+    KnownWriter("lock", _TERRAFORM, name="lock-tfstate-*"),
     KnownWriter(
-        kind="lock",
-        label="tfstate=true",
-        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
-    ),
-    KnownWriter(
-        kind="lock",
-        annotation="app.terraform.io/lock-info",
-        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
-    ),
-    KnownWriter(
-        kind="lock",
-        name="lock-tfstate-*",
-        source="Terraform's state lock: hashicorp/terraform backend/remote-state/kubernetes",
-    ),
-    KnownWriter(
-        kind="lock",
+        "lock",
+        "medik8s keeps remediators off a node: medik8s/common pkg/lease",
         namespace="medik8s-leases",
-        source="medik8s keeps remediators off a node: medik8s/common pkg/lease",
     ),
     KnownWriter(
-        kind="lock",
+        "lock",
+        "a reboot slot of a group: poseidon/fleetlock lease.go",
         name="fleetlock-*",
         never_acquired=True,
-        source="a reboot slot of a group: poseidon/fleetlock lease.go",
     ),
     KnownWriter(
-        kind="lock",
+        "lock",
+        "one node drains at a time: k8snetworkplumbingwg/sriov-network-operator pkg/daemon",
         name="config-daemon-draining-lock",
-        source="one node drains at a time: k8snetworkplumbingwg/sriov-network-operator pkg/daemon",
     ),
     KnownWriter(
-        kind="lock",
+        "lock",
+        "guards one address allocation: k8snetworkplumbingwg/whereabouts pkg/storage",
         name="whereabouts",
-        source="guards one address allocation: k8snetworkplumbingwg/whereabouts pkg/storage",
     ),
+    KnownWriter("identity", _API_SERVER, label="apiserver.kubernetes.io/identity"),
     KnownWriter(
-        kind="identity",
-        label="apiserver.kubernetes.io/identity",
-        source="an API server announces itself: kubernetes/kubernetes pkg/controlplane/apiserver",
-    ),
-    KnownWriter(
-        kind="identity",
+        "identity",
+        "an API server before 1.27 announces itself: kubernetes/kubernetes pkg/controlplane",
         label="k8s.io/component=kube-apiserver",
-        source="an API server before 1.27 announces itself: kubernetes/kubernetes pkg/controlplane",
     ),
     KnownWriter(
-        kind="identity",
-        pattern="(kube-)?apiserver-[a-z0-9]{26}",
-        holder_extends_name=True,
-        source="an API server announces itself: kubernetes/kubernetes pkg/controlplane/apiserver",
+        "identity", _API_SERVER, pattern="(kube-)?apiserver-[a-z0-9]{26}", holder_extends_name=True
     ),
+    KnownWriter("identity", _KONNECTIVITY, label="k8s-app=konnectivity-server"),
+    KnownWriter("identity", _KONNECTIVITY, name="konnectivity-proxy-server-*"),
     KnownWriter(
-        kind="identity",
-        label="k8s-app=konnectivity-server",
-        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy",
-    ),
-    KnownWriter(
-        kind="identity",
-        name="konnectivity-proxy-server-*",
-        source="agents count proxy servers: kubernetes-sigs/apiserver-network-proxy",
-    ),
-    KnownWriter(
-        kind="identity",
+        "identity",
+        "k0s counts its controllers: k0sproject/k0s pkg/component/controller",
         namespace="kube-node-lease",
         name="k0s-ctrl-*",
-        source="k0s counts its controllers: k0sproject/k0s pkg/component/controller",
     ),
     KnownWriter(
-        kind="election",
+        "election",
+        "k0s controllers elect one: k0sproject/k0s pkg/component/controller",
         namespace="kube-node-lease",
         name="k0s-endpoint-reconciler",
-        source="k0s controllers elect one: k0sproject/k0s pkg/component/controller",
     ),
     KnownWriter(
-        kind="election",
+        "election",
+        "one policy controller writes status: linkerd/linkerd2 policy-controller",
         name="policy-controller-write",
-        source="one policy controller writes status: linkerd/linkerd2 policy-controller",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "an agent proves its cluster lives: open-cluster-management-io/ocm pkg/registration",
         name="managed-cluster-lease",
-        source="an agent proves its cluster lives: open-cluster-management-io/ocm pkg/registration",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "an extension proves it runs: gardener/gardener extensions/pkg/controller/heartbeat",
         name="gardener-extension-heartbeat",
-        source="an extension proves it runs: gardener/gardener extensions/pkg/controller/heartbeat",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "gardenlet proves its seed lives: gardener/gardener pkg/gardenlet/controller/lease",
         namespace="gardener-system-seed-lease",
-        source="gardenlet proves its seed lives: gardener/gardener pkg/gardenlet/controller/lease",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "an agent proves its cluster lives: karmada-io/karmada pkg/controllers/status",
         namespace="karmada-cluster",
-        source="an agent proves its cluster lives: karmada-io/karmada pkg/controllers/status",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "the webhook watchdog stamps it: kyverno/kyverno pkg/controllers/webhook",
         annotation="kyverno.io/last-request-time",
-        source="the webhook watchdog stamps it: kyverno/kyverno pkg/controllers/webhook",
     ),
     KnownWriter(
-        kind="heartbeat",
+        "heartbeat",
+        "a shard proves it lives: timebertt/kubernetes-controller-sharding pkg/shard/lease",
         label="alpha.sharding.timebertt.dev/*",
-        source="a shard proves it lives: timebertt/kubernetes-controller-sharding pkg/shard/lease",
     ),
 )
 
@@ -180,20 +156,18 @@ def known_writer(lease: Lease) -> KnownWriter | None:
 
 def _wrote(writer: KnownWriter, lease: Lease) -> bool:
     meta, spec = lease.metadata, lease.spec
-    if writer.label is not None and not _bears(writer.label, meta.labels):
-        return False
-    if writer.annotation is not None and not _bears(writer.annotation, meta.annotations):
-        return False
-    if writer.namespace is not None and not _matches(writer.namespace, meta.namespace):
-        return False
-    if writer.name is not None and not _matches(writer.name, meta.name):
-        return False
-    if writer.pattern is not None and not re.fullmatch(writer.pattern, meta.name):
-        return False
-    if writer.never_acquired and spec.acquire_time is not None:
-        return False
-    holder = spec.holder_identity or ""
-    return not writer.holder_extends_name or holder.startswith(f"{meta.name}_")
+    return (
+        (writer.label is None or _bears(writer.label, meta.labels))
+        and (writer.annotation is None or _bears(writer.annotation, meta.annotations))
+        and (writer.namespace is None or _matches(writer.namespace, meta.namespace))
+        and (writer.name is None or _matches(writer.name, meta.name))
+        and (writer.pattern is None or bool(re.fullmatch(writer.pattern, meta.name)))
+        and (not writer.never_acquired or spec.acquire_time is None)
+        and (
+            not writer.holder_extends_name
+            or (spec.holder_identity or "").startswith(f"{meta.name}_")
+        )
+    )
 
 
 def _matches(wanted: str, word: str) -> bool:
@@ -206,8 +180,4 @@ def _bears(wanted: str, signs: dict[str, str] | None) -> bool:
     key, equals, value = wanted.partition("=")
     if equals:
         return signs.get(key) == value
-    return _any_matches(key, signs) if key.endswith("*") else key in signs
-
-
-def _any_matches(wanted: str, keys: Iterable[str]) -> bool:
-    return any(_matches(wanted, key) for key in keys)
+    return any(_matches(key, sign) for sign in signs)

@@ -6,7 +6,7 @@ or a page reads are here; the decoder skips the others, above all managedFields.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -88,11 +88,6 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     def holder(self) -> str | None:
         """The named holder. An empty holderIdentity means nobody."""
         return self.spec.holder_identity or None
-
-    @property
-    def duration(self) -> timedelta | None:
-        seconds = self.spec.lease_duration_seconds
-        return None if seconds is None else timedelta(seconds=seconds)
 
 
 def number_of(version: str | None) -> int:

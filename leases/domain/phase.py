@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -32,6 +33,37 @@ class Phase(StrEnum):
 
     # Enum's own hash is slow Python code, and every event uses these as keys.
     __hash__ = str.__hash__
+
+
+class KnownLease(Protocol):
+    """What is known of a Lease, as `leases.tracking.tracked_lease` describes it."""
+
+    @property
+    def lease(self) -> Lease: ...
+    @property
+    def holder(self) -> str | None: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def phase(self) -> Phase: ...
+    @property
+    def phase_since(self) -> datetime: ...
+    @property
+    def gap_since(self) -> datetime | None: ...
+    @property
+    def observed_at(self) -> datetime: ...
+    @property
+    def lasts_seconds(self) -> int | None: ...
+    @property
+    def cadence_seconds(self) -> float | None: ...
+    @property
+    def skew_seconds(self) -> float | None: ...
+    @property
+    def renewals_seen(self) -> int: ...
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def rewritten(self) -> str: ...
 
 
 class Clause(msgspec.Struct, frozen=True, gc=False):
@@ -69,8 +101,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def counted_holder(lease: Lease, kind: Kind, *, named: bool = False) -> str | None:
-    """Return who counts as the holder: the named one, or the name of a heartbeat that never names
-    one.
+    """Return the named holder, or for a heartbeat that never names one its own name.
 
     `named`: it named a holder before, so an empty name means nobody.
     """
@@ -87,68 +118,40 @@ def runs_out_at(lease: Lease, observed_at: datetime) -> datetime | None:
     return after(observed_at, seconds)
 
 
-def late_after(
-    duration_seconds: int | None, cadence_seconds: float | None, renewals_seen: int
-) -> float | None:
+def trusted_cadence(known: KnownLease) -> float | None:
+    """Return the learned cadence in seconds; None: too few renewals were observed."""
+    return known.cadence_seconds if known.renewals_seen >= ENOUGH_RENEWALS else None
+
+
+def late_after(known: KnownLease) -> float | None:
     """Return the age in seconds beyond which a held Lease is late; None when it cannot be."""
-    if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
-        return max(CADENCES * cadence_seconds, cadence_seconds + SLACK)
-    return None if duration_seconds is None else DEADLINE_SHARE * duration_seconds
+    cadence, duration = trusted_cadence(known), known.lasts_seconds
+    if cadence is not None:
+        return max(CADENCES * cadence, cadence + SLACK)
+    return None if duration is None else DEADLINE_SHARE * duration
 
 
-def phase_of(
-    lease: Lease,
-    *,
-    observed_at: datetime,
-    cadence_seconds: float | None,
-    renewals_seen: int,
-    kind: Kind,
-    now: datetime,
-    named: bool = False,
-) -> Phase:
+def phase_of(known: KnownLease, now: datetime) -> Phase:
     """Return the phase at `now`: vacant, untimed, expired, late or held."""
-    if counted_holder(lease, kind, named=named) is None:
+    if known.holder is None:
         return Phase.VACANT
-    runs_out = runs_out_at(lease, observed_at)
-    if runs_out is not None and now >= runs_out:
+    observed_at, duration, late = known.observed_at, known.lasts_seconds, late_after(known)
+    if duration is not None and now >= after(observed_at, duration):
         return Phase.EXPIRED
-    late = _late_from(lease, observed_at, cadence_seconds, renewals_seen)
-    if late is not None and now >= late:
+    if late is not None and now >= after(observed_at, late, microseconds=1):
         return Phase.LATE
-    return Phase.UNTIMED if runs_out is None else Phase.HELD
+    return Phase.UNTIMED if duration is None else Phase.HELD
 
 
-def next_turn(
-    lease: Lease,
-    *,
-    observed_at: datetime,
-    cadence_seconds: float | None,
-    renewals_seen: int,
-    phase: Phase,
-) -> datetime | None:
+def next_turn(known: KnownLease) -> datetime | None:
     """Return when the phase changes unless somebody writes; None when it stays."""
+    phase, duration = known.phase, known.lasts_seconds
     if phase is Phase.VACANT or phase is Phase.EXPIRED:
         return None
-    if phase is Phase.LATE:
-        return runs_out_at(lease, observed_at)
-    spec = lease.spec
-    duration = spec.lease_duration_seconds if spec.renew_time is not None else None
-    late = late_after(duration, cadence_seconds, renewals_seen)
-    if late is None or (duration is not None and duration <= late):
-        return runs_out_at(lease, observed_at)
-    return after(observed_at, late, microseconds=1)
-
-
-def _late_from(
-    lease: Lease, observed_at: datetime, cadence_seconds: float | None, renewals_seen: int
-) -> datetime | None:
-    """Return the first microsecond at which it is late."""
-    timed = lease.spec.renew_time is not None
-    duration = lease.spec.lease_duration_seconds if timed else None
-    seconds = late_after(duration, cadence_seconds, renewals_seen)
-    if seconds is None:
-        return None
-    return after(observed_at, seconds, microseconds=1)
+    late = None if phase is Phase.LATE else late_after(known)
+    if late is not None and (duration is None or duration > late):
+        return after(known.observed_at, late, microseconds=1)
+    return None if duration is None else after(known.observed_at, duration)
 
 
 def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
@@ -159,52 +162,30 @@ def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
     return after(renewed, seconds) < now
 
 
-def explain(
-    lease: Lease,
-    *,
-    observed_at: datetime,
-    cadence_seconds: float | None,
-    renewals_seen: int,
-    kind: Kind,
-    now: datetime,
-    named: bool = False,
-) -> Explanation:
-    """Explain the phase at `now`: "renewed 17.2 s ago; lasts 15 s; others may take it since
-    2.2 s".
-    """
-    phase = phase_of(
-        lease,
-        observed_at=observed_at,
-        cadence_seconds=cadence_seconds,
-        renewals_seen=renewals_seen,
-        kind=kind,
-        now=now,
-        named=named,
-    )
-    clauses = _clauses(lease, phase, observed_at, cadence_seconds, renewals_seen, now)
+def explain(known: KnownLease, now: datetime) -> Explanation:
+    """Explain the phase, e.g. "renewed 17 s ago; lasts 15 s; others may take it since 2 s"."""
+    phase = phase_of(known, now)
     return Explanation(
-        phase=phase, clauses=tuple(clauses), wall_clock_expired=wall_clock_expired(lease, now)
+        phase=phase,
+        clauses=tuple(_clauses(known, phase, now)),
+        wall_clock_expired=wall_clock_expired(known.lease, now),
     )
 
 
-def _clauses(
-    lease: Lease,
-    phase: Phase,
-    observed_at: datetime,
-    cadence_seconds: float | None,
-    renewals_seen: int,
-    now: datetime,
-) -> list[Clause]:
+def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
     if phase is Phase.VACANT:
         return [Clause("nobody holds it")]
-    spec = lease.spec
-    age = (now - observed_at).total_seconds()
-    never = Clause("never renewed")
-    clauses = [Clause("renewed ", age, " ago", "up") if spec.renew_time else never]
+    spec = known.lease.spec
+    age = (now - known.observed_at).total_seconds()
+    clauses = [
+        Clause("renewed ", age, " ago", "up") if spec.renew_time else Clause("never renewed")
+    ]
     if phase is Phase.LATE:
-        clauses.append(_due(lease, cadence_seconds, renewals_seen))
+        cadence = trusted_cadence(known)
+        late = Clause("late after ", late_after(known))
+        clauses.append(late if cadence is None else Clause("due every ", cadence))
     duration = spec.lease_duration_seconds
-    if duration is None or runs_out_at(lease, observed_at) is None:
+    if duration is None or spec.renew_time is None:
         missing = "leaseDurationSeconds" if duration is None else "renewTime"
         return [*clauses, Clause(f"without {missing} it cannot run out")]
     clauses.append(Clause(f"lasts {duration} s"))
@@ -212,10 +193,3 @@ def _clauses(
     if phase is Phase.EXPIRED:
         return [*clauses, Clause("others may take it since ", -left, "", "up", duration)]
     return [*clauses, Clause("others may take it in ", left, "", "down", duration)]
-
-
-def _due(lease: Lease, cadence_seconds: float | None, renewals_seen: int) -> Clause:
-    """When a late renewal was due."""
-    if cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS:
-        return Clause("due every ", cadence_seconds)
-    return Clause("late after ", late_after(lease.spec.lease_duration_seconds, None, 0))

@@ -14,11 +14,12 @@ from leases.domain.changes.change import vanished
 from leases.domain.changes.write_time import Observation, believed, renewal_moved, written_at
 from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
+from leases.domain.phase import next_turn
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.expiry.blind_times import BlindTimes
 from leases.tracking.expiry.clock_jump import reanchor
 from leases.tracking.expiry.deadlines import Deadlines
-from leases.tracking.expiry.phase_turn import outlook, turn_of
+from leases.tracking.expiry.phase_turn import outlook
 from leases.tracking.kind_overrides import Overrides, judged_anew
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
@@ -260,7 +261,7 @@ class ClusterState:
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
         """Change one phase if it is due, and set its alarm. Returns whether it changed."""
         known = row.tracked
-        turn = turn_of(known)
+        turn = next_turn(known)
         if turn is None or turn > by:
             self._arm(row, turn)
             return False
@@ -277,7 +278,7 @@ class ClusterState:
     def _arm(self, row: Row, at: datetime | None = None) -> None:
         """Set the alarm for `at`, or for the earliest possible phase change."""
         known = row.tracked
-        turn = turn_of(known)
+        turn = next_turn(known)
         row.outlook = outlook(known, turn)
         if at is None:
             turn_delay = row.outlook.turn_delay

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from leases.domain.kind import Verdict, classify
 from leases.domain.lease import ObjectName
-from leases.domain.phase import counted_holder, phase_of
+from leases.domain.phase import phase_of
 from leases.tracking.tracked_lease import Tracked
 
 
@@ -42,19 +42,9 @@ def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Track
     as held by its own name only while it is a heartbeat.
     """
     kind, reason = verdict or classify(known.lease, None)
-    holder = counted_holder(known.lease, kind, named=known.named)
-    phase = phase_of(
-        known.lease,
-        observed_at=known.observed_at,
-        cadence_seconds=known.cadence_seconds,
-        renewals_seen=known.renewals_seen,
-        kind=kind,
-        now=now,
-        named=known.named,
-    )
-    if (holder is None) != (known.holder is None):
+    judged = known.replace(kind=kind, kind_reason=reason, overridden=verdict is not None)
+    if (judged.holder is None) != (known.holder is None):
         since = known.observed_at
-        known = known.replace(
-            held_since=None if holder is None else since, gap_since=None, phase_since=since
-        )
-    return known.replace(kind=kind, kind_reason=reason, phase=phase, overridden=verdict is not None)
+        held_since = None if judged.holder is None else since
+        judged = judged.replace(held_since=held_since, gap_since=None, phase_since=since)
+    return judged.replace(phase=phase_of(judged, now))

@@ -20,14 +20,8 @@ from leases.domain.changes.write_time import (
 )
 from leases.domain.kind import Kind, Verdict, classify
 from leases.domain.lease import Lease, number_of
-from leases.domain.phase import (
-    Phase,
-    counted_holder,
-    phase_of,
-    runs_out_at,
-)
+from leases.domain.phase import Phase, counted_holder, next_turn, phase_of, runs_out_at
 from leases.tracking.compact_lease import compact
-from leases.tracking.expiry.phase_turn import turn_of
 from leases.tracking.tracked_lease import Lasting, Tracked
 
 _replace = msgspec.structs.replace
@@ -60,19 +54,17 @@ def first_sight(
         lease=lease,
         kind=kind,
         kind_reason=reason,
-        phase=phase_of(
-            lease, observed_at=observed_at, cadence_seconds=None, renewals_seen=0,
-            kind=kind, now=observed_at, named=named,
-        ),
+        phase=Phase.HELD,
         phase_since=at,
         held_since=None if holder is None else at,
         gap_since=(gap_since or at) if holder is None and seen.live else None,
         settled=not seen.live and not lease.spec.strategy,
         named=named,
         overridden=verdict is not None,
-    )  # fmt: skip
+    )
     tracked = Tracked(lasting, lease.spec.renew_time, observed_at, estimated=not seen.live)
-    return tracked, change
+    phase = phase_of(tracked, observed_at)
+    return tracked if phase is Phase.HELD else tracked.replace(phase=phase), change
 
 
 def _came_at(
@@ -189,7 +181,7 @@ def turned(
     """
     runs_out = known.runs_out_at
     if runs_out is None or runs_out > by:
-        since = turn_of(known) or by
+        since = next_turn(known) or by
         return known.replace(phase=Phase.LATE, phase_since=since), None
     # Who counts as the holder only since a change of kind ran out no earlier than that.
     at = runs_out if known.held_since is None else max(runs_out, known.held_since)
@@ -265,20 +257,10 @@ def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tr
 def _in_phase(
     known: Tracked, tracked: Tracked, at: datetime, seen: Observation, *, judge: bool
 ) -> Tracked:
-    """The phase as of the sight; if that was not live or its holder came without a renewal, as of
-    the last renewal: the clock turns it on.
-    """
+    """Set the phase as of now; with `judge`, as of the last renewal: the clock turns it on."""
     if not (seen.live or judge):
         return tracked
-    phase = phase_of(
-        tracked.lease,
-        observed_at=tracked.observed_at,
-        cadence_seconds=tracked.cadence_seconds,
-        renewals_seen=tracked.renewals_seen,
-        kind=tracked.kind,
-        now=tracked.observed_at if judge else seen.now,
-        named=tracked.named,
-    )
+    phase = phase_of(tracked, tracked.observed_at if judge else seen.now)
     if phase is known.phase:
         return tracked
     return tracked.replace(phase=phase, phase_since=at)

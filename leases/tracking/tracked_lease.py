@@ -132,6 +132,13 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return median(self.lags)
 
     @property
+    def lasts_seconds(self) -> int | None:
+        """How long it is valid after a renewal; None when it cannot expire."""
+        if self.renew_time is None:
+            return None
+        return self.lasting.lease.spec.lease_duration_seconds
+
+    @property
     def runs_out_at(self) -> datetime | None:
         """When others may take it; None when vacant or untimed."""
         return None if self.holder is None else runs_out_at(self.lasting.lease, self.observed_at)

@@ -134,7 +134,7 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
     assert node.metadata.owner_references is not None
     assert node.metadata.owner_references[0].kind == "Node"
     assert leases["kube-scheduler"].spec.lease_transitions == 0
-    assert leases[LOCKS[0]].duration is None
+    assert leases[LOCKS[0]].spec.lease_duration_seconds is None
     servers = [name for name in leases if name.startswith("apiserver-")]
     assert {len(name) for name in servers} == {len("apiserver-") + 26}
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from leases.domain.holder_identity import Holder, split_holder
-from leases.domain.known_holder_prefixes import KNOWN_HOLDERS
+from leases.domain.holder_identity import KNOWN_WORDS, Holder, split_holder
 
 UUID = "9ca3a9c7-610d-4b47-91bb-2d916d1307ed"
 REAL = json.loads((Path(__file__).parents[1] / "conformance" / "real-leases.json").read_text())
@@ -59,4 +58,4 @@ def test_real_holders_split_as_those_who_know_them_say(real: dict[str, Any]) -> 
 
 
 def test_every_known_form_names_its_source() -> None:
-    assert all(": " in known.source and known.word.endswith("-") for known in KNOWN_HOLDERS)
+    assert all(": " in source and word.endswith("-") for word, source in KNOWN_WORDS.items())

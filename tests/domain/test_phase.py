@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,29 +17,33 @@ from leases.domain.phase import (
     phase_of,
     wall_clock_expired,
 )
+from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, after, lease
 
 MICROSECOND = timedelta(microseconds=1)
 
 
-def phase(
+def known(
     subject: Lease,
-    now: datetime,
     *,
     cadence: float | None = None,
     seen: int = 0,
     kind: Kind = Kind.ELECTION,
     named: bool = True,
-) -> Phase:
-    return phase_of(
-        subject,
-        observed_at=NOON,
+    phase: Phase = Phase.HELD,
+) -> Known:
+    return Known(
+        lease=subject,
         cadence_seconds=cadence,
         renewals_seen=seen,
         kind=kind,
-        now=now,
         named=named,
+        phase=phase,
     )
+
+
+def phase(subject: Lease, now: datetime, **more: Any) -> Phase:
+    return phase_of(known(subject, **more), now)
 
 
 @pytest.mark.parametrize("nobody", [None, ""])
@@ -109,9 +114,7 @@ def test_the_phase_turns_exactly_when_it_says_it_will(
     now, turns = NOON, 0
     while True:
         current = phase(subject, now, cadence=cadence, seen=seen)
-        turn = next_turn(
-            subject, observed_at=NOON, cadence_seconds=cadence, renewals_seen=seen, phase=current
-        )
+        turn = next_turn(known(subject, cadence=cadence, seen=seen, phase=current))
         if turn is None:
             break
         assert phase(subject, turn - MICROSECOND, cadence=cadence, seen=seen) is current
@@ -122,9 +125,10 @@ def test_the_phase_turns_exactly_when_it_says_it_will(
 
 
 def test_late_after_is_none_only_where_nothing_is_known() -> None:
-    assert late_after(15, None, 0) == 10
-    assert late_after(15, 2.0, 3) == 4
-    assert late_after(None, None, 0) is None
+    assert late_after(known(lease())) == 10
+    assert late_after(known(lease(), cadence=2.0, seen=3)) == 4
+    assert late_after(known(lease(duration=None))) is None
+    assert late_after(known(lease(renewed=None))) is None
 
 
 @pytest.mark.parametrize(
@@ -149,40 +153,17 @@ def test_late_after_is_none_only_where_nothing_is_known() -> None:
 def test_a_phase_explains_itself_with_its_numbers(
     subject: Lease, seconds: float, text: str
 ) -> None:
-    told = explain(
-        subject,
-        observed_at=NOON,
-        cadence_seconds=2.0,
-        renewals_seen=3,
-        kind=Kind.ELECTION,
-        now=after(seconds),
-        named=True,
-    )
-    assert told.text == text
+    assert explain(known(subject, cadence=2.0, seen=3), after(seconds)).text == text
 
 
 def test_the_wall_clock_may_disagree_about_a_holder_with_a_slow_clock() -> None:
-    told = explain(
-        lease(renewed=-300),
-        observed_at=NOON,
-        cadence_seconds=None,
-        renewals_seen=0,
-        kind=Kind.ELECTION,
-        now=after(1),
-    )
+    told = explain(known(lease(renewed=-300)), after(1))
     assert (told.phase, told.wall_clock_expired) == (Phase.HELD, True)
 
 
 def test_a_clause_says_how_its_number_goes_on() -> None:
     def of(seconds: float, *, seen: int = 3) -> list[tuple[float | None, str, float]]:
-        told = explain(
-            lease(),
-            observed_at=NOON,
-            cadence_seconds=2.0,
-            renewals_seen=seen,
-            kind=Kind.ELECTION,
-            now=after(seconds),
-        )
+        told = explain(known(lease(), cadence=2.0, seen=seen), after(seconds))
         return [(clause.seconds, clause.counts, clause.offset) for clause in told.clauses]
 
     assert of(3) == [(3.0, "up", 0.0), (None, "", 0.0), (12.0, "down", 15)]
@@ -192,32 +173,17 @@ def test_a_clause_says_how_its_number_goes_on() -> None:
 
 def test_a_late_lease_without_a_cadence_says_after_what_it_is_late() -> None:
     for cadence, seen in ((None, 9), (2.0, 2), (None, 0)):
-        told = explain(
-            lease(),
-            observed_at=NOON,
-            cadence_seconds=cadence,
-            renewals_seen=seen,
-            kind=Kind.ELECTION,
-            now=after(12),
-        )
+        told = explain(known(lease(), cadence=cadence, seen=seen), after(12))
         assert told.text.split("; ")[1] == "late after 10.0 s"
 
 
 def test_a_heartbeat_without_a_name_explains_itself_as_held() -> None:
-    def of(kind: Kind, **named: bool) -> Phase:
-        return explain(
-            lease(None),
-            observed_at=NOON,
-            cadence_seconds=None,
-            renewals_seen=0,
-            kind=kind,
-            now=after(1),
-            **named,
-        ).phase
+    def of(kind: Kind, *, named: bool) -> Phase:
+        return explain(known(lease(None), kind=kind, named=named), after(1)).phase
 
-    assert of(Kind.HEARTBEAT) is Phase.HELD
+    assert of(Kind.HEARTBEAT, named=False) is Phase.HELD
     assert of(Kind.HEARTBEAT, named=True) is Phase.VACANT
-    assert of(Kind.ELECTION) is Phase.VACANT
+    assert of(Kind.ELECTION, named=False) is Phase.VACANT
 
 
 def test_the_wall_clock_expires_a_lease_after_its_last_valid_instant() -> None:

@@ -18,7 +18,7 @@ from leases.domain.cadence import EMPTY
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.lease_edit import LeaseEdit, Result, changes_nothing, result_of
-from leases.domain.phase import counted_holder, phase_of
+from leases.domain.phase import phase_of
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.watch_decoding import lease_of
 
@@ -92,27 +92,17 @@ def collisions(
 
 def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
     """A Lease just read from the cluster, before the watch has reported its present term."""
-    holder = counted_holder(current, tracked.kind, named=tracked.named)
     observed_at = min(now, current.spec.renew_time or now)
-    phase = phase_of(
-        current,
-        observed_at=observed_at,
-        cadence_seconds=None,
-        renewals_seen=0,
-        kind=tracked.kind,
-        now=now,
-        named=tracked.named,
-    )
-    return tracked.replace(
+    read = tracked.replace(
         lease=current,
         observed_at=observed_at,
         estimated=True,
         renewals_seen=0,
         intervals=EMPTY,
-        phase=phase,
         phase_since=observed_at,
-        held_since=None if holder is None else current.spec.acquire_time,
     )
+    held_since = None if read.holder is None else current.spec.acquire_time
+    return read.replace(phase=phase_of(read, now), held_since=held_since)
 
 
 def _of_holder(before: str | None, after: Result, kind: Kind) -> tuple[str, ...]:

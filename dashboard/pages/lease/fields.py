@@ -9,9 +9,8 @@ import msgspec
 
 from dashboard.pages.lease.yaml_lines import YamlLine, yaml_lines
 from dashboard.parts.formatting import age, clock, day, seconds, when
-from dashboard.parts.lease.head import explained
 from leases.domain.bounded_time import EARLIEST, LATEST
-from leases.domain.phase import Phase
+from leases.domain.phase import Phase, explain
 from leases.tracking.tracked_lease import Tracked
 
 IN_STEP = 0.5  # seconds by which two clocks may differ before the page says so
@@ -129,7 +128,7 @@ def _skew(tracked: Tracked, now: datetime) -> Fact | None:
     skew = tracked.skew_seconds
     if skew is None:
         return None
-    said = explained(tracked, now)
+    said = explain(tracked, now)
     note = ""
     if said.wall_clock_expired is not None and said.wall_clock_expired != (
         said.phase is Phase.EXPIRED

@@ -42,15 +42,7 @@ _UNKNOWN = "A Lease does not say whether another contender is running."
 
 def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
     """The forecast of one Lease in words."""
-    seen = forecast(
-        tracked.lease,
-        observed_at=tracked.observed_at,
-        cadence_seconds=tracked.cadence_seconds,
-        renewals_seen=tracked.renewals_seen,
-        kind=tracked.kind,
-        vacant_since=tracked.phase_since if tracked.phase is Phase.VACANT else None,
-        named=tracked.named,
-    )
+    seen = forecast(tracked)
     if seen.outlook is Outlook.STUCK:
         text = "If the holder died now, nobody could acquire it: it cannot run out"
         return ForecastView(f"{text}, it must be given back or edited.", (), "", "")

@@ -36,10 +36,7 @@ def numbers(tracked: Tracked) -> list[float | None]:
     """The numbers of a live frame: the last renewal we saw (epoch s), the duration (s), and after
     how many seconds the Lease is late.
     """
-    spec = tracked.lasting.lease.spec
-    duration = spec.lease_duration_seconds if tracked.renew_time is not None else None
-    late = late_after(duration, tracked.cadence_seconds, tracked.renewals_seen)
-    return [tracked.observed_at.timestamp(), duration, late]
+    return [tracked.observed_at.timestamp(), tracked.lasts_seconds, late_after(tracked)]
 
 
 def freshness(tracked: Tracked, now: datetime) -> Freshness | None:

@@ -14,7 +14,7 @@ from dashboard.parts.lease.not_understood import skipped_in_full
 from dashboard.parts.lease.phase_reason import WhyPart, why
 from dashboard.parts.lease.row import RowView, row_view
 from leases.domain.election.candidates import end_of_term
-from leases.domain.phase import Explanation, Phase, explain
+from leases.domain.phase import Phase, explain
 from leases.tracking.tracked_lease import Tracked
 
 
@@ -43,23 +43,10 @@ def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
         row=row_view(cluster, tracked, now),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         observed=tracked.observed_at.timestamp(),
-        why=(WhyPart(skipped),) if skipped else why(explained(tracked, now)),
+        why=(WhyPart(skipped),) if skipped else why(explain(tracked, now)),
         forecast=forecast_view(tracked, now),
         successor=holder_view(end_of_term(tracked.lease)),
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
         expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
         expired_since=tracked.phase_since.timestamp() if expired else None,
-    )
-
-
-def explained(tracked: Tracked, now: datetime) -> Explanation:
-    """The phase with the numbers behind it."""
-    return explain(
-        tracked.lease,
-        observed_at=tracked.observed_at,
-        cadence_seconds=tracked.cadence_seconds,
-        renewals_seen=tracked.renewals_seen,
-        kind=tracked.kind,
-        now=now,
-        named=tracked.named,
     )

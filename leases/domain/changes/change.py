@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
 from leases.domain.changes.write_time import Observation, renewal_moved, written_at
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
-from leases.domain.phase import Phase, runs_out_at
+from leases.domain.phase import KnownLease, Phase, runs_out_at
 from leases.domain.reconfigured_fields import reconfigured_fields
 
 
@@ -35,15 +34,10 @@ class ChangeType(StrEnum):
     DELETED = "deleted"
 
 
+HOLDER_CHANGES = frozenset({ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED})
 # client-go adds one to leaseTransitions when somebody acquires, and at no other time.
-_COUNTED_ONCE = {
-    ChangeType.ACQUIRED,
-    ChangeType.TAKEN_OVER,
-    ChangeType.REPLACED,
-    ChangeType.RESTARTED,
-}
-
-
+COUNTED_ONCE = HOLDER_CHANGES | {ChangeType.RESTARTED}
+_END_A_GAP = COUNTED_ONCE | {ChangeType.RECOVERED}
 # Each happens once to a Lease, whichever write shows it.
 ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})
 
@@ -74,35 +68,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
 
 
-class Known(Protocol):
-    """The known state of a Lease before its next observation."""
-
-    @property
-    def lease(self) -> Lease: ...
-    @property
-    def holder(self) -> str | None:
-        """Who counts as the holder."""
-
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def phase(self) -> Phase: ...
-    @property
-    def observed_at(self) -> datetime: ...
-    @property
-    def gap_since(self) -> datetime | None: ...
-    @property
-    def settled(self) -> bool:
-        """Whether the current holder has renewed at least once."""
-
-    @property
-    def rewritten(self) -> str:
-        """resourceVersion that moved observed_at, if renewTime did not grow."""
-
-    @property
-    def skew_seconds(self) -> float | None: ...
-
-
 def appeared(
     cluster: str,
     lease: Lease,
@@ -114,47 +79,29 @@ def appeared(
     gap_since: datetime | None,
 ) -> Change:
     """Make `created`. `gap_since`: when the earlier Lease of this name was last validly held."""
-    ends_gap = holder is not None and not seen.inferred
+    if holder is None or seen.inferred:
+        gap_since = None
     return _make_change(
-        ChangeType.CREATED,
-        cluster,
-        lease,
-        kind=kind,
-        seen=seen,
-        at=at,
-        holder=holder,
-        gap_since=gap_since if ends_gap else None,
+        ChangeType.CREATED, cluster, lease, kind, seen, at, holder=holder, gap_since=gap_since
     )
 
 
 def vanished(
-    cluster: str, before: Known, last: Lease, *, seen: Observation, at: datetime
+    cluster: str, before: KnownLease, last: Lease, *, seen: Observation, at: datetime
 ) -> Change:
     """Make `deleted`; `last` is the Lease in the DELETED event, or the known one."""
-    return _make_change(
-        ChangeType.DELETED,
-        cluster,
-        last,
-        kind=before.kind,
-        seen=seen,
-        at=at,
-        previous=before.holder,
-    )
+    kind, holder = before.kind, before.holder
+    return _make_change(ChangeType.DELETED, cluster, last, kind, seen, at, previous=holder)
 
 
 def ran_out(
-    cluster: str, before: Known, *, at: datetime, now: datetime, unseen_since: datetime | None
+    cluster: str, before: KnownLease, *, at: datetime, now: datetime, unseen_since: datetime | None
 ) -> Change:
     """Make `expired`. `unseen_since` is set if the cluster was not observed at that time."""
+    kind, lease, holder = before.kind, before.lease, before.holder
+    seen = Observation(now=now, since=unseen_since, inferred=unseen_since is not None)
     change = _make_change(
-        ChangeType.EXPIRED,
-        cluster,
-        before.lease,
-        kind=before.kind,
-        seen=Observation(now=now, since=unseen_since, inferred=unseen_since is not None),
-        at=at,
-        holder=before.holder,
-        previous=before.holder,
+        ChangeType.EXPIRED, cluster, lease, kind, seen, at, holder=holder, previous=holder
     )
     renewal = f"{change.renewal} {before.rewritten}" if before.rewritten else change.renewal
     return msgspec.structs.replace(
@@ -163,7 +110,13 @@ def ran_out(
 
 
 def compare(
-    cluster: str, before: Known, after: Lease, *, holder: str | None, kind: Kind, seen: Observation
+    cluster: str,
+    before: KnownLease,
+    after: Lease,
+    *,
+    holder: str | None,
+    kind: Kind,
+    seen: Observation,
 ) -> tuple[Change, ...]:
     """Return the changes between the known state and a later observation of the same uid.
 
@@ -171,49 +124,45 @@ def compare(
     due before; if `seen.inferred`, none is made up.
     """
     at, sure = written_at(before, after, seen)
-    types = _types(before, after, holder, at)
-    missed = _missed(types[0], before.lease, after) if types else 0
+    fields = reconfigured_fields(before.lease, after)
+    types = _types(before, after, holder, at, reconfigured=bool(fields))
     return tuple(
         _make_change(
             change,
             cluster,
             after,
-            kind=kind,
-            seen=seen,
-            at=at,
+            kind,
+            seen,
+            at,
             holder=holder,
             previous=before.holder,
-            missed=missed if index == 0 else 0,
-            gap_since=before.gap_since if _ends_gap(change) and sure else None,
-            fields=reconfigured_fields(before.lease, after)
-            if change is ChangeType.RECONFIGURED
-            else (),
+            missed=0 if index else _missed(change, before.lease, after),
+            gap_since=before.gap_since if change in _END_A_GAP and sure else None,
+            fields=fields if change is ChangeType.RECONFIGURED else (),
         )
         for index, change in enumerate(types)
     )
 
 
-def _ends_gap(change: ChangeType) -> bool:
-    return change in _COUNTED_ONCE or change is ChangeType.RECOVERED
-
-
-def _types(before: Known, after: Lease, holder: str | None, at: datetime) -> list[ChangeType]:
+def _types(
+    before: KnownLease, after: Lease, holder: str | None, at: datetime, *, reconfigured: bool
+) -> list[ChangeType]:
     if holder != before.holder:
         return [_of_holder(before, holder, at)]
     types = []
-    renewed = after.spec.renew_time != before.lease.spec.renew_time
     if holder is not None:
         if _acquired_anew(before, after):
             types.append(ChangeType.RESTARTED)
         elif before.phase is Phase.EXPIRED and renewal_moved(before.lease, after):
             types.append(ChangeType.RECOVERED)
+    renewed = after.spec.renew_time != before.lease.spec.renew_time
     first_renewal = renewed and not before.settled and holder is not None
-    if not first_renewal and reconfigured_fields(before.lease, after):
+    if reconfigured and not first_renewal:
         types.append(ChangeType.RECONFIGURED)
     return types
 
 
-def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
+def _of_holder(before: KnownLease, holder: str | None, at: datetime) -> ChangeType:
     if holder is None:
         return ChangeType.RELEASED
     if before.holder is None:
@@ -223,10 +172,8 @@ def _of_holder(before: Known, holder: str | None, at: datetime) -> ChangeType:
     return ChangeType.REPLACED if valid else ChangeType.TAKEN_OVER
 
 
-def _acquired_anew(before: Known, after: Lease) -> bool:
-    """Whether the same holder acquired again. A first renewal that adds acquireTime does not
-    count.
-    """
+def _acquired_anew(before: KnownLease, after: Lease) -> bool:
+    """Whether the same holder acquired again, and not only added acquireTime when it renewed."""
     acquired, earlier = after.spec.acquire_time, before.lease.spec.acquire_time
     if acquired is None or acquired == earlier:
         return False
@@ -237,17 +184,17 @@ def _missed(change: ChangeType, before: Lease, after: Lease) -> int:
     old, new = before.spec.lease_transitions, after.spec.lease_transitions
     if old is None or new is None:
         return 0
-    return min(max(0, new - old - (change in _COUNTED_ONCE)), MAX_INT32)
+    return min(max(0, new - old - (change in COUNTED_ONCE)), MAX_INT32)
 
 
 def _make_change(
     change: ChangeType,
     cluster: str,
     lease: Lease,
-    *,
     kind: Kind,
     seen: Observation,
     at: datetime,
+    *,
     holder: str | None = None,
     previous: str | None = None,
     missed: int = 0,

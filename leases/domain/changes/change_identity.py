@@ -7,20 +7,11 @@ from __future__ import annotations
 
 import hashlib
 
-from leases.domain.changes.change import ONCE, Change, ChangeType
+from leases.domain.changes.change import COUNTED_ONCE, ONCE, Change, ChangeType
 
 # One write makes at most one of these. Which one may depend on the clock: one replica may see a
 # take-over just after the expiry, another a replacement just before it.
-OF_THE_TERM = frozenset(
-    {
-        ChangeType.ACQUIRED,
-        ChangeType.RELEASED,
-        ChangeType.TAKEN_OVER,
-        ChangeType.REPLACED,
-        ChangeType.RECOVERED,
-        ChangeType.RESTARTED,
-    }
-)
+OF_THE_TERM = COUNTED_ONCE | {ChangeType.RELEASED, ChangeType.RECOVERED}
 
 
 def identity(change: Change) -> str:

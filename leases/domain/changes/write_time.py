@@ -8,12 +8,12 @@ time window in which the write must have happened.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 
 from leases.domain.bounded_time import after
 from leases.domain.lease import Lease
+from leases.domain.phase import KnownLease
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -30,17 +30,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.since is None and not self.inferred
 
 
-class Claimant(Protocol):
-    """The known state of the holder whose times we correct."""
-
-    @property
-    def lease(self) -> Lease: ...
-    @property
-    def observed_at(self) -> datetime: ...
-    @property
-    def skew_seconds(self) -> float | None: ...
-
-
 def renewal_moved(before: Lease, after: Lease) -> bool:
     """Whether a field changed that counts as a renewal."""
     old, new = before.spec, after.spec
@@ -52,7 +41,7 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
     )
 
 
-def renewed_at(before: Claimant | None, after: Lease, seen: Observation) -> datetime:
+def renewed_at(before: KnownLease | None, after: Lease, seen: Observation) -> datetime:
     """Return observed_at after a renewal: now, or the corrected renewTime."""
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
@@ -75,7 +64,7 @@ def believed(
     return min(claimed, now)
 
 
-def written_at(before: Claimant, after: Lease, seen: Observation) -> tuple[datetime, bool]:
+def written_at(before: KnownLease, after: Lease, seen: Observation) -> tuple[datetime, bool]:
     """Return when the write from `before` to `after` happened, and whether that is exact.
 
     acquireTime says when a holder came. renewTime gives the time of a single write. In a list it is

@@ -16,8 +16,7 @@ import msgspec
 
 from leases.domain.bounded_time import after
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease
-from leases.domain.phase import ENOUGH_RENEWALS, counted_holder, runs_out_at
+from leases.domain.phase import KnownLease, Phase, runs_out_at, trusted_cadence
 
 STRETCH = 2.2  # JitterFactor 1.2: a check comes after 1 to 2.2 retry periods
 RETRY_SHARE = 2 / 15  # client-go's defaults: a retry period of 2 s, a duration of 15 s
@@ -50,48 +49,37 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     learned: bool = False
 
 
-def forecast(
-    lease: Lease,
-    *,
-    observed_at: datetime,
-    cadence_seconds: float | None,
-    renewals_seen: int,
-    kind: Kind,
-    vacant_since: datetime | None,
-    named: bool = False,
-) -> Forecast:
-    """Return the forecast as of the last renewal; `vacant_since`: when a vacant Lease was
-    released.
-    """
-    outlook = _outlook(lease, kind)
-    vacant = counted_holder(lease, kind, named=named) is None
-    runs_out = vacant_since if vacant else runs_out_at(lease, observed_at)
+def forecast(known: KnownLease) -> Forecast:
+    """Return the forecast as of the last renewal, or as of the release of a vacant Lease."""
+    lease, outlook, vacant = known.lease, _outlook(known), known.holder is None
+    runs_out = runs_out_at(lease, known.observed_at)
+    if vacant:
+        runs_out = known.phase_since if known.phase is Phase.VACANT else None
     if runs_out is None:
-        return Forecast(outlook=outlook if _nobody_else(outlook) else Outlook.STUCK)
+        nobody_else = outlook in (Outlook.HEARTBEAT, Outlook.IDENTITY)
+        return Forecast(outlook=outlook if nobody_else else Outlook.STUCK)
     if outlook is Outlook.COORDINATED:
         wait = 0.0 if vacant else REQUEUE
         return Forecast(outlook=outlook, earliest=runs_out, latest=after(runs_out, wait + ANSWER))
     if outlook is not Outlook.CONTENDED:
         return Forecast(outlook=outlook, earliest=runs_out)
-    learned = cadence_seconds is not None and renewals_seen >= ENOUGH_RENEWALS
-    duration = lease.spec.lease_duration_seconds
-    retry = cadence_seconds if learned else RETRY_SHARE * duration if duration else None
+    cadence, duration = trusted_cadence(known), lease.spec.lease_duration_seconds
+    retry = cadence if cadence is not None else RETRY_SHARE * duration if duration else None
     looks = 1 if vacant else 2  # one check to see the last renewal, one to see the expiry
-    latest = None if retry is None else after(runs_out, looks * STRETCH * retry)
     return Forecast(
-        outlook=outlook, earliest=runs_out, latest=latest, retry_seconds=retry, learned=learned
+        outlook=outlook,
+        earliest=runs_out,
+        latest=None if retry is None else after(runs_out, looks * STRETCH * retry),
+        retry_seconds=retry,
+        learned=cadence is not None,
     )
 
 
-def _outlook(lease: Lease, kind: Kind) -> Outlook:
-    if lease.spec.strategy:
+def _outlook(known: KnownLease) -> Outlook:
+    if known.lease.spec.strategy:
         return Outlook.COORDINATED
-    if kind is Kind.ELECTION:
-        return Outlook.CONTENDED
-    if kind is Kind.HEARTBEAT:
-        return Outlook.HEARTBEAT
-    return Outlook.IDENTITY if kind is Kind.IDENTITY else Outlook.LOCK
-
-
-def _nobody_else(outlook: Outlook) -> bool:
-    return outlook in (Outlook.HEARTBEAT, Outlook.IDENTITY)
+    return {
+        Kind.ELECTION: Outlook.CONTENDED,
+        Kind.HEARTBEAT: Outlook.HEARTBEAT,
+        Kind.IDENTITY: Outlook.IDENTITY,
+    }.get(known.kind, Outlook.LOCK)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain
+from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
 
 from leases.domain.changes.change import ChangeType
-from leases.domain.past.terms import Gap, Generation, Life, Term
+from leases.domain.past.terms import Gap, Generation, Life, Term, seconds_within
 
 S = TypeVar("S", Gap, Term, Generation)
 
@@ -65,7 +66,7 @@ def as_of(life: Life, at: datetime) -> PastState:
 def leaderless(life: Life, since: datetime, until: datetime) -> float:
     """Return the seconds of a range in which the Lease existed and nobody validly held it."""
     inner = (gap for term in life.terms for gap in term.gaps)
-    return sum(_overlap(gap, since, until) for gap in chain(life.gaps, inner))
+    return sum(seconds_within(gap, since, until) for gap in chain(life.gaps, inner))
 
 
 def _in_gap(gap: Gap, term: Term | None, at: datetime) -> PastState:
@@ -79,18 +80,9 @@ def _in_gap(gap: Gap, term: Term | None, at: datetime) -> PastState:
 
 def _last(spans: Sequence[S], at: datetime) -> S | None:
     """Return the last span that had begun by then."""
-    index = bisect_right(spans, at, key=_since)
+    index = bisect_right(spans, at, key=attrgetter("since"))
     return spans[index - 1] if index else None
-
-
-def _since(span: Gap | Term | Generation) -> datetime:
-    return span.since
 
 
 def _goes_on(gap: Gap, at: datetime) -> bool:
     return gap.until is None or at < gap.until
-
-
-def _overlap(gap: Gap, since: datetime, until: datetime) -> float:
-    end = until if gap.until is None else min(gap.until, until)
-    return max(0.0, (end - max(gap.since, since)).total_seconds())

@@ -12,11 +12,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 
-_HOLDER_CHANGES = frozenset({ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED})
-_COMES_AND_GOES = frozenset({ChangeType.EXPIRED, *_HOLDER_CHANGES})
+_COMES_AND_GOES = HOLDER_CHANGES | {ChangeType.EXPIRED}
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -24,7 +23,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     number: int
     within: timedelta
-    counted: frozenset[ChangeType] = _HOLDER_CHANGES
+    counted: frozenset[ChangeType] = HOLDER_CHANGES
 
 
 RULES = {

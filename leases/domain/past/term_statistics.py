@@ -13,11 +13,8 @@ from statistics import median
 
 import msgspec
 
-from leases.domain.changes.change import ChangeType
-from leases.domain.past.terms import Gap, Life, Term
-
-# A holder that comes by one of these ends the gap that somebody else left.
-_TAKES_OVER = frozenset({ChangeType.TAKEN_OVER, ChangeType.ACQUIRED, ChangeType.REPLACED})
+from leases.domain.changes.change import HOLDER_CHANGES
+from leases.domain.past.terms import Gap, Life, Term, seconds_within
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -42,19 +39,23 @@ def statistics(
     times: list[float] = []
     for life in lives:
         mine = [term for term in life.terms if holder in (None, term.holder)]
-        terms += [term for term in mine if _touches(term, since, until)]
+        terms += [
+            term
+            for term in mine
+            if term.since < until and (term.until is None or term.until > since)
+        ]
         gaps += [gap for gap in life.gaps if holder in (None, gap.holder)]
         gaps += [gap for term in mine for gap in term.gaps]
         times += _takeovers(life, since, until, holder)
     lengths = [((term.until or until) - term.since).total_seconds() for term in terms]
-    inside = sum(_seconds(term, since, until) for term in terms)
-    paused = sum(_seconds(gap, since, until) for term in terms for gap in term.gaps)
+    inside = sum(seconds_within(term, since, until) for term in terms)
+    paused = sum(seconds_within(gap, since, until) for term in terms for gap in term.gaps)
     return Statistics(
         terms=len(terms),
         longest=max(lengths, default=None),
         median=median(lengths) if lengths else None,
         held=inside - paused,
-        leaderless=sum(_seconds(gap, since, until) for gap in gaps),
+        leaderless=sum(seconds_within(gap, since, until) for gap in gaps),
         takeovers=len(times),
         takeover_p50=percentile(times, 50),
         takeover_p95=percentile(times, 95),
@@ -75,17 +76,8 @@ def _takeovers(life: Life, since: datetime, until: datetime, holder: str | None)
         (gap.until - (gap.renewed_at or gap.since)).total_seconds()
         for gap in life.gaps
         if gap.until is not None
-        and gap.ended_by in _TAKES_OVER
+        and gap.ended_by in HOLDER_CHANGES
         and since <= gap.until < until
         and gap.holder is not None
         and holder in (None, came.get(gap.until))
     ]
-
-
-def _touches(span: Term, since: datetime, until: datetime) -> bool:
-    return span.since < until and (span.until is None or span.until > since)
-
-
-def _seconds(span: Term | Gap, since: datetime, until: datetime) -> float:
-    end = until if span.until is None else min(span.until, until)
-    return max(0.0, (end - max(span.since, since)).total_seconds())

@@ -13,18 +13,10 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change import COUNTED_ONCE, Change, ChangeType
 
 # Changes that start a term; `created` only if it names a holder.
-STARTS = frozenset(
-    {
-        ChangeType.CREATED,
-        ChangeType.ACQUIRED,
-        ChangeType.TAKEN_OVER,
-        ChangeType.REPLACED,
-        ChangeType.RESTARTED,
-    }
-)
+STARTS = COUNTED_ONCE | {ChangeType.CREATED}
 # How the previous term ended if no change said so.
 _ENDED_BY = {
     ChangeType.CREATED: ChangeType.DELETED,
@@ -87,14 +79,15 @@ class Life(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reconfigurations: tuple[Change, ...] = ()
 
 
-def fold(changes: Iterable[Change], *, before: Change | None = None) -> Life:
-    """Fold the changes of one Lease name, oldest first.
+def seconds_within(span: Term | Gap, since: datetime, until: datetime) -> float:
+    """Return how long a span lasts inside a range."""
+    end = until if span.until is None else min(span.until, until)
+    return max(0.0, (end - max(span.since, since)).total_seconds())
 
-    `before` is the last change before them: it sets the state, but is not listed.
-    """
+
+def fold(changes: Iterable[Change]) -> Life:
+    """Fold the changes of one Lease name, oldest first."""
     folding = _Folding()
-    if before is not None:
-        folding.take(before, listed=False)
     for change in changes:
         folding.take(change)
     return folding.life()
@@ -114,14 +107,14 @@ class _Folding:
         self._gap: Gap | None = None  # with an open term: it expired and may recover
         self._now: datetime | None = None
 
-    def take(self, change: Change, *, listed: bool = True) -> None:
+    def take(self, change: Change) -> None:
         if change.uid in self._dead:
             return
         at = change.at if self._now is None else max(change.at, self._now)
         self._now = at
         self._in_generation(change, at)
         kind = change.change
-        if kind is ChangeType.RECONFIGURED and listed:
+        if kind is ChangeType.RECONFIGURED:
             self._reconfigurations.append(change)
         if kind is ChangeType.DELETED:
             self._end(change, at)
@@ -131,9 +124,12 @@ class _Folding:
             self._vacate(change, at, holder=change.previous_holder)
         elif kind in STARTS:
             self._end(change, at)
-            self._start(change, at)
+            self._close_gap(at, kind)
+            self._open(change, at, began=kind, missed=change.missed)
         elif kind is ChangeType.EXPIRED:
-            self._expire(change, at)
+            # A holder whose end is known already may expire later than that.
+            if self._term is None or self._term.holder == change.holder:
+                self._vacate(change, at, holder=change.holder)
         else:
             self._go_on(change, at)
 
@@ -152,9 +148,7 @@ class _Folding:
         )
 
     def _in_generation(self, change: Change, at: datetime) -> None:
-        """Switch to the generation of this change. A deletion without a change has happened by
-        then.
-        """
+        """Switch to the generation of this change. The one before it was deleted by then."""
         if self._uid == change.uid:
             return
         if self._uid is not None:
@@ -173,10 +167,6 @@ class _Folding:
             self._uid = None
             last = self._generations[-1]
             self._generations[-1] = msgspec.structs.replace(last, until=at)
-
-    def _start(self, change: Change, at: datetime) -> None:
-        self._close_gap(at, change.change)
-        self._open(change, at, began=change.change, missed=change.missed)
 
     def _open(
         self, change: Change, at: datetime, *, began: ChangeType | None, missed: int = 0
@@ -240,11 +230,6 @@ class _Folding:
             renewed_at=change.renewed_at,
             vacant_since=vacant_since,
         )
-
-    def _expire(self, change: Change, at: datetime) -> None:
-        if self._term is not None and self._term.holder != change.holder:
-            return  # it expired under a holder whose end is known already
-        self._vacate(change, at, holder=change.holder)
 
     def _go_on(self, change: Change, at: datetime) -> None:
         """Recovered or reconfigured: the term continues, or this is the first stored change."""

@@ -12,8 +12,9 @@ import msgspec
 
 from leases.domain.cadence import EMPTY
 from leases.domain.connection import Connection
+from leases.domain.phase import next_turn
 from leases.domain.steady_clock import moved
-from leases.tracking.expiry.phase_turn import UNKNOWN, turn_of
+from leases.tracking.expiry.phase_turn import UNKNOWN
 from leases.tracking.lease_index import Row
 from leases.tracking.tracked_lease import NotUnderstood, Tracked
 
@@ -29,7 +30,7 @@ def reanchor(row: Row, by: timedelta) -> datetime | None:
     row.changed_at = moved(row.changed_at, by)
     row.armed = None
     row.outlook = UNKNOWN
-    return None if row.tracked.lasting.not_understood else turn_of(row.tracked)
+    return None if row.tracked.lasting.not_understood else next_turn(row.tracked)
 
 
 def reanchored(known: Tracked, by: timedelta) -> Tracked:

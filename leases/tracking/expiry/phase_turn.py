@@ -10,7 +10,7 @@ import msgspec
 
 from leases.domain.bounded_time import span
 from leases.domain.kind import Kind
-from leases.domain.phase import ENOUGH_RENEWALS, Phase, next_turn
+from leases.domain.phase import Phase, trusted_cadence
 from leases.tracking.tracked_lease import Tracked
 
 STEADY_SHARE = 0.75  # of the cadence; nearly all renewals are further apart
@@ -32,23 +32,12 @@ EVER = timedelta.max
 UNKNOWN = RenewalOutlook(None, EVER, plain=False, lasts=EVER)
 
 
-def turn_of(known: Tracked) -> datetime | None:
-    """Return when the phase changes unless it is renewed; None when it stays."""
-    return next_turn(
-        known.lasting.lease,
-        observed_at=known.observed_at,
-        cadence_seconds=known.cadence_seconds,
-        renewals_seen=known.renewals_seen,
-        phase=known.phase,
-    )
-
-
 def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
     """Return for which renewals nobody needs to compute the next phase change.
 
     While no interval is below a share of the current cadence, neither is the cadence.
     """
-    lasting, cadence = known.lasting, known.cadence_seconds
+    lasting, cadence = known.lasting, trusted_cadence(known)
     plain = (
         lasting.settled
         # The first renewal may show that it is no lock: see classify.
@@ -57,7 +46,7 @@ def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
         and lasting.phase in (Phase.HELD, Phase.UNTIMED)
     )
     lasts = lasting.lease.spec.lease_duration_seconds
-    if cadence is None or known.renewals_seen < ENOUGH_RENEWALS:
+    if cadence is None:
         return _shared(None, None, lasts, plain=plain)
     steady = ceil(STEADY_SHARE * cadence * STEPS)
     if turn is None:

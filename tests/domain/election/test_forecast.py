@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from leases.domain.election.takeover_forecast import Outlook, forecast
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
-from tests.support.values.leases import NOON, after, lease
+from leases.domain.phase import Phase
+from tests.support.values.known_changes import Known
+from tests.support.values.leases import after, lease
 
 
 def told(one: Lease, kind: Kind = Kind.ELECTION, *, cadence: float | None = 2.0, seen: int = 9):
-    return forecast(
-        one,
-        observed_at=NOON,
-        cadence_seconds=cadence,
-        renewals_seen=seen,
-        kind=kind,
-        vacant_since=after(1) if one.holder is None else None,
-        named=True,
-    )
+    known = Known(lease=one, kind=kind, cadence_seconds=cadence, renewals_seen=seen)
+    if one.holder is None:
+        known = replace(known, phase=Phase.VACANT, phase_since=after(1))
+    return forecast(known)
 
 
 def test_contenders_of_client_go_take_it_within_two_of_their_looks_after_it_ran_out():
@@ -72,20 +70,15 @@ def test_what_cannot_run_out_is_stuck_with_its_holder():
 
 
 def test_a_nameless_heartbeat_is_held_unless_it_named_somebody_before():
-    def of(kind: Kind, **named: bool):
-        return forecast(
-            lease(None),
-            observed_at=NOON,
-            cadence_seconds=None,
-            renewals_seen=0,
-            kind=kind,
-            vacant_since=after(1),
-            **named,
-        ).earliest
+    def of(kind: Kind, *, named: bool):
+        vacant = named or kind is Kind.ELECTION
+        phase = Phase.VACANT if vacant else Phase.HELD
+        known = Known(lease=lease(None), kind=kind, phase=phase, phase_since=after(1), named=named)
+        return forecast(known).earliest
 
-    assert of(Kind.HEARTBEAT) == after(15)
+    assert of(Kind.HEARTBEAT, named=False) == after(15)
     assert of(Kind.HEARTBEAT, named=True) == after(1)
-    assert of(Kind.ELECTION) == after(1)
+    assert of(Kind.ELECTION, named=False) == after(1)
 
 
 def test_a_cadence_is_learned_from_three_renewals():

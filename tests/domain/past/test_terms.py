@@ -190,17 +190,5 @@ def test_what_came_before_all_memory_is_not_made_up():
     assert life.generations[0].born is False
 
 
-def test_a_story_may_go_on_from_the_change_before_it():
-    before = told(-50, "acquired", "a")
-    life = fold([told(60, "released", "a")], before=before)
-    assert life == fold([before, told(60, "released", "a")])
-
-
-def test_the_change_before_is_no_mark():
-    before = told(-50, "reconfigured", "a", fields=("labels",))
-    assert fold([], before=before).reconfigurations == ()
-    assert fold([], before=before).terms == (term("a", -50, None, None, None),)
-
-
 def test_nothing_told_is_no_life():
     assert fold([]).generations == ()

@@ -8,7 +8,7 @@ import msgspec
 
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
-from leases.domain.phase import Phase
+from leases.domain.phase import Phase, counted_holder
 from tests.support.values.leases import NOON
 
 
@@ -23,7 +23,16 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     settled: bool = True
     rewritten: str = ""
     skew_seconds: float | None = None
+    phase_since: datetime = NOON
+    cadence_seconds: float | None = None
+    renewals_seen: int = 0
+    named: bool = True
 
     @property
     def holder(self) -> str | None:
-        return self.lease.holder
+        return counted_holder(self.lease, self.kind, named=self.named)
+
+    @property
+    def lasts_seconds(self) -> int | None:
+        spec = self.lease.spec
+        return None if spec.renew_time is None else spec.lease_duration_seconds

@@ -28,15 +28,7 @@ def test_counts_and_phases_always_equal_a_recount(events: list[Event]) -> None:
         counts = store.counts()
         assert {(k, p): counts[k][p] for k in Kind for p in Phase if counts[k][p]} == counted
         for row in rows:
-            assert row.phase is phase_of(
-                row.lease,
-                observed_at=row.observed_at,
-                cadence_seconds=row.cadence_seconds,
-                renewals_seen=row.renewals_seen,
-                kind=row.kind,
-                now=after(event[1]),
-                named=row.named,
-            )
+            assert row.phase is phase_of(row, after(event[1]))
 
 
 @given(histories())
