@@ -8,18 +8,11 @@ from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.large_bodies import aside
-from leases.apiserver.codec.schema import DELETE_OPTIONS
-from leases.apiserver.errors import bad_request, internal, not_found, success_body
-from leases.apiserver.http.bodies import media_type_of, parse, read_object
+from leases.apiserver.errors import bad_request, not_found, success_body
+from leases.apiserver.http.bodies import media_type_of, read_object
+from leases.apiserver.http.delete_options import delete_options
 from leases.apiserver.http.negotiation import JSON, Output, negotiate, wants_pretty
-from leases.apiserver.http.options import (
-    DeleteOptions,
-    delete_options_of_body,
-    delete_options_of_query,
-    for_name,
-    list_options,
-    write_options,
-)
+from leases.apiserver.http.options import for_name, list_options, write_options
 from leases.apiserver.http.request import Request
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.dispatch import Patcher
@@ -187,7 +180,7 @@ class Handlers:
 
     async def _delete(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
-        options = await _delete_options(request)
+        options = await delete_options(request)
         if resource is NAMESPACES:
             marked = await self._namespaces.mark_deleted(place.name, dry_run=options.dry_run)
             await self._answer_object(request, resource, 200, marked, output)
@@ -204,7 +197,7 @@ class Handlers:
         self, request: Request, place: RequestTarget, output: Output
     ) -> None:
         listing = list_options(request.query)
-        options = await _delete_options(request)
+        options = await delete_options(request)
         page = await list_page(self._store, place.resource.plural, place.namespace, listing)
         for version in page.versions:
             with contextlib.suppress(NotFound):
@@ -218,15 +211,3 @@ def _plain(request: Request, output: Output) -> bool:
     if output.convert or output.media_type != JSON:
         return False
     return not wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
-
-
-async def _delete_options(request: Request) -> DeleteOptions:
-    """From the body when there is one, else from the query. Raises 400, 413, 415, 422 and 500."""
-    data = await request.body()
-    if not data:
-        return delete_options_of_query(request.query)
-    try:
-        parsed = await aside(len(data), parse, data, media_type_of(request), DELETE_OPTIONS)
-        return delete_options_of_body(parsed.value)
-    except ValueError as error:
-        raise internal(str(error)) from None

@@ -1,14 +1,14 @@
-"""An embedded Lease API in the test's own event loop."""
+"""An embedded Lease API in the test's own event loop, or as a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from leases.apiserver.serving import LeaseApiServer
-from tests.apiserver.clients import make_tokens
+from tests.apiserver.clients import Client, Process, make_tokens
 
 
 @pytest.fixture
@@ -19,3 +19,13 @@ async def api(tmp_path: Path) -> AsyncIterator[LeaseApiServer]:
     await server.start()
     yield server
     await server.stop()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """The administrator's connection to a server that the tests of one module share."""
+    with Process(tmp_path_factory.mktemp("api") / "data") as process:
+        client = Client(process.url)
+        yield client
+        client.close()
+        assert "Traceback" not in process.log.read_text()

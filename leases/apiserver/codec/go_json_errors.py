@@ -12,6 +12,10 @@ _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _PLAIN = re.compile(rb'(?:[^"\\\x00-\x1f]|\\(?:[bfnrt\\/"]|u[0-9a-fA-F]{4}))++')
 _LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 _END = "unexpected end of JSON input"
+# At the end of its input, Go's scanner reads one more space. These contexts do not take a space.
+_TAKES_NO_SPACE = (
+    "in literal", "in numeric", "after decimal", "in exponent", "in \\u", "in string escape",
+)  # fmt: skip
 
 
 class JsonError(ValueError):
@@ -53,9 +57,13 @@ class _Scanner:
         self.at = 0
 
     def wrong(self, context: str) -> JsonError:
-        if self.at >= len(self.data):
+        if self.at < len(self.data):
+            char = self.data[self.at]
+        elif context.startswith(_TAKES_NO_SPACE):
+            char = ord(" ")
+        else:
             return JsonError(_END)
-        return JsonError(f"invalid character {quoted_char(self.data[self.at])} {context}")
+        return JsonError(f"invalid character {quoted_char(char)} {context}")
 
     def space(self) -> None:
         while self.at < len(self.data) and self.data[self.at] in _SPACE:

@@ -24,7 +24,8 @@ from leases.apiserver.election.rules import (
     next_step,
 )
 from leases.apiserver.failing import Failed
-from leases.apiserver.http.options import DeleteOptions, WriteOptions
+from leases.apiserver.http.delete_options import DeleteOptions
+from leases.apiserver.http.options import WriteOptions
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.registry.create_update import Object, Writer, check_uid
 from leases.apiserver.registry.delete import delete

@@ -12,7 +12,7 @@ import msgspec
 
 from leases.apiserver.codec import protobuf, schema
 from leases.apiserver.codec.decoding import DecodeError, Decoder
-from leases.apiserver.codec.go_json import JsonError, loads, type_word
+from leases.apiserver.codec.go_json import JsonError, Pairs, loads, type_word
 from leases.apiserver.codec.known_kinds import SCHEME, is_registered
 from leases.apiserver.codec.yaml_input import YamlError, load_yaml
 from leases.apiserver.errors import bad_request, unsupported_body
@@ -21,6 +21,7 @@ from leases.apiserver.resources import Resource
 from leases.wire.status_causes import go_quote
 
 _SUMMARY = 30
+_TYPE_META = {"apiVersion": "apiVersion", "apiversion": "apiVersion", "kind": "kind"}
 _FIND_KIND = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
     r'Kind string "json:\"kind,omitempty\"" }'
@@ -52,7 +53,7 @@ def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
         try:
             found = load_yaml(data)
         except YamlError as error:
-            raise ValueError(f"error converting YAML to JSON: {error}") from None
+            raise ValueError(str(error)) from None
         return Parsed(found.value, found.duplicates)
     try:
         return Parsed(loads(data), [])
@@ -85,7 +86,7 @@ def read_object(
     """
     try:
         parsed = parse(data, media_type, resource.schema)
-        kind, version = _type_of(parsed.value, resource)
+        kind, version = kind_in(parsed.value, resource.kind, resource.api_version, data)
     except ValueError as error:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
@@ -134,21 +135,42 @@ def _unhandled(kind: str, version: str, resource: Resource, why: str) -> Excepti
     return bad_request(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')
 
 
-def _type_of(value: Any, resource: Resource) -> tuple[str, str]:
-    """kind and apiVersion of the body, by default the resource's. Raises ValueError."""
+def kind_in(value: Any, kind: str, version: str, data: bytes) -> tuple[str, str]:
+    """kind and apiVersion of the body `data`, by default those given. Raises ValueError.
+
+    Reads the names without their case, as encoding/json does. Source: json.SimpleMetaFactory.
+    """
     if value is None:
-        return resource.kind, resource.api_version
+        return kind, version
     if not isinstance(value, dict):
         raise ValueError(f"couldn't get version/kind; json parse error: {no_object(value)}")
-    for name in ("apiVersion", "kind"):
-        if not isinstance(value.get(name, ""), str | None):
-            word = type_word(value[name])
-            why = f"json: cannot unmarshal {word} into Go struct field .{name} of type string"
-            raise ValueError(f"couldn't get version/kind; json parse error: {why}")
-    version = value.get("apiVersion") or resource.api_version
-    if version.count("/") > 1:
-        raise ValueError(f"unexpected GroupVersion string: {version}")
-    return value.get("kind") or resource.kind, version
+    found = {"apiVersion": "", "kind": ""}
+    wrong = ""
+    for name, item in value.pairs if isinstance(value, Pairs) else value.items():
+        field = _TYPE_META.get(name) or _TYPE_META.get(name.casefold())
+        if field is None or item is None:
+            continue
+        if isinstance(item, str):
+            found[field] = item
+        elif not wrong:
+            wrong = f"cannot unmarshal {type_word(item)} into Go struct field .{field} of type"
+    if wrong:
+        raise ValueError(f"couldn't get version/kind; json parse error: json: {wrong} string")
+    return found["kind"] or kind, _with_defaults(found["apiVersion"], version, data)
+
+
+def _with_defaults(given: str, default: str, data: bytes) -> str:
+    """The apiVersion with a default for what it lacks."""
+    if given in ("", "/"):
+        return default
+    if given.count("/") > 1:
+        raise ValueError(f"unexpected GroupVersion string: {given}")
+    group, _, short = given.rpartition("/")
+    if short:
+        return given if group else short
+    if group == default.rpartition("/")[0]:
+        return default
+    raise ValueError(f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'")
 
 
 def _check_kind(kind: str, version: str, resource: Resource) -> None:

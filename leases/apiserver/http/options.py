@@ -1,16 +1,12 @@
-"""Read query parameters and DeleteOptions bodies, apply defaults, check them.
+"""Read query parameters, apply defaults, check them.
 
 Source: apimachinery/pkg/apis/meta/v1/validation and meta/internalversion/{defaults.go,validation}.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from leases.apiserver.codec import schema
-from leases.apiserver.codec.decoding import DecodeError, Decoder
 from leases.apiserver.errors import (
     bad_request,
     invalid_options,
@@ -34,8 +30,6 @@ from leases.wire.status_causes import bad_value, go_quote
 
 MAX_MANAGER_BYTES = 128
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
-_META_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:32"
-_PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 class Selector:
@@ -187,7 +181,7 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
             wrong.append(not_allowed("force", "may not be specified for non-apply patch"))
         if apply and not given:
             wrong.append(required("fieldManager", "is required for apply patch"))
-    wrong += _manager_errors(given) + _dry_run_errors(dry_run)
+    wrong += _manager_errors(given) + dry_run_errors(dry_run)
     validation = query.text("fieldValidation")
     known = ("", "Ignore", "Strict", "Warn")
     if validation not in known:
@@ -213,71 +207,8 @@ def _manager_errors(manager: str) -> list[StatusCause]:
     return wrong
 
 
-def _dry_run_errors(values: list[str]) -> list[StatusCause]:
+def dry_run_errors(values: list[str]) -> list[StatusCause]:
     if all(value == "All" for value in values):
         return []
     shown = f"[{','.join(go_quote(value) for value in values)}]"
     return [not_supported("dryRun", shown, ("All",))]
-
-
-class DeleteOptions(msgspec.Struct, frozen=True):
-    """How to delete. `orphan` is the deprecated orphanDependents."""
-
-    dry_run: bool = False
-    uid: str | None = None
-    version: str | None = None
-    propagation: str | None = None
-    orphan: bool | None = None
-
-
-def delete_options_of_query(query: Params) -> DeleteOptions:
-    """Raises 400 and 422."""
-    query.integer("gracePeriodSeconds")
-    return _checked_delete(
-        dry_run=query.all("dryRun"),
-        propagation=query.get("propagationPolicy"),
-        orphan=query.flag("orphanDependents"),
-    )
-
-
-def delete_options_of_body(body: Any) -> DeleteOptions:
-    """From a decoded DeleteOptions; ignores unknown fields.
-
-    Raises DecodeError and 422.
-    """
-    if isinstance(body, dict) and body.get("kind") not in (None, "", "DeleteOptions"):
-        kind, version = str(body["kind"]), str(body.get("apiVersion") or "v1")
-        raise DecodeError(
-            f"no kind {go_quote(kind)} is registered for version {go_quote(version)} "
-            f"in scheme {go_quote(_META_SCHEME)}"
-        )
-    found = Decoder().decode(body, schema.DELETE_OPTIONS)
-    preconditions = found.get("preconditions", {})
-    return _checked_delete(
-        dry_run=found.get("dryRun", []),
-        propagation=found.get("propagationPolicy"),
-        orphan=found.get("orphanDependents"),
-        uid=preconditions.get("uid"),
-        version=preconditions.get("resourceVersion"),
-    )
-
-
-def _checked_delete(
-    *,
-    dry_run: list[str],
-    propagation: str | None,
-    orphan: bool | None,
-    uid: str | None = None,
-    version: str | None = None,
-) -> DeleteOptions:
-    wrong: list[StatusCause] = []
-    path = "propagationPolicy"
-    if propagation is not None and orphan is not None:
-        detail = "orphanDependents and deletionPropagation cannot be both set"
-        wrong.append(bad_value(path, go_quote(propagation), detail))
-    if propagation is not None and propagation not in _PROPAGATION:
-        wrong.append(not_supported(path, go_quote(propagation), (*_PROPAGATION, "nil")))
-    wrong += _dry_run_errors(dry_run)
-    if wrong:
-        raise invalid_options("DeleteOptions", wrong)
-    return DeleteOptions(bool(dry_run), uid, version, propagation, orphan)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from leases.apiserver.errors import conflict, not_found
-from leases.apiserver.http.options import DeleteOptions
+from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan

@@ -14,7 +14,7 @@ from typing import Any
 
 from leases.apiserver.errors import about, failure, forbidden, not_found, qualified
 from leases.apiserver.failing import Failed, log_failure
-from leases.apiserver.http.options import DeleteOptions
+from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata

@@ -1,1 +1,0 @@
-"""Overview, Leases, Nodes and the wall in Chromium."""

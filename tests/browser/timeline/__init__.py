@@ -1,1 +1,0 @@
-"""Timeline and history in Chromium."""

@@ -1,1 +1,0 @@
-"""What writes history."""

@@ -1,1 +1,0 @@
-"""What the socket of one page sends."""
