@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from leases.apiserver.auth.tokens import Access, Tokens, authorize, authorize_path
+from leases.apiserver.auth.authorization import Access, PathAccess, authorize
+from leases.apiserver.auth.impersonation import impersonated, wanted_user
+from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.discovery import documents
-from leases.apiserver.discovery.documents import AUTHORIZATION_GROUP, REVIEWS, Discovery
+from leases.apiserver.discovery.documents import Discovery
 from leases.apiserver.discovery.openapi import OpenApi
 from leases.apiserver.errors import (
     failure,
@@ -26,8 +28,8 @@ from leases.apiserver.http.negotiation import (
 from leases.apiserver.http.request import Receive, Request, Scope, Send
 from leases.apiserver.http.routes import BadPath, RequestTarget, access_of, allows_method, place_of
 from leases.apiserver.patch.dispatch import PATCH_TYPES
-from leases.apiserver.registry.access_reviews import review
-from leases.apiserver.resources import Resource
+from leases.apiserver.registry.reviews import Reviews
+from leases.apiserver.resources import REVIEWS, Resource
 from leases.wire.status import ApiError, StatusDetails
 
 logger = logging.getLogger(__name__)
@@ -40,8 +42,10 @@ class App:
     def __init__(self, resources: tuple[Resource, ...], tokens: Tokens, handlers: Handlers) -> None:
         self._tokens = tokens
         self._handlers = handlers
-        self._resources = {(each.group, each.version, each.plural): each for each in resources}
-        self._discovery = Discovery(resources)
+        self._reviews = Reviews(tokens)
+        served = resources + REVIEWS
+        self._resources = {(each.group, each.version, each.plural): each for each in served}
+        self._discovery = Discovery(served)
         self._openapi = OpenApi(resources)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,19 +66,19 @@ class App:
             await request.answer_error(internal("an error on the server; its log tells more"))
 
     async def _serve(self, request: Request) -> None:
-        access = access_of(request)
-        request.user = self._tokens.user(request.header(b"authorization") or None)
-        if access is None:
-            authorize_path(request.user, request.method, request.path)
+        access = access_of(request) or PathAccess(request.method.lower(), request.path)
+        user = self._tokens.user(request.header(b"authorization") or None)
+        wanted = wanted_user(request.scope["headers"])
+        if wanted is not None:
+            user = impersonated(user, wanted, access, self._tokens)
+        authorize(user, access)
+        request.user = user
+        if isinstance(access, PathAccess):
             await self._serve_path(request)
-            return
-        authorize(request.user, access)
-        await self._serve_resource(request, access)
+        else:
+            await self._serve_resource(request, access)
 
     async def _serve_resource(self, request: Request, access: Access) -> None:
-        if (access.group, access.resource) == (AUTHORIZATION_GROUP, REVIEWS):
-            await self._serve_review(request)
-            return
         parts = request.parts
         version = parts[2] if access.group or parts[0] == "apis" else parts[1]
         resource = self._resources.get((access.group, version, access.resource))
@@ -87,19 +91,15 @@ class App:
         if not allows_method(place, request.method):
             raise method_not_allowed()
         _check_route(request, place)
+        if place.resource.is_review:
+            await self._reviews.create(request, place)
+            return
         await self._handlers.handle(request, place)
 
     async def _unknown(self, request: Request) -> None:
         if self._discovery.knows_group(request.path):
             raise no_such_path()
         await request.answer_text(404, NOT_FOUND)
-
-    async def _serve_review(self, request: Request) -> None:
-        if len(request.parts) != 4:
-            raise no_such_path()
-        if request.method != "POST":
-            raise method_not_allowed()
-        await review(request)
 
     async def _serve_path(self, request: Request) -> None:
         path = request.path

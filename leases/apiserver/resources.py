@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from leases.apiserver.codec import schema
+from leases.apiserver.codec import review_types, schema
 from leases.apiserver.errors import GROUP
 from leases.wire.name_rules import config_key_errors, label_name_errors, subdomain_errors
 
@@ -49,6 +49,11 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
+
+    @property
+    def is_review(self) -> bool:
+        """Whether creates are answered and nothing is stored."""
+        return self.verbs == ("create",)
 
     @property
     def head(self) -> bytes:
@@ -151,3 +156,32 @@ NAMESPACES = Resource(
 def served(gates: frozenset[str]) -> tuple[Resource, ...]:
     """The resources of a server with these feature gates on."""
     return (LEASES, CANDIDATES, NAMESPACES) if CLE_GATE in gates else (LEASES, NAMESPACES)
+
+
+def _review(
+    kind: schema.Structure, group: str = "authorization.k8s.io", *, namespaced: bool = False
+) -> Resource:
+    """A kind that only answers: a create stores nothing."""
+    singular = kind.short.lower()
+    return Resource(
+        plural=f"{singular}s",
+        singular=singular,
+        kind=kind.short,
+        group=group,
+        version="v1",
+        schema=kind,
+        columns=(),
+        name_errors=subdomain_errors,
+        namespaced=namespaced,
+        verbs=("create",),
+    )
+
+
+REVIEWS = (
+    _review(review_types.WHO_AM_I, "authentication.k8s.io"),
+    _review(review_types.TOKEN, "authentication.k8s.io"),
+    _review(review_types.LOCAL_ACCESS, namespaced=True),
+    _review(review_types.SELF_ACCESS),
+    _review(review_types.SELF_RULES),
+    _review(review_types.SUBJECT_ACCESS),
+)

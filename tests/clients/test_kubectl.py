@@ -220,6 +220,22 @@ def test_can_i_tells_what_a_token_may_do(kubectl: Kubectl, lease_api: Process) -
     assert "must be logged in" in told
 
 
+def test_as_another_user(kubectl: Kubectl, lease_api: Process) -> None:
+    manage(lease_api.data, "lease_tokens", "create", "--name", "lookout", "--role", "read")
+    lookout, masters = ("--as", "lookout"), ("--as", "someone", "--as-group", "system:masters")
+    kubectl.run(*lookout, "get", "leases")
+    assert kubectl.run(*lookout, "auth", "can-i", "list", "leases").strip() == "yes"
+    assert kubectl.run(*lookout, "auth", "can-i", "create", "leases", check=False).strip() == "no"
+    assert kubectl.run(*masters, "auth", "can-i", "create", "leases").strip() == "yes"
+    told = kubectl.run("--as", "someone", "get", "leases", check=False)
+    assert 'User "someone" cannot list resource "leases"' in told
+    told = kubectl.run(*lookout, "--as-uid", "u-1", "auth", "whoami")
+    assert "lookout" in told
+    assert "u-1" in told
+    rules = kubectl.run(*lookout, "auth", "can-i", "--list")
+    assert "[get list watch]" in rules
+
+
 def test_explain_knows_the_fields(kubectl: Kubectl) -> None:
     told = kubectl.run("explain", "lease.spec")
     for field in ("holderIdentity", "leaseTransitions", "preferredHolder"):

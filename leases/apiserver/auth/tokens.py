@@ -1,4 +1,4 @@
-"""Bearer tokens: who a client is and what it may do. Only their hashes are stored.
+"""Bearer tokens: who a client is. Only their hashes are stored.
 
 A user has the name of its token and one group, that name with an s. Roles are none (discovery
 only), read and write.
@@ -16,16 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from leases.apiserver.errors import about, forbidden, qualified, unauthorized
+from leases.apiserver.errors import unauthorized
 from leases.apiserver.storage.journal import FILE_NAME, connect
 from leases.wire.microtime import format_time
-from leases.wire.status import StatusDetails
 
 ROLES = ("none", "read", "write")
 ANONYMOUS = "system:anonymous"
-_PUBLIC = {"/healthz", "/livez", "/readyz", "/version", "/version/"}
-_DISCOVERY = ("/api", "/apis", "/openapi")
-_READING = {"get", "list", "watch"}
+AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
+MASTERS = "system:masters"
 # Seconds between two looks whether another process changed the tokens.
 _TRUSTED = 0.1
 
@@ -35,11 +33,13 @@ class TokenError(ValueError):
 
 
 class User(msgspec.Struct, frozen=True):
-    """An authenticated client; `role` is one of ROLES."""
+    """Who sends a request; `role` is one of ROLES, or empty without a token."""
 
     name: str
     role: str
     groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: dict[str, tuple[str, ...]] = {}
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Token(msgspec.Struct, frozen=True):
     created: str
 
 
-_NOBODY = User(ANONYMOUS, "", ("system:unauthenticated",))
+_NOBODY = User(ANONYMOUS, "", (UNAUTHENTICATED,))
 
 
 def _hashed(value: str) -> bytes:
@@ -107,7 +107,7 @@ class Tokens:
         if generation != self._generation:
             rows = self._database.execute("SELECT hash, name, role FROM tokens")
             self._users = [
-                (bytes(digest), User(name, role, (f"{name}s", "system:authenticated")))
+                (bytes(digest), User(name, role, (f"{name}s", AUTHENTICATED)))
                 for digest, name, role in rows
             ]
             self._generation = generation
@@ -129,6 +129,18 @@ class Tokens:
             raise unauthorized()
         return found
 
+    def subject(
+        self,
+        name: str,
+        groups: tuple[str, ...],
+        uid: str = "",
+        extra: dict[str, tuple[str, ...]] | None = None,
+    ) -> User:
+        """A user with the rights of the token of that name; system:masters may do everything."""
+        roles = {user.name: user.role for _, user in self._fresh()}
+        role = "write" if MASTERS in groups else roles.get(name, "")
+        return User(name, role, groups, uid, extra or {})
+
 
 def _of(digest: bytes, users: list[tuple[bytes, User]]) -> User | None:
     """Compare every token, each in constant time."""
@@ -137,45 +149,3 @@ def _of(digest: bytes, users: list[tuple[bytes, User]]) -> User | None:
         if hmac.compare_digest(known, digest):
             found = user
     return found
-
-
-class Access(msgspec.Struct, frozen=True):
-    """What a request wants to do with a resource, as Kubernetes' RequestInfo has it."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str
-    name: str
-    subresource: str = ""
-
-
-def allows(user: User, access: Access) -> bool:
-    if user.role == "write" or access.resource == "selfsubjectaccessreviews":
-        return user.role in ROLES
-    return user.role == "read" and access.verb in _READING
-
-
-def authorize(user: User, access: Access) -> None:
-    """Raises 403 in the words of the RBAC authorizer."""
-    if allows(user, access):
-        return
-    where = f'in the namespace "{access.namespace}"' if access.namespace else "at the cluster scope"
-    resource = access.resource + (f"/{access.subresource}" if access.subresource else "")
-    subject = qualified(access.resource, access.group)
-    named = f' "{access.name}"' if access.name else ""
-    message = (
-        f'{subject}{named} is forbidden: User "{user.name}" cannot {access.verb} resource '
-        f'"{resource}" in API group "{access.group}" {where}'
-    )
-    raise forbidden(message, about(access.name, access.resource, access.group))
-
-
-def authorize_path(user: User, method: str, path: str) -> None:
-    """Raises 403. For paths that are no resource."""
-    public = path in _PUBLIC
-    discovery = any(path == root or path.startswith(f"{root}/") for root in _DISCOVERY)
-    if user.role == "write" or public or (discovery and user.role in ROLES):
-        return
-    message = f'forbidden: User "{user.name}" cannot {method.lower()} path "{path}"'
-    raise forbidden(message, StatusDetails())

@@ -184,22 +184,24 @@ class Decoder:
 
     def _mapping(
         self, item: Any, kind: schema.Mapping, before: Any, place: ValuePath
-    ) -> dict[str, str] | None:
+    ) -> dict[str, Any] | None:
         if not isinstance(item, dict):
             self._wrong(place, type_word(item), kind)
             return None
-        found: dict[str, str] = dict(before or {})
+        found: dict[str, Any] = dict(before or {})
         seen = set()
-        for name, text in item.pairs if isinstance(item, Pairs) else item.items():
+        for name, value in item.pairs if isinstance(item, Pairs) else item.items():
             if name in seen:
                 self._note(f'duplicate field "{place.path}.{name}"')
             seen.add(name)
-            if isinstance(text, str):
-                found[name] = text
-            elif text is None:
+            if kind.item is not schema.TEXT:
+                found[name] = None if value is None else self._value(value, kind.item, None, place)
+            elif isinstance(value, str):
+                found[name] = value
+            elif value is None:
                 found[name] = ""
             else:
-                self._wrong(place, type_word(text), schema.TEXT)
+                self._wrong(place, type_word(value), schema.TEXT)
         return dict(sorted(found.items()))
 
     def _listing(self, item: Any, kind: schema.SliceType, place: ValuePath) -> list[Any] | None:

@@ -20,6 +20,11 @@ _KINDS = {
         "ValidatingWebhookConfiguration"
     ),
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
+    "authorization.k8s.io/v1": (
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+        "SubjectAccessReview"
+    ),
     "autoscaling/v1": "HorizontalPodAutoscaler",
     "autoscaling/v2": "HorizontalPodAutoscaler",
     "batch/v1": "CronJob Job",
@@ -38,7 +43,13 @@ _KINDS = {
     "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
 }
 _REGISTERED = {
-    version: _META | {kind for name in names.split() for kind in (name, f"{name}List")}
+    version: _META
+    | {
+        kind
+        for name in names.split()
+        for kind in (name, f"{name}List")
+        if not kind.endswith(("ReviewList", "TokenRequestList"))
+    }
     for version, names in _KINDS.items()
 }
 

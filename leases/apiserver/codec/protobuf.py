@@ -51,8 +51,18 @@ _NUMBERS: dict[str, dict[str, int]] = {
         "ignoreStoreReadErrorWithClusterBreakingPotential": 6,
     },
     "Preconditions": {"uid": 1, "resourceVersion": 2},
-    "SelfSubjectAccessReview": {"spec": 2},
+    "SelfSubjectAccessReview": {"metadata": 1, "spec": 2},
     "SelfSubjectAccessReviewSpec": {"resourceAttributes": 1, "nonResourceAttributes": 2},
+    "SubjectAccessReview": {"metadata": 1, "spec": 2},
+    "LocalSubjectAccessReview": {"metadata": 1, "spec": 2},
+    "SubjectAccessReviewSpec": {
+        "resourceAttributes": 1, "nonResourceAttributes": 2, "user": 3, "groups": 4, "uid": 6,
+    },
+    "SelfSubjectRulesReview": {"metadata": 1, "spec": 2},
+    "SelfSubjectRulesReviewSpec": {"namespace": 1},
+    "SelfSubjectReview": {"metadata": 1},
+    "TokenReview": {"metadata": 1, "spec": 2},
+    "TokenReviewSpec": {"token": 1, "audiences": 2},
     "ResourceAttributes": {
         "namespace": 1, "verb": 2, "group": 3, "version": 4, "resource": 5, "subresource": 6,
         "name": 7,
@@ -61,25 +71,6 @@ _NUMBERS: dict[str, dict[str, int]] = {
 }  # fmt: skip
 
 
-def _texts(name: str) -> schema.Field:
-    fields = {each: schema.Field(schema.TEXT) for each in _NUMBERS[name]}
-    return schema.Field(schema.Structure(name, fields), pointer=True)
-
-
-REVIEW = schema.Structure(
-    "SelfSubjectAccessReview",
-    {
-        "spec": schema.Field(
-            schema.Structure(
-                "SelfSubjectAccessReviewSpec",
-                {
-                    "resourceAttributes": _texts("ResourceAttributes"),
-                    "nonResourceAttributes": _texts("NonResourceAttributes"),
-                },
-            )
-        )
-    },
-)
 # Field number to its values, integers or bytes, in their order.
 _Message = dict[int, list[Any]]
 

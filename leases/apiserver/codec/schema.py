@@ -42,7 +42,11 @@ class Raw(GoType):
 
 
 class Mapping(GoType):
-    """map[string]string."""
+    """A map from texts to `item`, by default map[string]string."""
+
+    def __init__(self, name: str, item: GoType | None = None) -> None:
+        super().__init__(name)
+        self.item = item or TEXT
 
 
 class SliceType(GoType):
@@ -66,7 +70,7 @@ class Field:
     def zero(self) -> Any:
         if isinstance(self.kind, Structure):
             return {name: self.kind.fields[name].zero for name in self.kind.required}
-        return ""
+        return False if isinstance(self.kind, Boolean) else ""
 
 
 class Structure(GoType):
@@ -170,7 +174,8 @@ NAMESPACE_SPEC = Structure(
 NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.NamespacePhase"))})
 
 
-def _object(name: str, **parts: Structure) -> Structure:
+def with_spec(name: str, **parts: Structure) -> Structure:
+    """The type of an object: `parts` after its kind and metadata."""
     meta = {
         "kind": Field(TEXT),
         "apiVersion": Field(TEXT),
@@ -179,9 +184,9 @@ def _object(name: str, **parts: Structure) -> Structure:
     return Structure(name, meta | {key: Field(part, always=True) for key, part in parts.items()})
 
 
-LEASE = _object("Lease", spec=LEASE_SPEC)
-LEASE_CANDIDATE = _object("LeaseCandidate", spec=CANDIDATE_SPEC)
-NAMESPACE = _object("Namespace", spec=NAMESPACE_SPEC, status=NAMESPACE_STATUS)
+LEASE = with_spec("Lease", spec=LEASE_SPEC)
+LEASE_CANDIDATE = with_spec("LeaseCandidate", spec=CANDIDATE_SPEC)
+NAMESPACE = with_spec("Namespace", spec=NAMESPACE_SPEC, status=NAMESPACE_STATUS)
 DELETE_OPTIONS = Structure(
     "DeleteOptions",
     {

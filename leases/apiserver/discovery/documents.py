@@ -6,24 +6,13 @@ import hashlib
 import platform
 from typing import Any
 
-from leases.apiserver.auth.tokens import Access
 from leases.apiserver.codec.go_json import dumps
-from leases.apiserver.errors import GROUP
 from leases.apiserver.http.negotiation import JSON, parse_accept
 from leases.apiserver.resources import Resource
 
 Value = dict[str, Any]
-AUTHORIZATION_GROUP = "authorization.k8s.io"
-REVIEWS = "selfsubjectaccessreviews"
 AGGREGATED = f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _CHECKS = ("ping", "log", "storage")
-_REVIEW = {
-    "name": REVIEWS,
-    "singularName": "selfsubjectaccessreview",
-    "namespaced": False,
-    "kind": "SelfSubjectAccessReview",
-    "verbs": ["create"],
-}
 
 
 class Discovery:
@@ -31,8 +20,11 @@ class Discovery:
 
     def __init__(self, resources: tuple[Resource, ...]) -> None:
         self._resources = resources
-        versions = dict.fromkeys(each.version for each in resources if each.group == GROUP)
-        self._groups = {GROUP: tuple(versions), AUTHORIZATION_GROUP: ("v1",)}
+        groups: dict[str, dict[str, None]] = {}
+        for each in resources:
+            if each.group:
+                groups.setdefault(each.group, {})[each.version] = None
+        self._groups = {group: tuple(versions) for group, versions in groups.items()}
 
     def document(self, path: str) -> Value | None:
         """The document at a path (without a slash at its end), or None."""
@@ -92,8 +84,6 @@ class Discovery:
             each for each in self._resources if (each.group, each.version) == (group, version)
         ]
         resources = [_listed(each) for each in served]
-        if group == AUTHORIZATION_GROUP:
-            resources = [_REVIEW]
         head: Value = {"kind": "APIResourceList"}
         if group:
             head["apiVersion"] = "v1"
@@ -196,13 +186,3 @@ def health(path: str, *, verbose: bool) -> str | None:
         return "ok"
     lines = "".join(f"[+]{check} ok\n" for check in _CHECKS)
     return f"{lines}{parts[0]} check passed\n"
-
-
-def reviewed_access(body: Value) -> Access | None:
-    """The access that a SelfSubjectAccessReview names; None for a path that is no resource."""
-    spec = body.get("spec")
-    asked = spec.get("resourceAttributes") if isinstance(spec, dict) else None
-    if not isinstance(asked, dict):
-        return None
-    names = ("verb", "group", "resource", "namespace", "name", "subresource")
-    return Access(*(str(asked.get(name) or "") for name in names))

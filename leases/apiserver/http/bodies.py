@@ -181,7 +181,7 @@ def _check_kind(kind: str, version: str, resource: Resource) -> None:
         raise DecodeError(unregistered(kind, version))
     if kind != resource.kind:
         short = version.rpartition("/")[2]
-        package = "coordination" if resource.group else "core"
+        package = resource.group.partition(".")[0] or "core"
         raise DecodeError(
             f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"
         )

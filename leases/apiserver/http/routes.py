@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from leases.apiserver.auth.tokens import Access
+from leases.apiserver.auth.authorization import Access
 from leases.apiserver.errors import failure
 from leases.apiserver.http.request import Request
 from leases.apiserver.resources import Resource
@@ -95,6 +95,10 @@ def place_of(request: Request, resource: Resource) -> RequestTarget | None:
     watch = bool(parts) and parts[0] == "watch"
     if watch:
         parts = parts[1:]
+    if resource.is_review:
+        where = ["namespaces", *parts[1:2]] if resource.namespaced else []
+        known = not watch and parts == [*where, resource.plural] and "" not in parts
+        return RequestTarget(resource, "".join(where[1:]), "", watch) if known else None
     if not resource.namespaced:
         if parts[:1] != [resource.plural] or len(parts) > 2 or "" in parts:
             return None

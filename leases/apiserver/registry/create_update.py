@@ -51,7 +51,7 @@ _SYSTEM_FIELDS = (
 )  # fmt: skip
 
 
-def _without_system_fields(meta: Object) -> Object:
+def without_system_fields(meta: Object) -> Object:
     return {name: value for name, value in meta.items() if name not in _SYSTEM_FIELDS}
 
 
@@ -68,12 +68,14 @@ Wanted = Callable[[Object | None], Object]
 
 
 def place_in_namespace(obj: Object, namespace: str) -> None:
-    """Set the namespace. Raises 400 when the object names another."""
+    """Set the namespace; none for cluster-wide kinds. Raises 400 when the object names another."""
     meta = obj["metadata"]
+    if not namespace:
+        meta.pop("namespace", None)
+        return
     if meta.get("namespace", namespace) != namespace:
         raise bad_request(_FOREIGN_NAMESPACE)
-    if namespace:
-        meta["namespace"] = namespace
+    meta["namespace"] = namespace
 
 
 def check_sent(place: RequestTarget, obj: Object, warn: Callable[[str], None]) -> None:
@@ -132,7 +134,7 @@ class Writer:
         given = obj["metadata"].get("resourceVersion", "")
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
-        obj = obj | {"metadata": _without_system_fields(obj["metadata"])}
+        obj = obj | {"metadata": without_system_fields(obj["metadata"])}
         await aside(size, _track, resource, None, obj, manager)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
@@ -158,7 +160,7 @@ class Writer:
         """Add the fields that the server sets at creation. Raises 422."""
         if resource is NAMESPACES:
             obj = completed(obj)
-        meta = _without_system_fields(obj["metadata"])
+        meta = without_system_fields(obj["metadata"])
         meta.pop("resourceVersion", None)
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = generated_name(meta["generateName"])

@@ -134,9 +134,7 @@ def kind_of(kind: schema.GoType, element: str) -> schema.GoType:
     if isinstance(kind, schema.Structure):
         field = kind.fields.get(element[2:])
         return field.kind if field else schema.TEXT
-    if isinstance(kind, schema.SliceType):
-        return kind.item
-    return schema.TEXT
+    return kind.item if isinstance(kind, schema.SliceType | schema.Mapping) else schema.TEXT
 
 
 def applied_paths(value: Any, kind: schema.GoType) -> Paths:

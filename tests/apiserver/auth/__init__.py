@@ -1,0 +1,1 @@
+"""Users, impersonation and reviews of the embedded Lease API."""
