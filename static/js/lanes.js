@@ -17,8 +17,12 @@ export function readLanes(lanes) {
   const rows = [...lanes.querySelectorAll("[data-lane]")].map((row) => ({
     key: row.dataset.lane,
     before: row.dataset.before,
-    cell: row.querySelector("[data-as-of]"),
-    dot: row.querySelector("[data-dot]"),
+    get cell() {
+      return row.querySelector("[data-as-of]"); // htmx may have replaced it
+    },
+    get dot() {
+      return row.querySelector("[data-dot]");
+    },
     shapes: [...row.querySelectorAll("[data-from]")].map(span),
     many: false,
   }));

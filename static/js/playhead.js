@@ -39,7 +39,8 @@ export function startPlayhead(board, lanes) {
     const fine = to - from > SHORT ? 1 : 10;
     t = Math.min(to, Math.max(from, Math.round(moment * fine) / fine));
     delete lanes.dataset.follows;
-    delete lanes.dataset.moving;
+    delete board.dataset.region;
+    htmx.trigger(board, "htmx:abort"); // an answer about another instant
     showInstant(board, rows.map(fill), foggyAt(t));
     for (const el of board.querySelectorAll("[data-at-clock]")) el.textContent = clockOf(t);
     for (const el of board.querySelectorAll("[data-at-word]")) el.hidden = false;

@@ -85,12 +85,12 @@ document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
   }
 });
 
-/** Nothing moves under the pointer, the focus or a selection. */
+/** Whether the pointer, the focus or a selection is in `el`; its data-in-use may ask less of the pointer. */
 function inUse(el) {
   if (!el) return false;
   const selection = getSelection();
   return (
-    el.matches(":hover") ||
+    el.matches(el.dataset.inUse ?? ":hover") ||
     el.contains(document.activeElement) ||
     (!selection.isCollapsed && el.contains(selection.anchorNode))
   );

@@ -28,4 +28,4 @@ function start() {
 start();
 document.addEventListener("keydown", keys);
 document.addEventListener("htmx:afterSettle", start);
-followClock(start);
+followClock();

@@ -1,10 +1,8 @@
-// The playhead is part of the URL, and of every link that keeps the instant.
-let asking = null;
-
+// Keeps the playhead in the URL and in every link to the same instant.
 export const momentOf = (t) => new Date(t * 1000).toISOString().replace(".000", "");
 
-/** Say in the URL and the links that `t` is asked about; where changes lie too thick, ask the server. */
-export async function setAt(board, t, rows) {
+/** Put `t` into the URL, the links and the fields. Fetch the rows that do not know who held their Lease then. */
+export function setAt(board, t, rows) {
   const at = momentOf(t);
   const url = withAt(location.href, at);
   history.replaceState(history.state, "", url);
@@ -12,37 +10,23 @@ export async function setAt(board, t, rows) {
   for (const field of board.querySelectorAll("[data-at-field]")) field.value = at;
   const input = board.querySelector("[data-at-input]");
   if (input !== document.activeElement) input.value = at.replace("T", " ").replace("Z", "");
-  if (rows.some((row) => row.many)) await ask(url, rows);
+  const ids = rows.filter((row) => row.many).flatMap(({ cell, dot }) => [cell.id, dot.id]);
+  if (!ids.length) return;
+  const selectOOB = ids.map((id) => `#${CSS.escape(id)}`).join();
+  const headers = { "X-Regions": "lanes" };
+  htmx.ajax("GET", url, { source: board, swap: "none", selectOOB, headers }).catch(() => {}); // the row keeps what it says
 }
 
-/** Links of zooms and pages hold their own stretch: a link that has none keeps the one shown. */
+/** Change only `at`: a link to a zoom or a page keeps its own stretch. */
 function withAt(href, at) {
   const url = new URL(href);
   url.searchParams.set("at", at);
   return url.toString();
 }
 
-/** htmx remembers where a link led when it was drawn: it leads where its href says. */
+/** Send a link's present href: htmx requests the one that it had when it was drawn. */
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (!detail.elt.matches("a[data-at-link]")) return;
   const { pathname, search } = new URL(detail.elt.href);
   detail.path = pathname + search;
 });
-
-async function ask(url, rows) {
-  asking?.abort();
-  asking = new AbortController();
-  try {
-    const response = await fetch(url, { headers: { "HX-Request": "true" }, signal: asking.signal });
-    if (!response.ok) return;
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    for (const row of rows.filter((one) => one.many)) {
-      const fresh = page.querySelector(`[data-lane="${CSS.escape(row.key)}"] [data-as-of]`);
-      if (fresh) row.cell.replaceChildren(...fresh.childNodes);
-      const dot = fresh?.closest("[data-lane]").querySelector("[data-dot]");
-      if (dot) row.dot.replaceWith((row.dot = document.adoptNode(dot)));
-    }
-  } catch {
-    // Moved on, or the server is away: the cell says what is known.
-  }
-}

@@ -1,5 +1,5 @@
 """Writes a past into a data directory: `past.py NOW` tells of one Lease that was handed over, with
-a gap, and of sixty that passed from one holder to the next.
+a gap, of sixty that passed from one holder to the next, and of one that did so again and again.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ def main() -> None:
         name = f"lane-{number:02}"
         rows.append(told(name, ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
         rows.append(told(name, ChangeType.REPLACED, now - timedelta(hours=1), "cp-3", 2))
+    rows.append(told("busy", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
+    for number in range(60):
+        at = now - timedelta(minutes=100) + number * timedelta(seconds=20)
+        rows.append(told("busy", ChangeType.REPLACED, at, f"cp-{number % 2 + 1}", number + 2))
     Row.objects.bulk_create(rows)
     WatchSpan.objects.create(
         cluster="embedded",

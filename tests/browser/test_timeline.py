@@ -128,6 +128,24 @@ def test_a_click_on_a_lane_moves_the_playhead_and_the_url(server: Server, page: 
     expect(page.locator(AS_OF)).to_have_text("no holder")
 
 
+def test_where_changes_lie_too_thick_the_server_says_who_held_it(
+    server: Server, page: Page
+) -> None:
+    page.goto(stretch(server, q="busy"))
+    as_of = page.locator('[data-lane="default/busy"] [data-as-of]')
+    expect(as_of).to_have_text("cp-2")
+    lane = page.locator('[data-lane="default/busy"] svg.lane')
+    box = lane.bounding_box()
+    assert box
+    for hours_ago in (1.5, 1.45):  # each time the whole sign is drawn anew
+        with page.expect_response(re.compile("at=")):
+            lane.click(position={"x": box["width"] * (6 - hours_ago) / 6, "y": 17})
+        expect(as_of).to_have_text(re.compile(r"^\s*cp-[12]\s*$"))
+        expect(page.locator('[data-lane="default/busy"] [data-dot]')).to_have_class("is-held")
+    lane.click(position={"x": box["width"] * 5.5 / 6, "y": 17})
+    expect(as_of).to_have_text("cp-2")
+
+
 def test_the_playhead_is_dragged_by_the_mouse(server: Server, page: Page) -> None:
     page.goto(stretch(server, at=text_of(1)))
     head, field = page.locator(".playhead output"), page.locator(".playfield")
@@ -235,7 +253,7 @@ def test_pages_of_lanes_have_urls_and_keep_the_playhead(server: Server, page: Pa
     page.wait_for_url(re.compile("at="))
     page.get_by_role("link", name="Next").click()
     page.wait_for_url(re.compile("page=2"))
-    expect(page.locator("[data-lane]")).to_have_count(11)
+    expect(page.locator("[data-lane]")).to_have_count(12)
     assert asked(page, "at") == text_of(6)
     expect(page.locator(".playhead output")).to_contain_text(text_of(6)[11:19])
     back(page)

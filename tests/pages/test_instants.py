@@ -98,7 +98,9 @@ def lane(text: str, key: ObjectName) -> str:
 
 
 def dot(text: str, key: ObjectName) -> tuple[str, str]:
-    found = re.search(r'<span class="is-(\w+)" title="([^"]*)" data-dot>', lane(text, key))
+    found = re.search(
+        r'<span class="is-(\w+)" title="([^"]*)" id="[^"]*" data-dot>', lane(text, key)
+    )
     assert found is not None
     return found[1], found[2].rpartition(": ")[2]
 
