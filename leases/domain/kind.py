@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from leases.domain.holder_identity import is_uuid
+from leases.domain.holder_identity import is_uuid, pod_of
 from leases.domain.known_writers import known_writer
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, LeaseSpec
 
 NODE_LEASES = "kube-node-lease"
 
@@ -49,6 +49,11 @@ def classify(lease: Lease, previous: Kind | None) -> Verdict:
     )
 
 
+def owner_node(lease: Lease) -> str | None:
+    """The name of the Node that owns the Lease."""
+    return next((o.name for o in lease.metadata.owner_references or () if o.kind == "Node"), None)
+
+
 def _by_strategy(lease: Lease) -> Verdict | None:
     if not lease.spec.strategy:
         return None
@@ -62,7 +67,7 @@ def _by_known_writer(lease: Lease) -> Verdict | None:
 
 def _by_node_owner(lease: Lease) -> Verdict | None:
     """Kubelets, and other programs that renew or lock on behalf of a Node."""
-    node = next((o.name for o in lease.metadata.owner_references or () if o.kind == "Node"), None)
+    node = owner_node(lease)
     if node is None:
         return None
     if lease.spec.acquire_time and lease.holder not in {None, node, lease.metadata.name}:
@@ -86,10 +91,11 @@ def _by_own_name(lease: Lease) -> Verdict | None:
     holder, spec = lease.holder, lease.spec
     if holder is None:
         return None
-    if holder == lease.metadata.name:
+    names = {holder, pod_of(holder)}
+    if lease.metadata.name in names:
         return Kind.HEARTBEAT, "the holder is the Lease's own name"
     owners = {owner.name for owner in lease.metadata.owner_references or ()}
-    if holder in owners and spec.acquire_time is None and spec.lease_transitions is None:
+    if names & owners and spec.acquire_time is None and spec.lease_transitions is None:
         return Kind.HEARTBEAT, "the holder is its owner, and it is never acquired"
     return None
 
@@ -98,24 +104,36 @@ def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
     """By which fields are set. A new holder that has not renewed yet makes no election a lock."""
     spec = lease.spec
     renewed, acquired = spec.renew_time, spec.acquire_time
-    if lease.holder and renewed is None and spec.lease_duration_seconds is None:
-        return Kind.LOCK, "a holder without renewTime and duration: it must be given back"
+    if lease.holder and (verdict := _by_what_is_missing(spec)):
+        return verdict
     if spec.lease_transitions is not None:
         if acquired or renewed:
             return Kind.ELECTION, "leaseTransitions counts its holders"
         return None
     if acquired and renewed and spec.lease_duration_seconds is not None:
         if renewed > acquired or previous is Kind.ELECTION:
-            return Kind.ELECTION, "acquired and renewed since"
-        return Kind.LOCK, "acquired, and not renewed since"
+            return Kind.ELECTION, "a guess: acquired, and renewed since"
+        return Kind.LOCK, "a guess: acquired, and not renewed since"
     return _by_renewal_alone(lease) if renewed and not acquired else None
+
+
+def _by_what_is_missing(spec: LeaseSpec) -> Verdict | None:
+    """What a held Lease would have if others could take it over when its holder stops."""
+    if spec.renew_time is None:
+        if spec.lease_duration_seconds is None:
+            return Kind.LOCK, "a holder without renewTime and duration: it must be given back"
+        if spec.acquire_time is not None:
+            return Kind.LOCK, "acquired, but never renewed: an elector always renews"
+    elif (spec.lease_duration_seconds, spec.acquire_time, spec.lease_transitions) == (None,) * 3:
+        return Kind.HEARTBEAT, "renewed without a duration: nobody could take it over"
+    return None
 
 
 def _by_renewal_alone(lease: Lease) -> Verdict | None:
     holder = lease.holder
     if holder is None:
         return Kind.HEARTBEAT, "renewed without ever naming a holder"
-    if not lease.metadata.name.endswith(f"-{holder}"):
+    if not lease.metadata.name.endswith((f"-{holder}", f"-{pod_of(holder)}")):
         return None
     if is_uuid(holder):
         return Kind.IDENTITY, "only renewed, and its name ends in the holder, a UUID"

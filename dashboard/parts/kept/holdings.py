@@ -22,7 +22,7 @@ from dashboard.parts.query.holder_filter import (
     HolderFilter,
 )
 from leases.domain.holder_identity import split_holder
-from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.kind import NODE_LEASES, Kind, owner_node
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.history.read.past_holders import EndedTerms, Past, ended_terms
@@ -144,7 +144,7 @@ class Holdings:
 
     def beside(self, tracked: Tracked) -> list[Tracked]:
         """What else the host of a Lease's holder holds now, its own heartbeat last."""
-        host = host_of(tracked.holder) if tracked.holder else None
+        host = _host_in(tracked) if tracked.holder else None
         if host is None:
             return []
         others = self._hosts.get("by host", self._by_host).get(host, [])
@@ -169,6 +169,12 @@ class Holdings:
 def host_of(identity: str) -> str:
     """The host in a holder's identity, or all of it where it names none."""
     return _host_of(identity) if len(identity) <= MAX_KEPT else _host_of.__wrapped__(identity)
+
+
+def _host_in(tracked: Tracked) -> str:
+    """The host of a Lease's holder; a Lease that a Node owns may have it behind another word."""
+    identity, node = tracked.holder or "", owner_node(tracked.lasting.lease)
+    return host_of(identity) if node is None else split_holder(identity, node).host or identity
 
 
 @lru_cache(maxsize=1 << 16)

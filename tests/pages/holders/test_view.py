@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from dashboard.charts.holder_spells import spells
@@ -280,3 +281,14 @@ def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board
     assert beside == ["controller-manager", "cp-1"]
     vacant = one.replace(lease=store.get(ObjectName("kube-system", "free")).lease)
     assert holdings.beside(vacant) == []
+    agent = node("cp-1")
+    agent = msgspec.structs.replace(
+        agent,
+        metadata=msgspec.structs.replace(agent.metadata, namespace="kube-system", name="agent"),
+        spec=msgspec.structs.replace(agent.spec, holder_identity="agent-cp-1"),
+    )
+    fill(store, *(tracked.lease for tracked in store.snapshot()), agent)
+    beside = holdings.beside(store.get(ObjectName("kube-system", "agent")))
+    assert sorted(other.lease.metadata.name for other in beside) == [
+        "controller-manager", "cp-1", "scheduler",
+    ]  # fmt: skip
