@@ -137,7 +137,7 @@ def test_where_changes_lie_too_thick_the_server_says_who_held_it(
     lane = page.locator('[data-lane="default/busy"] svg.lane')
     box = lane.bounding_box()
     assert box
-    for hours_ago in (1.5, 1.45):  # each time the whole sign is drawn anew
+    for hours_ago in (1.6, 1.4):  # each time htmx replaces the cell and the sign
         with page.expect_response(re.compile("at=")):
             lane.click(position={"x": box["width"] * (6 - hours_ago) / 6, "y": 17})
         expect(as_of).to_have_text(re.compile(r"^\s*cp-[12]\s*$"))
