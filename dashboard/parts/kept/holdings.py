@@ -162,7 +162,7 @@ class Holdings:
     def _by_host(self) -> dict[str, list[Tracked]]:
         hosts: dict[str, list[Tracked]] = {}
         for tracked in self._held():
-            hosts.setdefault(host_of(tracked.holder or ""), []).append(tracked)
+            hosts.setdefault(_host_in(tracked), []).append(tracked)
         return hosts
 
 

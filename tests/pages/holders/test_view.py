@@ -11,6 +11,7 @@ import pytest
 from dashboard.charts.holder_spells import spells
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.holders.holder_row import CHIPS
+from dashboard.parts.kept.holdings import Holdings
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
@@ -287,8 +288,13 @@ def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board
         metadata=msgspec.structs.replace(agent.metadata, namespace="kube-system", name="agent"),
         spec=msgspec.structs.replace(agent.spec, holder_identity="agent-cp-1"),
     )
-    fill(store, *(tracked.lease for tracked in store.snapshot()), agent)
-    beside = holdings.beside(store.get(ObjectName("kube-system", "agent")))
+    drain = msgspec.structs.replace(
+        agent,
+        metadata=msgspec.structs.replace(agent.metadata, name="drain"),
+        spec=msgspec.structs.replace(agent.spec, holder_identity="drain-cp-1", acquire_time=NOW),
+    )  # a lock
+    fill(store, *(tracked.lease for tracked in store.snapshot()), agent, drain)
+    beside = Holdings(store).beside(store.get(ObjectName("kube-system", "agent")))
     assert sorted(other.lease.metadata.name for other in beside) == [
-        "controller-manager", "cp-1", "scheduler",
+        "controller-manager", "cp-1", "drain", "scheduler",
     ]  # fmt: skip
