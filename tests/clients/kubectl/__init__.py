@@ -1,0 +1,1 @@
+"""A script of kubectl commands and what each must answer."""

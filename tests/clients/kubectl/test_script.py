@@ -1,0 +1,90 @@
+"""Every command of commands.txt against a server, in order; each section in its own namespace."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.clients.kubectl.script import MANIFESTS, Command, Section, sections
+from tests.clients.somebody import Somebody
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on this machine"),
+]
+SPEC = {"leaseDurationSeconds": 15, "renewTime": "2024-05-01T10:00:00.000001Z"}
+START = (
+    ("demo", {"app": "x", "tier": "web"}, {"holderIdentity": "me", "leaseTransitions": 3} | SPEC),
+    ("other", {"app": "y"}, {"holderIdentity": "you"} | SPEC | {"leaseDurationSeconds": 8}),
+)
+Run = Callable[[Command], str]
+
+
+@pytest.fixture
+def run(secure: Path, namespace: str, somebody: Somebody, tmp_path: Path) -> Run:
+    """Runs a command where the manifests are; returns what is wrong with its answer."""
+    for name, labels, spec in START:
+        body = {"metadata": {"name": name, "labels": labels}, "spec": spec}
+        assert somebody.client.call("POST", somebody.leases, body).status == 201
+    home = tmp_path / "home"
+    shutil.copytree(MANIFESTS, home)
+    config = yaml.safe_load(secure.read_text())
+    config["contexts"][0]["context"]["namespace"] = namespace
+    (home / "kubeconfig").write_text(yaml.safe_dump(config))
+    # What kubectl knows of a server is kept beside the kubeconfig of that server.
+    more = {"HOME": str(secure.parent), "KUBECONFIG": str(home / "kubeconfig")}
+    more["TMPDIR"] = str(tmp_path)
+
+    def run(command: Command) -> str:
+        words = shlex.split(command.line.replace("<namespace>", namespace))
+        environment = os.environ | more
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = value
+        before = [words.pop(0), words.pop(0)] if words[0] == "timeout" else []
+        done = subprocess.run(
+            [*before, "kubectl", *words],
+            env=environment,
+            cwd=home,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        return _wrong(command, namespace, done)
+
+    return run
+
+
+def _wrong(command: Command, namespace: str, done: subprocess.CompletedProcess[str]) -> str:
+    out, err = (" ".join(text.split()) for text in (done.stdout, done.stderr))
+    wrong = [f"exit {done.returncode}"] if done.returncode != command.status else []
+    wrong += [f"no out {text}" for text in command.out if _said(text, namespace) not in out]
+    wrong += [f"no err {text}" for text in command.err if _said(text, namespace) not in err]
+    wrong += [f"not is {text}" for text in command.whole if _said(text, namespace) != out]
+    wrong += [f"has {text}" for text in command.absent if _said(text, namespace) in out + err]
+    if not wrong:
+        return ""
+    return f"$ {command.line}\n{'; '.join(wrong)}\n{done.stdout}{done.stderr}"
+
+
+def _said(text: str, namespace: str) -> str:
+    return " ".join(text.replace("<namespace>", namespace).split())
+
+
+@pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
+def test_kubectl_answers_as_documented(section: Section, run: Run) -> None:
+    wrong = [said for command in section.commands if (said := run(command))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_script_has_two_hundred_commands() -> None:
+    assert sum(len(section.commands) for section in sections()) >= 200
