@@ -11,6 +11,7 @@ from leases.apiserver.discovery import documents
 from leases.apiserver.discovery.documents import Discovery
 from leases.apiserver.discovery.openapi import OpenApi
 from leases.apiserver.errors import (
+    MEDIA_TYPES,
     failure,
     internal,
     method_not_allowed,
@@ -20,10 +21,12 @@ from leases.apiserver.errors import (
 from leases.apiserver.handlers import Handlers
 from leases.apiserver.http.negotiation import (
     JSON,
+    PRODUCED,
+    STREAMED,
     Output,
     check_produced,
     encode,
-    negotiate_or_json,
+    negotiate,
 )
 from leases.apiserver.http.request import Receive, Request, Scope, Send
 from leases.apiserver.http.routes import BadPath, RequestTarget, access_of, allows_method, place_of
@@ -121,26 +124,30 @@ class App:
             raise method_not_allowed()
         if bare in ("/api", "/apis") and await self._serve_aggregated(request, bare):
             return
-        check_produced(request.header(b"accept"), streams=False)
-        output = negotiate_or_json(request.header(b"accept"))
+        accept, output = request.header(b"accept"), Output(pretty=True)
+        if bare == "/version":
+            check_produced(accept, (JSON,))
+        elif bare not in ("", "/"):
+            check_produced(accept)
+            output = negotiate(accept, converts=False)
         await request.answer_value(200, document, output)
 
     async def _serve_aggregated(self, request: Request, path: str) -> bool:
         """Serve aggregated discovery if the client accepts it. Raises 406 for other versions."""
-        wanted = documents.wants_aggregated(request.header(b"accept"))
-        if wanted is None:
-            accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-            raise not_acceptable(f"only the following media types are accepted: {accepted}")
-        if not wanted:
+        media_type = documents.aggregated_type(request.header(b"accept"))
+        if media_type is None:
+            raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+        if not media_type:
             return False
         document = self._discovery.aggregated(path)
         tag = documents.etag(document)
         more = [(b"etag", tag.encode()), (b"vary", b"Accept")]
+        content_type = f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         if request.header(b"if-none-match") == tag:
-            await request.answer(304, b"", documents.AGGREGATED, more)
+            await request.answer(304, b"", content_type, more)
             return True
-        body = encode(document, Output(JSON), pretty=False)
-        await request.answer(200, body, documents.AGGREGATED, more)
+        body = encode(document, Output(media_type), pretty=False)
+        await request.answer(200, body, content_type, more)
         return True
 
 
@@ -151,5 +158,5 @@ def _check_route(request: Request, place: RequestTarget) -> None:
         if given not in PATCH_TYPES:
             message = "415: Unsupported Media Type"
             raise failure(415, "UnsupportedMediaType", message, StatusDetails())
-    collection = request.method == "GET" and (not place.name or place.watch)
-    check_produced(request.header(b"accept"), streams=collection)
+    streams = request.method == "GET" and (not place.name or place.watch)
+    check_produced(request.header(b"accept"), PRODUCED + STREAMED if streams else PRODUCED)

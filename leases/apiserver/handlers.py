@@ -11,7 +11,15 @@ from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.errors import bad_request, not_found, success_body
 from leases.apiserver.http.bodies import media_type_of, read_object
 from leases.apiserver.http.delete_options import delete_options
-from leases.apiserver.http.negotiation import JSON, Output, negotiate, wants_pretty
+from leases.apiserver.http.negotiation import (
+    JSON,
+    PRODUCED,
+    YAML,
+    Output,
+    encode,
+    negotiate,
+    wants_pretty,
+)
 from leases.apiserver.http.options import for_name, list_options, write_options
 from leases.apiserver.http.request import Request
 from leases.apiserver.http.routes import RequestTarget
@@ -67,7 +75,8 @@ class Handlers:
 
     async def handle(self, request: Request, place: RequestTarget) -> None:
         """Serve an authorized request whose method its path allows."""
-        output = negotiate(request.header(b"accept"))
+        media_types = PRODUCED if place.resource.protobuf else (JSON, YAML)
+        output = negotiate(request.header(b"accept"), media_types)
         if place.watch:
             await self._list(request, place, output)
             return
@@ -123,10 +132,16 @@ class Handlers:
             body = b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
             await request.answer(200, body, JSON)
             return
-        found = [version.read() for version in page.versions]
         include = request.query.text("includeObject")
-        shown = convert_list(resource, found, page.meta, output, include)
-        await request.answer_value(200, shown, output)
+        pretty = wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
+
+        def encoded() -> bytes:
+            found = [version.read() for version in page.versions]
+            shown = convert_list(resource, found, page.meta, output, include)
+            return encode(shown, output, pretty=pretty)
+
+        size = sum(len(version.body) for version in page.versions)
+        await request.answer(200, await aside(size, encoded), output.media_type)
 
     async def _create(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from leases.apiserver.codec import review_types, schema
+from leases.apiserver.codec.protobuf import MESSAGES
 from leases.apiserver.errors import GROUP
 from leases.wire.name_rules import config_key_errors, label_name_errors, subdomain_errors
 
@@ -54,6 +55,11 @@ class Resource(msgspec.Struct, frozen=True):
     def is_review(self) -> bool:
         """Whether creates are answered and nothing is stored."""
         return self.verbs == ("create",)
+
+    @property
+    def protobuf(self) -> bool:
+        """Whether its objects have a protobuf encoding here."""
+        return self.kind in MESSAGES
 
     @property
     def head(self) -> bytes:

@@ -12,7 +12,7 @@ zero time, 0001-01-01T00:00:00Z, is written as null.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from leases.domain.bounded_time import EARLIEST, LATEST, in_utc
 
@@ -22,6 +22,11 @@ _PLAIN_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _PLAIN_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ZERO = "0001-01-01T00:00:00"
+ZERO_MICROTIME = f"{_ZERO}.000000Z"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)
+_EPOCH_DAY = 719468  # of _day_number
+_PARTS = re.compile(r"(-?\d+)-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{6}))?Z", re.ASCII)
 _BEYOND = re.compile(
     r"(-\d{4,}|0000|[1-9]\d{4,8})-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -49,6 +54,37 @@ def nearest_moment(text: str) -> datetime | None:
     if beyond is None:
         return None
     return EARLIEST if beyond[1].startswith(("-", "0")) else LATEST
+
+
+def unix_of_text(text: str) -> tuple[int, int]:
+    """Return whole seconds since 1970 and microseconds of a text in canonical form."""
+    try:
+        since = datetime.fromisoformat(text) - _EPOCH
+    except ValueError:
+        parts = _PARTS.fullmatch(text)
+        assert parts is not None  # noqa: S101 - the text is canonical
+        year, month, day, hour, minute, second, micros = (int(part or 0) for part in parts.groups())
+        days = _day_number(year, month, day) - _EPOCH_DAY
+        return days * 86400 + hour * 3600 + minute * 60 + second, micros
+    return since.days * 86400 + since.seconds, since.microseconds
+
+
+def text_of_unix(seconds: int, micros: int, *, micro: bool) -> str | None:
+    """Return the canonical text of a time since 1970; None for the zero time.
+
+    Raises ValueError for years outside 0 to 9999.
+    """
+    try:
+        moment = _NAIVE_EPOCH + timedelta(seconds=seconds, microseconds=micros)
+    except OverflowError:
+        seconds, micros = seconds + micros // 1_000_000, micros % 1_000_000
+        text = _written(seconds + _EPOCH_DAY * 86400, micros * 1000, micro=micro)
+        if text is None or nearest_moment(text) != EARLIEST:
+            raise ValueError("a time is out of range") from None
+        return text
+    if moment == EARLIEST.replace(tzinfo=None):
+        return None
+    return f"{moment.isoformat(timespec='microseconds' if micro else 'seconds')}Z"
 
 
 def normal_microtime(text: str) -> str | None:

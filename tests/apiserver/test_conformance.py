@@ -13,8 +13,6 @@ from tests.support.processes import ROOT
 
 FOLDER = ROOT / "tests" / "conformance"
 GATE = ("--feature-gates", "CoordinatedLeaderElection=true")
-# Answers are never binary.
-BINARY = "content/protobuf"
 # With the gate on, these count versions or expect the gated fields to be dropped.
 GATED = "spec/gated-fields-(dropped|strict)|discovery/group|http/methods"
 
@@ -22,9 +20,9 @@ GATED = "spec/gated-fields-(dropped|strict)|discovery/group|http/methods"
 @pytest.mark.parametrize(
     ("cases", "server", "options"),
     [
-        ("cases", (), ("--skip", BINARY)),
-        ("cases", GATE, ("--skip", BINARY, "--skip", GATED)),
-        ("cases-coordinated", GATE, ("--skip-requires", "protobuf")),
+        ("cases", (), ()),
+        ("cases", GATE, ("--skip", GATED)),
+        ("cases-coordinated", GATE, ()),
     ],
     ids=["plain", "plain cases with the gate on", "coordinated"],
 )

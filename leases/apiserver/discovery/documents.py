@@ -7,11 +7,10 @@ import platform
 from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
-from leases.apiserver.http.negotiation import JSON, parse_accept
+from leases.apiserver.http.negotiation import PRODUCED, fits, parse_accept
 from leases.apiserver.resources import Resource
 
 Value = dict[str, Any]
-AGGREGATED = f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _CHECKS = ("ping", "log", "storage")
 
 
@@ -137,19 +136,23 @@ def _aggregated(listed: Value) -> Value:
     return found
 
 
-def wants_aggregated(accept: str) -> bool | None:
-    """Whether the client accepts aggregated discovery; None: only in a version we do not serve."""
+def aggregated_type(accept: str) -> str | None:
+    """The media type for aggregated discovery; "" for plain discovery.
+
+    None: the client accepts nothing but versions that are not served.
+    """
     refused = False
     for clause in parse_accept(accept):
-        if clause.kind not in ("*", "application") or clause.subkind not in ("*", "json", "yaml"):
+        media_type = next((each for each in PRODUCED if fits(clause, each)), None)
+        if media_type is None:
             continue
         asked = (clause.params.get("g"), clause.params.get("v"), clause.params.get("as"))
         if asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-            return True
+            return media_type
         if asked == (None, None, None):
-            return False
+            return ""
         refused = True
-    return None if refused else False
+    return None if refused else ""
 
 
 def etag(value: Value) -> str:

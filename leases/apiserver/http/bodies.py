@@ -48,7 +48,7 @@ def media_type_of(request: Request) -> str:
 def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
     """Raises ValueError with Go's message. `kind` is the type of a protobuf body."""
     if media_type == protobuf.MEDIA_TYPE:
-        return Parsed(protobuf.read_binary(data, kind), [])
+        return Parsed(protobuf.read_binary(data, kind.short), [])
     if media_type == "application/yaml":
         try:
             found = load_yaml(data)
@@ -84,14 +84,7 @@ def read_object(
 
     `known` is the metadata of the object that the body replaces. Raises 400; warns on the request.
     """
-    try:
-        parsed = parse(data, media_type, resource.schema)
-        kind, version = kind_in(parsed.value, resource.kind, resource.api_version, data)
-    except ValueError as error:
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {resource.kind}): "
-            f"{error} ({summary(data)})"
-        ) from None
+    parsed, kind, version = _parse_object(data, media_type, resource)
     decoder = Decoder(known)
     try:
         _check_kind(kind, version, resource)
@@ -109,6 +102,21 @@ def read_object(
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
     return obj
+
+
+def _parse_object(data: bytes, media_type: str, resource: Resource) -> tuple[Parsed, str, str]:
+    """The body, its kind and its apiVersion. Raises 400."""
+    try:
+        parsed = parse(data, media_type, resource.schema)
+        return parsed, *kind_in(parsed.value, resource.kind, resource.api_version, data)
+    except protobuf.BadMessage as error:
+        kind, version = kind_in(error.value, resource.kind, resource.api_version, data)
+        raise _unhandled(kind, version, resource, str(error)) from None
+    except ValueError as error:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"{error} ({summary(data)})"
+        ) from None
 
 
 def _foreign_version(version: str, resource: Resource) -> Exception:

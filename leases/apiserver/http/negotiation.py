@@ -10,14 +10,16 @@ from typing import Any
 import msgspec
 import yaml
 
+from leases.apiserver.codec import protobuf
 from leases.apiserver.codec.go_json import dumps, dumps_pretty
-from leases.apiserver.errors import MEDIA_TYPES, not_acceptable
-from leases.wire.status import StatusDetails
+from leases.apiserver.errors import not_acceptable
+from leases.wire.status import ApiError, StatusDetails
 
 JSON = "application/json"
 YAML = "application/yaml"
-PRODUCED = (JSON, YAML, "application/vnd.kubernetes.protobuf")
-STREAMED = (f"{JSON};stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+PROTOBUF = protobuf.MEDIA_TYPE
+PRODUCED = (JSON, YAML, PROTOBUF)
+STREAMED = (f"{JSON};stream=watch", protobuf.STREAM_TYPE)
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _CONVERSIONS = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
@@ -77,40 +79,44 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-def check_produced(accept: str, *, streams: bool) -> None:
+def check_produced(accept: str, produced: tuple[str, ...] = PRODUCED) -> None:
     """Raise 406 as the router does when the header names nothing that the route produces."""
     if accept in _PLAIN_ACCEPTS:
         return
     for part in accept.split(","):
         kind = part.partition(";")[0].strip()
-        if kind == "*/*" or kind in PRODUCED:
+        if kind == "*/*" or kind in produced:
             return
-    listed = ", ".join(PRODUCED + STREAMED if streams else PRODUCED)
-    message = f"406: Not Acceptable\n\nAvailable representations: {listed}"
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
     raise not_acceptable(message, StatusDetails())
 
 
-def negotiate(accept: str) -> Output:
-    """The representation that the client prefers among ours. Raises 406."""
+def negotiate(
+    accept: str, media_types: tuple[str, ...] = PRODUCED, *, converts: bool = True
+) -> Output:
+    """The representation that the client prefers among `media_types`. Raises 406.
+
+    `converts`: whether an answer can become a table or metadata alone.
+    """
     if accept in _PLAIN_ACCEPTS:
         return _PLAIN
     for clause in parse_accept(accept):
-        for media_type in (JSON, YAML):
-            if _fits(clause, media_type) and (output := _options(clause.params, media_type)):
+        for media_type in media_types:
+            output = _options(clause.params, media_type) if fits(clause, media_type) else None
+            if output is not None and (converts or not output.convert):
                 return output
-    raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+    raise not_acceptable(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-def negotiate_or_json(accept: str) -> Output:
-    """The representation of an error: JSON when none fits."""
-    for clause in parse_accept(accept):
-        for media_type in (JSON, YAML):
-            if _fits(clause, media_type):
-                return Output(media_type, pretty=clause.params.get("pretty") == "1")
-    return _PLAIN
+def negotiate_error(accept: str) -> Output:
+    """The representation of an error: pretty JSON when none fits."""
+    try:
+        return negotiate(accept, converts=False)
+    except ApiError:
+        return Output(pretty=True)
 
 
-def _fits(clause: MediaRange, media_type: str) -> bool:
+def fits(clause: MediaRange, media_type: str) -> bool:
     subkind = media_type.partition("/")[2]
     return clause.kind in ("*", "application") and clause.subkind in ("*", subkind)
 
@@ -124,6 +130,8 @@ def _options(params: dict[str, str], media_type: str) -> Output | None:
     convert, version = params.get("as", ""), params.get("v", "")
     known = convert in _CONVERSIONS and version in ("v1", "v1beta1")
     if not known or params.get("g") != _META_GROUP:
+        return None
+    if convert == "Table" and media_type == PROTOBUF:
         return None
     return Output(media_type, convert, version, pretty)
 
@@ -144,6 +152,8 @@ def _is_browser(agent: str) -> bool:
 
 def encode(value: Any, output: Output, *, pretty: bool) -> bytes:
     """An answer's bytes in the negotiated form."""
+    if output.media_type == PROTOBUF:
+        return protobuf.encode_object(value)
     if output.media_type == YAML:
         return to_yaml(value)
     return dumps_pretty(value) if pretty else dumps(value) + b"\n"

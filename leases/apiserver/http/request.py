@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from leases.apiserver.auth.tokens import User
 from leases.apiserver.errors import BODY_LIMIT, bad_request, status_body, timed_out, too_large
-from leases.apiserver.http.negotiation import Output, encode, negotiate_or_json, wants_pretty
+from leases.apiserver.http.negotiation import Output, encode, negotiate_error, wants_pretty
 from leases.apiserver.http.protocol import LATE
 from leases.wire.status import ApiError
 
@@ -173,7 +173,7 @@ class Request:
         await self.answer(status, text.encode(), TEXT, [nosniff, *(more or [])])
 
     async def answer_error(self, error: ApiError) -> None:
-        output = negotiate_or_json(self.header(b"accept"))
+        output = negotiate_error(self.header(b"accept"))
         pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
         body = encode(status_body(error), output, pretty=pretty)
         more = []

@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
+from leases.apiserver.codec.protobuf import encode_event
 from leases.apiserver.failing import Failed, log_failure
 from leases.apiserver.http.options import Selector
 from leases.apiserver.resources import Resource
@@ -27,7 +29,7 @@ Render = Callable[[str, Version], bytes]
 
 
 class Lines:
-    """Lines of full objects; keeps the last one, so that all watchers share its bytes."""
+    """Lines of full objects in JSON; keeps the last one, so that all watchers share its bytes."""
 
     def __init__(self, resource: Resource) -> None:
         self._head = resource.head
@@ -38,9 +40,12 @@ class Lines:
         last = self._last
         if last is not None and last[1] is version and last[0] == kind:
             return last[2]
-        line = b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._head, version.body[1:])
+        line = self._line(kind, version)
         self._last = kind, version, line
         return line
+
+    def _line(self, kind: str, version: Version) -> bytes:
+        return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._head, version.body[1:])
 
     def piece(self, events: list[Event]) -> bytes:
         """The lines of events for watchers without a selector."""
@@ -57,7 +62,23 @@ class Lines:
             "metadata": metadata,
             "spec": spec,
         }
-        return dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
+        return self.event("BOOKMARK", obj)
+
+    def event(self, kind: str, obj: dict[str, Any]) -> bytes:
+        """An event of an object with kind and apiVersion."""
+        return dumps({"type": kind, "object": obj}) + b"\n"
+
+
+class Frames(Lines):
+    """Frames of full objects in protobuf."""
+
+    def _line(self, kind: str, version: Version) -> bytes:
+        resource = self._resource
+        head = {"kind": resource.kind, "apiVersion": resource.api_version}
+        return self.event(kind, head | version.read())
+
+    def event(self, kind: str, obj: dict[str, Any]) -> bytes:
+        return encode_event(kind, obj)
 
 
 def _whole(event: Event) -> tuple[str, Version]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from leases.apiserver.codec.go_json import dumps
-from leases.apiserver.errors import MEDIA_TYPES, expired, internal, not_acceptable, status_body
-from leases.apiserver.http.negotiation import JSON, Output
+from leases.apiserver.codec.protobuf import STREAM_TYPE
+from leases.apiserver.errors import expired, internal, not_acceptable, status_body
+from leases.apiserver.http.negotiation import JSON, PROTOBUF, STREAMED, YAML, Output
 from leases.apiserver.http.options import ListOptions
 from leases.apiserver.http.request import Request
 from leases.apiserver.registry.get_list import FUTURE_WAIT, parse_version
@@ -21,7 +21,15 @@ from leases.apiserver.registry.tables import check_include, convert_object, tabl
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Version
 from leases.apiserver.storage.store import ObjectStore
-from leases.apiserver.watch.hub import BOOKMARK_EVERY, INITIAL_END, Hub, Lines, Render, Watcher
+from leases.apiserver.watch.hub import (
+    BOOKMARK_EVERY,
+    INITIAL_END,
+    Frames,
+    Hub,
+    Lines,
+    Render,
+    Watcher,
+)
 
 MIN_TIMEOUT = 1800
 _PIECE = 256 * 1024
@@ -33,7 +41,7 @@ class Watches:
     def __init__(self, store: ObjectStore, hub: Hub) -> None:
         self._store = store
         self._hub = hub
-        self._lines: dict[str, Lines] = {}
+        self._lines: dict[tuple[str, str], Lines] = {}
 
     async def serve(
         self,
@@ -44,25 +52,35 @@ class Watches:
         output: Output,
     ) -> None:
         """Stream events. Raises 406 and 500 before the first byte."""
-        if output.media_type != JSON:
-            raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+        if output.media_type == YAML:
+            listed = ", ".join(STREAMED)
+            raise not_acceptable(f"only the following media types are accepted: {listed}")
         check_include(request.query.text("includeObject"))
         if output.convert == "PartialObjectMetadataList":
-            output = Output()  # an event is no list: it is sent as it is
+            # An event is no list: it is sent as it is.
+            output = Output(output.media_type)
         since = _since(options.version)
-        lines = self._lines.setdefault(resource.plural, Lines(resource))
+        lines = self._lines_of(resource, output)
         watcher = self._watcher(request, resource, namespace, options, output, since, lines)
         if self._hub.closed:
             return await request.answer_text(503, "shutting down\n")
         if options.initial_events and since > self._store.revision:
             await self._store.reached(since, within=FUTURE_WAIT)
         too_old = since and not options.initial_events and since < self._store.floor
-        beginning = self._gone(since) if too_old else self._begin(watcher, options, since, resource)
+        if too_old:
+            beginning = self._gone(since, lines)
+        else:
+            beginning = self._begin(watcher, options, since, resource)
         self._hub.add(watcher)
         try:
-            await self._stream(request, watcher, beginning, ends=bool(too_old))
+            await self._stream(request, watcher, beginning, output, ends=bool(too_old))
         finally:
             self._hub.remove(watcher)
+
+    def _lines_of(self, resource: Resource, output: Output) -> Lines:
+        """What all watchers of a resource in one media type share."""
+        make = Frames if output.media_type == PROTOBUF else Lines
+        return self._lines.setdefault((resource.plural, output.media_type), make(resource))
 
     def _watcher(
         self,
@@ -81,7 +99,7 @@ class Watches:
         include = request.query.text("includeObject")
         render: Render = lines
         if output.convert:
-            render = _Converted(resource, output, include)
+            render = _Converted(resource, output, include, lines)
         watcher = Watcher(
             resource.plural,
             namespace,
@@ -139,14 +157,20 @@ class Watches:
         if options.initial_events and watcher.bookmark is not None:
             yield watcher.bookmark(revision, INITIAL_END)
 
-    def _gone(self, since: int) -> list[bytes]:
+    def _gone(self, since: int, lines: Lines) -> Iterable[bytes]:
         error = expired(f"too old resource version: {since} ({self._store.floor})")
-        return [dumps({"type": "ERROR", "object": status_body(error)}) + b"\n"]
+        return [lines.event("ERROR", status_body(error))]
 
     async def _stream(
-        self, request: Request, watcher: Watcher, beginning: Iterable[bytes], *, ends: bool
+        self,
+        request: Request,
+        watcher: Watcher,
+        beginning: Iterable[bytes],
+        output: Output,
+        *,
+        ends: bool,
     ) -> None:
-        headers = request.headers(JSON)
+        headers = request.headers(STREAM_TYPE if output.media_type == PROTOBUF else JSON)
         await request.send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.create_task(_left(request, watcher))
         try:
@@ -197,7 +221,8 @@ def _since(text: str) -> int:
 class _Converted:
     """Renders tables or partial objects for one watch; only its first table has columns."""
 
-    def __init__(self, resource: Resource, output: Output, include: str) -> None:
+    def __init__(self, resource: Resource, output: Output, include: str, lines: Lines) -> None:
+        self._event = lines.event
         self._resource = resource
         self._output = output
         self._include = include
@@ -218,7 +243,7 @@ class _Converted:
             self._columns = False
         else:
             shown = convert_object(self._resource, obj, self._output, self._include)
-        return dumps({"type": kind, "object": shown}) + b"\n"
+        return self._event(kind, shown)
 
 
 def _bookmark(
@@ -238,4 +263,4 @@ def _bookmark(
         if annotations:
             metadata["annotations"] = annotations
         shown = convert_object(resource, {"metadata": metadata}, output, "")
-    return dumps({"type": "BOOKMARK", "object": shown}) + b"\n"
+    return lines.event("BOOKMARK", shown)

@@ -10,25 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.apiserver.clients import LEASES, Answer, Client, Process
+from tests.apiserver.codec.proto_client import KIND, field
 
-KIND = "application/vnd.kubernetes.protobuf"
+UNHANDLED = 'Lease in version "v1" cannot be handled as a Lease'
 MOMENT = datetime(2024, 5, 1, 10, 0, 0, tzinfo=UTC)
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    value %= 2**64
-    while value > 0x7F:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
-def field(number: int, value: int | str | bytes) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def unknown(raw: bytes, version: str = "coordination.k8s.io/v1", kind: str = "Lease") -> bytes:
@@ -105,9 +90,25 @@ def test_a_binary_renewal_and_deletion(client: Client) -> None:
     [
         (b"{}", 400, "provided data does not appear to be a protobuf message"),
         (b"k8s\0\x0a\xff", 400, "unexpected EOF"),
-        (b"k8s\0\x0f", 400, "illegal wireType 7"),
-        (unknown(b"\x0a\x05ab"), 400, "unexpected EOF"),
-        (unknown(field(2, field(2, "text"))), 400, "wrong wireType"),
+        (b"", 400, "(must be of type Lease): empty data (<empty>)"),
+        (b"k8s\0", 400, "(must be of type Lease): empty body (6b387300)"),
+        (b"k8s\0\x0f", 400, "): proto: wrong wireType = 7 for field TypeMeta (6b3873000f)"),
+        (b"k8s\0\x2f", 400, "(must be of type Lease): proto: illegal wireType 7"),
+        (unknown(b"\x0a\x05ab"), 400, f"{UNHANDLED}: unexpected EOF"),
+        (unknown(b"\x0c"), 400, f"{UNHANDLED}: proto: Lease: wiretype end group for non-group"),
+        (unknown(b"\x02\x00"), 400, f"{UNHANDLED}: proto: Lease: illegal tag 0 (wire type 2)"),
+        (unknown(b"\x0a" + b"\xff" * 10), 400, f"{UNHANDLED}: proto: integer overflow"),
+        (unknown(b"\x0a" + b"\xff" * 9 + b"\1"), 400, f"{UNHANDLED}: proto: negative length"),
+        (
+            unknown(field(2, field(2, "text"))),
+            400,
+            f"{UNHANDLED}: proto: wrong wireType = 2 for field LeaseDurationSeconds",
+        ),
+        (
+            unknown(field(1, field(5, 1))),
+            400,
+            f"{UNHANDLED}: proto: wrong wireType = 0 for field UID",
+        ),
         (unknown(field(2, field(4, field(1, 2**62)))), 400, "out of range"),
         (unknown(b"", kind="Pod"), 400, "no kind"),
         (unknown(b""), 422, "name or generateName is required"),
