@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.access.wall import links
 from leases.models import Edit
 from tests.support.board import a_lease, fill
 
@@ -69,3 +70,19 @@ def test_an_address_that_no_database_could_look_up_is_nowhere(board, operator):
     answer = operator.get("/c/a/leases/a%00/b/")
     assert answer.status_code == 404
     assert b"NUL" in answer.content
+
+
+def test_only_an_admin_may_open_the_edit_form(admin, operator, board):
+    fill(board.clusters["a"].store, a_lease())
+    path = "/c/a/leases/kube-system/scheduler/edit/"
+    assert admin.get(path).status_code == 200
+    refused = operator.get(path).content.decode()
+    assert "olga may not edit Leases. Ask an admin for the role admin." in refused
+
+
+def test_a_wall_link_of_a_cluster_that_is_no_longer_watched_says_so():
+    _, token = links.create(name="w", clusters=["old"], created_by="x", now=timezone.now())
+    answer = Client().get("/c/old/wall/", {"key": token})
+    assert answer.status_code == 404
+    said = "Leaseboard does not watch this cluster any more. Ask an admin."
+    assert f">{said}<" in answer.content.decode()

@@ -10,5 +10,10 @@ HERE = Path(__file__).parent
 
 
 def test_the_same_tests_pass_on_postgresql(postgres):
-    names = ("test_rights_watch.py", "test_people.py", "test_strangers.py")
+    names = (
+        "rights/test_rights_watch.py",
+        "rights/test_rights_reader.py",
+        "people/test_people.py",
+        "test_strangers.py",
+    )
     passes_on(postgres, *(str(HERE / name) for name in names))

@@ -127,3 +127,31 @@ def test_only_files_and_directories_are_closed_and_only_for_others(tmp_path):
     finally:
         os.umask(before)
     assert modes == {open_file: 0o600, own: 0o500, folder: 0o700}
+
+
+def test_a_database_elsewhere_is_closed_with_the_files_beside_it(tmp_path):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir()
+    elsewhere.mkdir()
+    names = ("h.sqlite3", "h.sqlite3-wal", "h.sqlite3-shm", "h.sqlite3-journal", "h.txt")
+    before = os.umask(0o022)
+    try:
+        for name in names:
+            (elsewhere / name).touch(0o644)
+        keep_private(data, elsewhere / "h.sqlite3")
+        keep_private(data / "missing", None)
+        modes = [stat.S_IMODE((elsewhere / name).stat().st_mode) for name in names]
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o600, 0o600, 0o600, 0o644]
+
+
+def test_a_pipe_in_the_data_directory_stays_as_it_is(tmp_path):
+    before = os.umask(0o022)
+    try:
+        os.mkfifo(tmp_path / "pipe", 0o644)
+        keep_private(tmp_path, None)
+        mode = (tmp_path / "pipe").stat().st_mode
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(mode) == 0o644

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from django.contrib.auth.models import Group
 
-from dashboard.access.roles import ensure_roles
+from dashboard.access.roles import ROLES, ensure_roles
 
 
 @pytest.mark.django_db
@@ -23,3 +23,12 @@ def test_a_role_learns_of_a_new_model_and_is_else_left_as_it_was_shaped():
     assert [one.codename for one in admins.permissions.all()] == ["change_kindoverride"]
     operators = Group.objects.get(name="operator")
     assert not operators.permissions.filter(codename="change_kindoverride").exists()
+
+
+@pytest.mark.django_db
+def test_a_role_that_is_missing_is_made_with_all_its_permissions():
+    Group.objects.all().delete()
+    ensure_roles()
+    for name, codenames in ROLES.items():
+        given = Group.objects.get(name=name).permissions.values_list("codename", flat=True)
+        assert set(given) == set(codenames)

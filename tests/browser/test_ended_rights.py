@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dashboard.access.rights import rights
-from tests.access import people
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
+from tests.support.programs import people
 
 LIMIT = 15_000  # ms: the server looks every two seconds
 PAGES = ["", "leases/", "leases/default/story/", "timeline/", "nodes/", "history/"]

@@ -16,9 +16,9 @@ from dashboard.live.origin import (
     closed_without_database,
     is_origin_allowed,
 )
-from tests.access import people
 from tests.support.communicator import Socket
 from tests.support.processes import serving
+from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
 
 ALLOWED = ["board.example.com", ".inside.example", "[::1]"]

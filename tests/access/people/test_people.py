@@ -138,6 +138,24 @@ def test_a_stranger_finds_no_second_form_for_passwords():
 
 
 @pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("/admin/login/", "/admin/"),
+        ("/admin/login/?next=/admin/auth/user/", "/admin/auth/user/"),
+        ("/admin/auth/group/", "/admin/auth/group/"),
+    ],
+)
+def test_a_stranger_is_led_to_the_one_sign_in_and_back(path, there):
+    answer = Client().get(path, follow=True)
+    assert answer.redirect_chain[-1][0] == f"/sign-in/?next={there}"
+
+
+def test_who_may_manage_people_is_led_past_the_sign_in(browser):
+    answer = browser.get("/admin/login/?next=/admin/auth/user/")
+    assert (answer.status_code, answer.url) == (302, "/admin/")
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"is_superuser": "on"},

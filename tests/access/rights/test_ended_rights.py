@@ -19,9 +19,9 @@ from websockets.exceptions import ConnectionClosed
 
 from dashboard.access.rights import rights, rights_watch
 from dashboard.access.wall import links
-from tests.access import people
 from tests.support.api_client import LeaseApi
 from tests.support.processes import serving
+from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, Kind, closing_of, said_by
 
 LEASE = "default/story"

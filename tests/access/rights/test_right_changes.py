@@ -16,12 +16,12 @@ from django.utils import timezone
 
 from dashboard.access.rights import right_changes, rights
 from leases.models import WallLink
-from tests.access import people
 from tests.support.processes import Server, ended
+from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
 from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button
 
-WITHOUT_TIMER = ("-m", "tests.access.serve_without_timer")
+WITHOUT_TIMER = ("-m", "tests.access.rights.serve_without_timer")
 
 
 @pytest.fixture
@@ -84,6 +84,26 @@ def test_the_time_of_a_sign_in_ends_no_right(told, board):
     told.clear()
     user.save(update_fields=["last_login"])
     assert told == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_is_committed_though_its_receiver_fails(board):
+    def broken() -> None:
+        raise ValueError("a defect")
+
+    right_changes.connect(broken)
+    try:
+        User.objects.create_user("olga")
+    finally:
+        right_changes.disconnect()
+    assert User.objects.filter(username="olga").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_connecting_again_reports_each_change_once(told, board):
+    right_changes.connect(lambda: told.append(1))
+    User.objects.create_user("olga")
+    assert told == [1]
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.access.rights import rights
-from tests.access import people
 from tests.support.processes import serving
+from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, House, closing_of
 
 ROWS = 100_000

@@ -14,32 +14,19 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access.wall import links
-from dashboard.access.wall.link_use import LinkUse
-from dashboard.access.wall.printed_link import printed_wall_link
-from dashboard.board import running_board
 from leases.models import WallLink
-from tests.support.processes import get, serving
+from tests.access.wall.one_link import link, opened
 
 pytestmark = pytest.mark.django_db
+
 
 # What differs between any two answers.
 MOMENT = re.compile(r'nonce="[^"]+"|content="\d+\.\d+"|As of [\d:]+')
 OTHER_PAGES = ["/", "/c/a/", "/c/a/leases/", "/c/a/history/?format=json", "/audit/", "/wall-links/"]
 
 
-def link(name: str = "lobby", *clusters: str, **more: object) -> tuple[WallLink, str]:
-    return links.create(
-        name=name, clusters=clusters or ("a",), created_by="ada", now=timezone.now(), **more
-    )
-
-
 def told(answer: tuple[int, str]) -> tuple[int, str]:
     return answer[0], MOMENT.sub("", answer[1])
-
-
-def opened(token: str, cluster: str = "a") -> tuple[int, str]:
-    answer = Client().get(f"/c/{cluster}/wall/", {"key": token})
-    return answer.status_code, answer.content.decode()
 
 
 def test_a_link_reads_the_walls_of_its_clusters_and_nothing_else(board):
@@ -157,66 +144,12 @@ def test_two_open_links_of_one_name_are_refused_by_the_database(board):
         link()
 
 
-async def directly(work):
-    return work()
-
-
-async def test_when_a_link_was_used_is_written_once_a_while(board, django_db_blocker):
-    open_now: set[int] = set()
-    use = LinkUse(directly, lambda: open_now)
-    asked: list[int] = []
-    use._in_thread = lambda work: noted(asked, work)
-    use.note(1)
-    use.note(1)
-    use.note(2)
-    await use.write()
-    await use.write()
-    assert len(asked) == 1, "nothing new, nothing written"
-    open_now.add(3)
-    await use.write()
-    assert len(asked) == 2, "a screen that is open uses its link"
-
-
-async def noted(asked, work):
-    asked.append(1)
-    return 0
-
-
-def test_opening_a_wall_notes_its_use(board):
-    one, token = link()
-    opened(token)
-    opened("nonsense")
-    assert running_board().link_use._used == {one.pk}
-
-
 def test_an_upgrade_ends_the_links_of_before():
     old = WallLink.objects.create(name="old", created_at=timezone.now())
     module = import_module("leases.migrations.0008_wall_link_secret")
     module.end_old_links(apps, SimpleNamespace(connection=connection))
     old.refresh_from_db()
     assert old.revoked_at is not None
-
-
-def test_the_printed_link_works_and_is_the_same_after_a_restart(tmp_path):
-    data = tmp_path / "data"
-    with serving(data, "--no-demo") as server:
-        first = server.printed("Wall")
-        assert get(first)[0] == 200
-        token = first.partition("key=")[2]
-        assert (data / "wall_link").stat().st_mode & 0o077 == 0
-        assert token.encode() not in (data / "leaseboard.sqlite3").read_bytes()
-    with serving(data, "--no-demo") as server:
-        assert server.printed("Wall").partition("key=")[2] == token
-        assert get(server.printed("Wall"))[0] == 200
-    with serving(data, "--no-demo", "--cluster", "other=embedded") as server:
-        assert server.printed("Wall").partition("key=")[2] != token, "it opens its clusters alone"
-        assert get(server.printed("Wall"))[0] == 200
-    for path in data.glob("leaseboard.sqlite3*"):
-        path.unlink()
-    with serving(data, "--no-demo") as server:
-        again = server.printed("Wall")
-        assert get(again)[0] == 200
-        assert get(f"{server.url}/c/embedded/wall/?key={token}")[0] == 403
 
 
 def test_revoking_a_link_leaves_the_others_open(board):
@@ -236,15 +169,3 @@ def test_a_link_is_closed_from_its_last_instant_on(board):
     link = WallLink(clusters=["a"], created_at=now, expires_at=now, digest="d")
     assert links.why_closed(link, cluster="a", now=now) is not None
     assert links.why_closed(link, cluster="a", now=now - timedelta(seconds=1)) is None
-
-
-def test_the_printed_link_is_kept_and_made_anew_once_it_opens_nothing(board, tmp_path):
-    now = timezone.now()
-    cluster, token = printed_wall_link(tmp_path, ["a", "b"], now=now)
-    assert cluster == "a"
-    assert printed_wall_link(tmp_path, ["b"], now=now) == ("b", token)
-    assert (tmp_path / "wall_link").read_text() == f"{token}\n"
-    assert (tmp_path / "wall_link").stat().st_mode & 0o777 == 0o600
-    assert printed_wall_link(tmp_path, ["c"], now=now)[0] == "c"
-    names = WallLink.objects.order_by("pk").values_list("name", "clusters", "created_by")
-    assert list(names) == [("wall", ["a", "b"], "serve"), ("wall 2", ["c"], "serve")]

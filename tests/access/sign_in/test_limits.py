@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.db.models import F
-from django.http import HttpResponse
 from django.test import Client
-from django.utils import timezone
 
-from dashboard.access.sign_in.client_address import client_address
-from dashboard.access.sign_in.known_browsers import COOKIE, KNOWN_SECONDS
+from dashboard.access.sign_in.known_browsers import COOKIE
 from dashboard.access.sign_in.limits import COOL_OFF, MAX_FAILURES
-from dashboard.access.sign_in.slowed_addresses import SLOWED, SlowedAddresses
-
-RIGHT, WRONG = "right horse", "wrong-horse-battery"
+from tests.access.sign_in.conftest import RIGHT, WRONG, sign_in
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    SLOWED._until.clear()
-    yield
-    SLOWED._until.clear()
-
-
-@pytest.fixture
-def ada(board: object) -> User:
-    return User.objects.create_superuser("ada", password=RIGHT)
-
-
-def sign_in(
-    name: str, password: str, address: str = "192.0.2.1", client: Client | None = None
-) -> HttpResponse:
-    return (client or Client()).post(
-        "/sign-in/", {"username": name, "password": password}, REMOTE_ADDR=address
-    )
 
 
 def fail(times: int, name: str = "ada", address: str = "192.0.2.1") -> list[int]:
@@ -166,34 +140,11 @@ def test_the_log_says_who_and_from_where_and_never_the_password(ada, caplog):
         assert secret not in kept
 
 
-@pytest.mark.parametrize(
-    ("said", "counted"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::"),
-        ("unix", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_an_ipv6_network_counts_as_one_client(said, counted):
-    assert client_address(said) == counted
-
-
-def test_the_slowed_addresses_are_bounded(monkeypatch):
-    monkeypatch.setattr("dashboard.access.sign_in.slowed_addresses.MAX_ADDRESSES", 2)
-    known, now = SlowedAddresses(), timezone.now()
-    for name in ("a", "b", "c"):
-        assert known.slow(name, now + COOL_OFF)
-    assert not known.slow("c", now + COOL_OFF)
-    assert known.remaining("a", now) is None
-    assert known.remaining("c", now) == COOL_OFF
-    assert known.remaining("c", now + COOL_OFF) is None
-
-
-def test_the_cookie_of_a_known_browser_is_hidden_from_scripts_and_ends(ada):
-    morsel = sign_in("ada", RIGHT).cookies[COOKIE]
-    assert morsel["httponly"] is True
-    assert (morsel["samesite"], morsel["max-age"]) == ("Lax", KNOWN_SECONDS)
+def test_a_slowed_sign_in_keeps_the_page_that_it_leads_to(ada):
+    fail(MAX_FAILURES)
+    fields = {"username": "ada", "password": RIGHT, "next": "/c/a/leases/?kind=lock"}
+    answer = Client().post("/sign-in/", fields, REMOTE_ADDR="192.0.2.1")
+    assert answer.status_code == 429
+    hidden = '<input type="hidden" name="next" value="/c/a/leases/?kind=lock">'
+    assert hidden in answer.content.decode()
+    assert 'name="next"' not in sign_in("ada", RIGHT).content.decode()

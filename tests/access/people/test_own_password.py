@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dashboard.access.rights import rights
-from tests.access import people
 from tests.support.processes import Server, ended
+from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
 
 LOOKS = 5  # frames of a page, one a second: rights are looked at every two

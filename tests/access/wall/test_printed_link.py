@@ -1,0 +1,46 @@
+"""The wall link that `serve` prints."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from dashboard.access.wall.printed_link import printed_wall_link
+from leases.models import WallLink
+from tests.support.processes import get, serving
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_printed_link_works_and_is_the_same_after_a_restart(tmp_path):
+    data = tmp_path / "data"
+    with serving(data, "--no-demo") as server:
+        first = server.printed("Wall")
+        assert get(first)[0] == 200
+        token = first.partition("key=")[2]
+        assert (data / "wall_link").stat().st_mode & 0o077 == 0
+        assert token.encode() not in (data / "leaseboard.sqlite3").read_bytes()
+    with serving(data, "--no-demo") as server:
+        assert server.printed("Wall").partition("key=")[2] == token
+        assert get(server.printed("Wall"))[0] == 200
+    with serving(data, "--no-demo", "--cluster", "other=embedded") as server:
+        assert server.printed("Wall").partition("key=")[2] != token, "it opens its clusters alone"
+        assert get(server.printed("Wall"))[0] == 200
+    for path in data.glob("leaseboard.sqlite3*"):
+        path.unlink()
+    with serving(data, "--no-demo") as server:
+        again = server.printed("Wall")
+        assert get(again)[0] == 200
+        assert get(f"{server.url}/c/embedded/wall/?key={token}")[0] == 403
+
+
+def test_the_printed_link_is_kept_and_made_anew_once_it_opens_nothing(board, tmp_path):
+    now = timezone.now()
+    cluster, token = printed_wall_link(tmp_path, ["a", "b"], now=now)
+    assert cluster == "a"
+    assert printed_wall_link(tmp_path, ["b"], now=now) == ("b", token)
+    assert (tmp_path / "wall_link").read_text() == f"{token}\n"
+    assert (tmp_path / "wall_link").stat().st_mode & 0o777 == 0o600
+    assert printed_wall_link(tmp_path, ["c"], now=now)[0] == "c"
+    names = WallLink.objects.order_by("pk").values_list("name", "clusters", "created_by")
+    assert list(names) == [("wall", ["a", "b"], "serve"), ("wall 2", ["c"], "serve")]
