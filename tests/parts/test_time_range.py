@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import Chosen
-from dashboard.pages.timeline.navigation_links import timeline_links, timeline_query
+from dashboard.pages.timeline.navigation_links import timeline_links
 from dashboard.parts.query.strip_steps import overview_of
 from dashboard.parts.query.time_range import range_for, read_timeline_filter, window
 from dashboard.parts.query.url_parameters import BadFilter
@@ -110,7 +110,7 @@ def test_what_cannot_be_drawn_is_refused_with_a_way_out(query, says):
     ],
 )
 def test_every_state_is_a_url_and_back(query):
-    assert timeline_query(read_timeline_filter(QueryDict(query), NOW)) == query
+    assert read_timeline_filter(QueryDict(query), NOW).query() == query
 
 
 def links(query: str, *, total: int = 120):
@@ -127,9 +127,9 @@ def links(query: str, *, total: int = 120):
 
 def test_pages_lead_on_and_keep_the_rest():
     first = links("range=1h&sort=name")
-    assert (first.previous, first.next) == ("", "/t/?range=1h&sort=name&page=2")
+    assert (first.pager.previous_url, first.pager.next_url) == ("", "/t/?range=1h&sort=name&page=2")
     last = links("page=3")
-    assert (last.previous, last.next) == ("/t/?range=6h&page=2", "")
+    assert (last.pager.previous_url, last.pager.next_url) == ("/t/?range=6h&page=2", "")
 
 
 def test_zooming_goes_around_the_playhead_and_ends_at_its_limits():

@@ -89,7 +89,7 @@ def history_board(
         **(texts | {"holder": for_input(texts["holder"])}),
         view=view.view,
         views=tuple(
-            Chip(name, label, 0, url(view="" if name == TABLE else name), name == view.view)
+            Chip(name, label, url(view="" if name == TABLE else name), name == view.view)
             for name, label in VIEW_LABELS.items()
         ),
         says=_says(view, texts),

@@ -13,7 +13,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.holders.holder_json import holder_item
 from dashboard.pages.holders.holder_row import drawn_leases, holder_rows
-from dashboard.pages.holders.list_controls import holder_board, holder_query
+from dashboard.pages.holders.list_controls import holder_board
 from dashboard.parts.frame import responses
 from dashboard.parts.kept.holdings import FoundHolders
 from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
@@ -54,7 +54,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
         "rows": rows,
         "feed_seq": feed_reached(cluster),
     }
-    return responses.page(request, *TEMPLATES, context, query=holder_query(wanted))
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
 def _json(

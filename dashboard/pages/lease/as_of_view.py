@@ -83,7 +83,7 @@ def _past(
     name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
     past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
     ranges = tuple(
-        Chip(one, range_label(one), 0, _url(request, range=one), one == name) for one in RANGES
+        Chip(one, range_label(one), _url(request, range=one), one == name) for one in RANGES
     )
     return past_view(past, ranges, now, end=at)
 

@@ -144,7 +144,7 @@ class LeasePage:
             known=max(since, self.as_of),
         )
         ranges = tuple(
-            Chip(one, range_label(one), 0, self._url(range=one), one == name) for one in RANGES
+            Chip(one, range_label(one), self._url(range=one), one == name) for one in RANGES
         )
         end = None if self.as_of == self.now else self.as_of
         shown = past_view(past, ranges, self.now, end=end)

@@ -11,13 +11,12 @@ import msgspec
 
 from dashboard.pages.leases.as_of_search import FoundAsOf
 from dashboard.parts.formatting import age, thousands, when
-from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, query_of
+from dashboard.parts.frame.list_controls import Chip, LeaseLinks, Pager
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.url_time import write_moment
-from leases.domain.kind import Kind
 from leases.domain.past.as_of import PastPhase
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
@@ -42,25 +41,19 @@ class RowAsOf(msgspec.Struct, frozen=True, kw_only=True):
 
 class BoardAsOf(msgspec.Struct, frozen=True, kw_only=True):
     """The controls; `blind` says why nobody watched then, `absent` counts matching Leases of today
-    that did not exist then.
+    that did not exist then. Without `whole`, more match than can be sorted.
     """
 
     at: str
     moment: str
-    text: str
-    namespace: str
-    holder: str
-    kept: tuple[tuple[str, str], ...]
-    kinds: tuple[Chip, ...]
-    phases: tuple[Chip, ...]
+    wanted: LeaseFilter
+    kept: Sequence[tuple[str, str]]
+    kinds: Sequence[Chip]
+    phases: Sequence[Chip]
     blind: str
     absent: int
-    first: int
-    last: int
-    total: int
     whole: bool
-    previous_url: str
-    next_url: str
+    pager: Pager
     path: str
     now_url: str
     json_url: str
@@ -96,47 +89,23 @@ def board_as_of(
     blind: UnwatchedTime | None,
 ) -> BoardAsOf:
     """Make the controls; `path` is the page's own."""
-
-    def url(**changes: Any) -> str:
-        return f"{path}?{query_as_of(wanted, at, **{'page': 1, **changes})}"
-
-    start = (found.number - 1) * wanted.limit
-    last = min(start + wanted.limit, found.total)
-    query = query_of(wanted, page=1)
+    links = LeaseLinks(path, wanted)
+    stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
     return BoardAsOf(
         at=write_moment(at),
         moment=when(at, now, fine=bool(at.microsecond)),
-        text=wanted.text,
-        namespace=wanted.namespace,
-        holder=wanted.holder,
-        kept=_kept(wanted),
-        kinds=_kind_chips(wanted, url),
-        phases=_phase_chips(wanted, found, url),
+        wanted=wanted,
+        kept=links.kept("kind", "phase"),
+        kinds=links.kinds(),
+        phases=[links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
         blind=why_blind(blind),
         absent=found.absent,
-        first=start + 1 if found.total else 0,
-        last=last,
-        total=found.total,
         whole=found.whole,
-        previous_url=url(page=found.number - 1) if found.number > 1 else "",
-        next_url=url(page=found.number + 1) if last < found.total else "",
+        pager=links.pager(found.number, found.total),
         path=path,
-        now_url=f"{path}?{query}" if query else path,
-        json_url=url(format="json"),
+        now_url=links.url(at=None),
+        json_url=links.json_url(page=1),
     )
-
-
-def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
-    """The parameters that the form must keep."""
-    kinds = [("kind", kind.value) for kind in wanted.kinds]
-    return (*kinds, *(("phase", phase.value) for phase in wanted.phases))
-
-
-def query_as_of(wanted: LeaseFilter, at: datetime, **changes: Any) -> str:
-    """The query string of a filter at an instant."""
-    answer_as = changes.pop("format", "")
-    pairs = [("at", write_moment(at))] + ([("format", answer_as)] if answer_as else [])
-    return "&".join(filter(None, [query_of(wanted, **changes), urlencode(pairs)]))
 
 
 def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
@@ -166,27 +135,3 @@ def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> di
         "since": microtime_or_none(standing.since),
         "watched": watched,
     }
-
-
-def _kind_chips(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
-    every = Chip("", "All", 0, url(kinds=()), not wanted.kinds)
-    chips = (
-        Chip(kind.value, KIND_LABELS[kind], 0, url(kinds=(kind,)), kind in wanted.kinds)
-        for kind in Kind
-    )
-    return (every, *chips)
-
-
-def _phase_chips(wanted: LeaseFilter, found: FoundAsOf, url: Any) -> tuple[Chip, ...]:
-    """The phases, of which any may be on; none if too many Leases match."""
-    if not found.whole:
-        return ()
-    chips = []
-    for stood in (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT):
-        phase = Phase(stood.value)
-        on = phase in wanted.phases
-        others = tuple(p for p in wanted.phases if p is not phase)
-        target = url(phases=others if on else (*others, phase))
-        number = found.phases.get(stood, 0)
-        chips.append(Chip(phase.value, phase.value.capitalize(), number, target, on))
-    return tuple(chips)

@@ -52,10 +52,9 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     if wanted.phases:
         states = [state for state in states if state.standing.phase.value in wanted.phases]
     states.sort(key=_ORDERS.get(wanted.column, _by_name), reverse=wanted.descending)
-    number = _page_number(wanted, len(states))
-    start = (number - 1) * wanted.limit
+    number, place = wanted.page_of(len(states))
     return FoundAsOf(
-        page=states[start : start + wanted.limit],
+        page=states[place],
         number=number,
         total=len(states),
         whole=True,
@@ -86,15 +85,9 @@ def _one_page(
             f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
             f"namespace that leaves {MAX_MATCHES:,} or fewer."
         )
-    number = _page_number(wanted, len(names))
-    start = (number - 1) * wanted.limit
-    page = states_at(store.cluster, names[start : start + wanted.limit], at)
+    number, place = wanted.page_of(len(names))
+    page = states_at(store.cluster, names[place], at)
     return FoundAsOf(page=page, number=number, total=len(names), whole=False, phases={})
-
-
-def _page_number(wanted: LeaseFilter, total: int) -> int:
-    """The wanted page, or the last one."""
-    return max(1, min(wanted.page, -(-total // wanted.limit)))
 
 
 def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:

@@ -10,11 +10,12 @@ from django.http import HttpResponse
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest
-from dashboard.pages.leases.as_of_list import board_as_of, item_as_of, query_as_of, rows_as_of
+from dashboard.pages.leases.as_of_list import board_as_of, item_as_of, rows_as_of
 from dashboard.pages.leases.as_of_search import FoundAsOf, find_as_of
 from dashboard.parts.frame import responses
+from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.query.blind_times import blind_at
-from dashboard.parts.query.lease_filter import LeaseFilter
+from dashboard.parts.query.lease_filter import LeaseFilter, typed_texts
 from dashboard.parts.query.url_parameters import typed
 from dashboard.parts.query.url_time import passed, read_moment
 
@@ -31,7 +32,7 @@ def leases_as_of(
 ) -> HttpResponse:
     """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
     at = passed(read_moment(request.GET.get("at", ""), "at") or now, now)
-    blind = blind_at(cluster, at, now)
+    wanted, blind = wanted.replace(at=at), blind_at(cluster, at, now)
     found = find_as_of(request.cluster.store, wanted, at)
     if answer_as == "json":
         return _json(request, wanted, found, at, now, watched=blind is None)
@@ -39,21 +40,16 @@ def leases_as_of(
         "board": board_as_of(request.path, wanted, found, at=at, now=now, blind=blind),
         "rows": rows_as_of(cluster, found.page, at, now),
     }
-    return responses.page(request, *TEMPLATES, context, query=query_as_of(wanted, at))
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
 def refuse_as_of(request: ClusterRequest, error: str) -> HttpResponse:
     """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
     nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
-    usual = board_as_of(request.path, LeaseFilter(), nothing, at=now, now=now, blind=None)
-    kept = msgspec.structs.replace(
-        usual,
-        at=typed(query, "at"),
-        text=typed(query, "q"),
-        namespace=typed(query, "namespace"),
-        holder=typed(query, "holder"),
-    )
+    everything = LeaseFilter(at=now)
+    usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
+    kept = msgspec.structs.replace(usual, at=typed(query, "at"), wanted=typed_texts(query))
     context = {"board": kept, "error": error}
     return responses.page(request, *TEMPLATES, context, status=400)
 
@@ -69,7 +65,7 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
-        query = query_as_of(wanted, at, page=found.number + 1, format="json")
-        next_url = request.build_absolute_uri(f"{request.path}?{query}")
+        path = ListLinks(request.path, wanted).json_url(page=found.number + 1)
+        next_url = request.build_absolute_uri(path)
     items = [item_as_of(request.cluster.name, state, at, watched=watched) for state in found.page]
     return responses.items(items, total=found.total, next_url=next_url, now=now)

@@ -15,12 +15,14 @@ from dashboard.board import running_board
 from dashboard.pages.leases.as_of_view import leases_as_of, refuse_as_of
 from dashboard.pages.leases.lease_json import lease_item
 from dashboard.parts.frame import responses
-from dashboard.parts.frame.list_controls import board, query_of
+from dashboard.parts.frame.list_controls import board
 from dashboard.parts.lease.row import row_view
-from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
+from dashboard.parts.query.lease_filter import LeaseFilter, read_filter, typed_texts
 from dashboard.parts.query.lease_search import FoundLeases, find
-from dashboard.parts.query.url_parameters import BadFilter, typed
+from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.watched_day import unwatched_by_hour
+
+TEMPLATES = ("leases/index.html", "leases/_rows.html")
 
 
 @require_safe
@@ -49,8 +51,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
             for lease in found.page
         ],
     }
-    query = query_of(wanted)
-    return responses.page(request, "leases/index.html", "leases/_rows.html", context, query=query)
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
@@ -59,17 +60,11 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
         return responses.json({"error": error}, status=400)
     if request.GET.get("at"):
         return refuse_as_of(request, error)
-    everything, store, query = LeaseFilter(), request.cluster.store, request.GET
+    everything, store = LeaseFilter(), request.cluster.store
     usual = board(request.path, everything, find(store, everything), store.namespaces())
-    kept = msgspec.structs.replace(
-        usual,
-        text=typed(query, "q"),
-        namespace=typed(query, "namespace"),
-        holder=typed(query, "holder"),
-        labels=typed(query, "labels"),
-    )
+    kept = msgspec.structs.replace(usual, wanted=typed_texts(request.GET))
     context = {"board": kept, "error": error}
-    return responses.page(request, "leases/index.html", "leases/_rows.html", context, status=400)
+    return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _json(

@@ -76,9 +76,8 @@ def choose(
     else:
         counts = store.counts()
         total = sum(sum(counts.get(kind, {}).values()) for kind in kinds) + len(lost)
-    number = max(1, min(wanted.page, -(-total // wanted.limit)))
-    start = (number - 1) * wanted.limit
-    return Chosen(list(islice(places, start, start + wanted.limit)), number, total, len(busy))
+    number, place = wanted.page_of(total)
+    return Chosen(list(islice(places, place.start, place.stop)), number, total, len(busy))
 
 
 def _by_name(

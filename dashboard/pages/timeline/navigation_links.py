@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
-from dashboard.parts.frame.list_controls import KIND_LABELS, Chip
-from dashboard.parts.query.lease_filter import PAGE_SIZE
+from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks, Pager
 from dashboard.parts.query.time_range import (
     BY_NAME,
     LANES,
@@ -24,7 +21,6 @@ from dashboard.parts.query.time_range import (
     TimeRange,
     range_label,
 )
-from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 
@@ -36,34 +32,18 @@ ZOOM = 2.0
 class TimelineLinks(msgspec.Struct, frozen=True, kw_only=True):
     """A link that is not possible is ""; `closer` and `wider` zoom around the playhead."""
 
-    ranges: tuple[Chip, ...]
-    kinds: tuple[Chip, ...]
-    sorts: tuple[Chip, ...]
-    views: tuple[Chip, ...]
+    ranges: Sequence[Chip]
+    kinds: Sequence[Chip]
+    sorts: Sequence[Chip]
+    views: Sequence[Chip]
     earlier: str
     later: str
     closer: str
     wider: str
     now: str
-    previous: str
-    next: str
+    pager: Pager
     clear: str
     json: str
-
-
-def timeline_query(wanted: TimelineFilter, **changes: Any) -> str:
-    """The query string of a filter, without default values. The range has no fixed default."""
-    wanted = msgspec.structs.replace(wanted, **changes)
-    pairs = [("range", wanted.range)]
-    if wanted.since is not None:
-        pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
-    pairs += [("at", write_moment(wanted.at)), ("q", wanted.text)]
-    pairs += [("kind", kind.value) for kind in wanted.kinds]
-    pairs += [("sort", wanted.sort)] if wanted.sort != WORST_FIRST else []
-    pairs += [("view", wanted.view)] if wanted.view != LANES else []
-    pairs += [("limit", str(wanted.limit))] if wanted.limit != PAGE_SIZE else []
-    pairs += [("page", str(wanted.page))] if wanted.page > 1 else []
-    return urlencode([pair for pair in pairs if pair[1]])
 
 
 def timeline_links(
@@ -76,60 +56,47 @@ def timeline_links(
     chosen: Chosen,
 ) -> TimelineLinks:
     """Make all links; `path` is the page's own."""
-
-    def url(**changes: Any) -> str:
-        query = timeline_query(wanted, **{"page": 1, **changes})
-        return f"{path}?{query}" if query else path
-
-    more = chosen.number * wanted.limit < chosen.total
+    links = ListLinks(path, wanted)
+    sorts = {WORST_FIRST: "Worst first", BY_NAME: "By name"}
+    views = {LANES: "Lanes", TABLE: "Table"}
     return TimelineLinks(
-        ranges=_ranges(wanted, url),
-        kinds=_kinds(wanted, counts, url),
-        sorts=_choices(wanted.sort, "sort", {WORST_FIRST: "Worst first", BY_NAME: "By name"}, url),
-        views=_choices(wanted.view, "view", {LANES: "Lanes", TABLE: "Table"}, url),
-        earlier=url(**_moved(shown, now, -0.5)),
-        later="" if shown.live else url(**_moved(shown, now, 0.5)),
-        closer=_zoomed(shown, now, 1 / ZOOM, url),
-        wider=_zoomed(shown, now, ZOOM, url),
-        now=url(since=None, until=None, at=None),
-        previous=url(page=chosen.number - 1) if chosen.number > 1 else "",
-        next=url(page=chosen.number + 1) if more else "",
+        ranges=[
+            Chip(
+                name,
+                range_label(name),
+                links.url(range=name, since=None, until=None),
+                wanted.since is None and wanted.range == name,
+            )
+            for name in RANGES
+        ],
+        kinds=_kinds(links, kinds_of(wanted), counts),
+        sorts=[links.chip(label, "sort", value) for value, label in sorts.items()],
+        views=[links.chip(label, "view", value) for value, label in views.items()],
+        earlier=links.url(**_moved(shown, now, -0.5)),
+        later="" if shown.live else links.url(**_moved(shown, now, 0.5)),
+        closer=_zoomed(shown, now, 1 / ZOOM, links.url),
+        wider=_zoomed(shown, now, ZOOM, links.url),
+        now=links.url(since=None, until=None, at=None),
+        pager=links.pager(chosen.number, chosen.total),
         clear=path,
-        json=f"{path}?{'&'.join(filter(None, (timeline_query(wanted), 'format=json')))}",
+        json=links.json_url(),
     )
 
 
-def _ranges(wanted: TimelineFilter, url: Url) -> tuple[Chip, ...]:
-    fixed = wanted.since is not None
-    return tuple(
-        Chip(name, range_label(name), 0, url(range=name, since=None, until=None), on)
-        for name in RANGES
-        for on in (not fixed and wanted.range == name,)
-    )
-
-
-def _kinds(wanted: TimelineFilter, counts: Counts, url: Url) -> tuple[Chip, ...]:
+def _kinds(links: ListLinks, on: Collection[Kind], counts: Counts) -> list[Chip]:
     """The kinds that have Leases, of which one is on."""
-    on = kinds_of(wanted)
     numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
-    return tuple(
+    return [
         Chip(
             kind.value,
             KIND_LABELS[kind],
-            numbers[kind],
-            url(kinds=() if kind is Kind.ELECTION else (kind,)),
+            links.url(kinds=() if kind is Kind.ELECTION else (kind,)),
             kind in on,
+            numbers[kind],
         )
         for kind in Kind
         if numbers[kind] or kind in on
-    )
-
-
-def _choices(chosen: str, field: str, labels: dict[str, str], url: Url) -> tuple[Chip, ...]:
-    return tuple(
-        Chip(value, label, 0, url(**{field: value}), value == chosen)
-        for value, label in labels.items()
-    )
+    ]
 
 
 def _moved(shown: TimeRange, now: datetime, by: float) -> dict[str, datetime | None]:

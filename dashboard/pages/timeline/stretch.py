@@ -16,7 +16,7 @@ from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
 from dashboard.parts.lane_labels import blind_title
-from dashboard.parts.query.time_range import LANES, WORST_FIRST, TimelineFilter, TimeRange
+from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
 from leases.domain.past.watched_times import UnwatchedTime
@@ -58,9 +58,7 @@ class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
     """`kept` are the parameters that a form must keep; `noun` names the lanes."""
 
     text: str
-    kept: tuple[tuple[str, str], ...]
-    first: int
-    last: int
+    kept: Sequence[tuple[str, str]]
     total: int
     changed: int
     noun: str
@@ -100,12 +98,10 @@ def stretch_view(
 
 def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
     """The words and numbers beside the lanes."""
-    start = (chosen.number - 1) * wanted.limit
+    kept = ("range", "from", "to", "kind", "sort", "view")
     return TimelineBoard(
         text=wanted.text,
-        kept=_kept(wanted),
-        first=start + 1 if chosen.page else 0,
-        last=start + len(chosen.page),
+        kept=[pair for pair in wanted.pairs() if pair[0] in kept],
         total=chosen.total,
         changed=chosen.changed,
         noun=_noun(wanted),
@@ -123,17 +119,6 @@ def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
 def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
     total = sum(one.seconds for one in blind)
     return age(total) if total else ""
-
-
-def _kept(wanted: TimelineFilter) -> tuple[tuple[str, str], ...]:
-    """The parameters that the forms must keep; each form has fields for the others."""
-    pairs = [("range", wanted.range)]
-    if wanted.since is not None:
-        pairs = [("from", write_moment(wanted.since)), ("to", write_moment(wanted.until))]
-    pairs += [("kind", kind.value) for kind in wanted.kinds]
-    pairs += [("sort", wanted.sort)] if wanted.sort != WORST_FIRST else []
-    pairs += [("view", wanted.view)] if wanted.view != LANES else []
-    return tuple(pairs)
 
 
 def _input(shown: TimeRange, now: datetime) -> str:

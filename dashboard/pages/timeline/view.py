@@ -16,12 +16,13 @@ from dashboard.pages.timeline.drawn_lanes import holders_of, lane_views
 from dashboard.pages.timeline.lane_json import lane_item
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.pages.timeline.lane_query import Lanes, read_lanes
-from dashboard.pages.timeline.navigation_links import timeline_links, timeline_query
+from dashboard.pages.timeline.navigation_links import timeline_links
 from dashboard.pages.timeline.stretch import stretch_view, timeline_board
 from dashboard.pages.timeline.table import table_rows
 from dashboard.parts.changes_strip import StripView, strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.as_of_words import instant_of
+from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.query.recent_changes import settled_seq
 from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
 from dashboard.parts.query.time_range import (
@@ -75,7 +76,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
             cluster, lanes, shown, unseen=context["stretch"].unseen, now=now, end=end
         )
         context["holders"] = holders_of(context["lanes"])
-    return responses.page(request, *TEMPLATES, context, query=timeline_query(wanted))
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
 def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime | None:
@@ -115,7 +116,7 @@ def _strip(
     )
 
     def url(since: datetime, until: datetime) -> str:
-        return f"{request.path}?{timeline_query(wanted, since=since, until=until, at=None, page=1)}"
+        return f"{request.path}?{wanted.replace(since=since, until=until, at=None, page=1).query()}"
 
     around = overview.scale
     blind = unwatched_times(request.cluster.name, since=around.since, until=around.until, now=now)
@@ -139,8 +140,8 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:
-        query = timeline_query(wanted, page=lanes.chosen.number + 1)
-        next_url = request.build_absolute_uri(f"{request.path}?{query}&format=json")
+        path = ListLinks(request.path, wanted).json_url(page=lanes.chosen.number + 1)
+        next_url = request.build_absolute_uri(path)
     cluster = request.cluster.name
     return responses.items(
         [lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],

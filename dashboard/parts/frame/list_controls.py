@@ -1,20 +1,27 @@
-"""The controls around the list of Leases: chips with counts, column heads, pager, and the words for
-an empty list.
-"""
+"""The controls around a list: chips, column heads, pager; and those of the list of Leases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
 from dashboard.parts.formatting import capitalized
-from dashboard.parts.query.lease_filter import PAGE_SIZE, WORST_FIRST, LeaseFilter
+from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.lease_search import FoundLeases
+from dashboard.parts.query.list_filter import ListFilter
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+
+KIND_LABELS = {
+    Kind.ELECTION: "Elections",
+    Kind.HEARTBEAT: "Heartbeats",
+    Kind.IDENTITY: "Identities",
+    Kind.LOCK: "Locks",
+    Kind.UNKNOWN: "Unknown",
+}
 
 
 class Chip(msgspec.Struct, frozen=True):
@@ -25,9 +32,9 @@ class Chip(msgspec.Struct, frozen=True):
 
     value: str
     label: str
-    count: int
     url: str
-    on: bool
+    on: bool = False
+    count: int = 0
     live: str = ""
 
 
@@ -41,118 +48,139 @@ class Head(msgspec.Struct, frozen=True):
     second: Head | None = None
 
 
-class ListFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that the search form must keep; `says` is the filter in words."""
-
-    text: str
-    namespace: str
-    holder: str
-    labels: str
-    namespaces: Sequence[str]
-    kinds: tuple[Chip, ...]
-    phases: tuple[Chip, ...]
-    heads: tuple[Head, ...]
-    kept: tuple[tuple[str, str], ...]
-    clears: tuple[Chip, ...]
-    says: str
+class Pager(msgspec.Struct, frozen=True):
     first: int
     last: int
     total: int
     previous_url: str
     next_url: str
+
+
+class ListLinks:
+    """The links of a list: `path` is that of its page."""
+
+    def __init__(self, path: str, wanted: ListFilter) -> None:
+        self.path, self.wanted = path, wanted
+
+    def url(self, **changes: Any) -> str:
+        """The list with another choice, from its first page on."""
+        query = self.wanted.replace(**{"page": 1, **changes}).query()
+        return f"{self.path}?{query}" if query else self.path
+
+    def json_url(self, **changes: Any) -> str:
+        pairs = self.wanted.replace(**changes).pairs()
+        return f"{self.path}?{urlencode([*pairs, ('format', 'json')])}"
+
+    def chip(self, label: str, field: str, value: Any, **changes: Any) -> Chip:
+        """The choice of one value."""
+        on = getattr(self.wanted, field) == value
+        return Chip(str(value), label, self.url(**{field: value}, **changes), on)
+
+    def head(self, column: str, label: str, css: str = "", second: Head | None = None) -> Head:
+        on, descending = self.wanted.column == column, self.wanted.descending
+        turned = f"-{column}" if on and not descending else column
+        word = "descending" if descending else "ascending"
+        return Head(label, self.url(sort=turned), word if on else "", css, second)
+
+    def pager(self, number: int, total: int) -> Pager:
+        last = number * self.wanted.limit
+        return Pager(
+            first=last - self.wanted.limit + 1,
+            last=min(last, total),
+            total=total,
+            previous_url=self.url(page=number - 1) if number > 1 else "",
+            next_url=self.url(page=number + 1) if last < total else "",
+        )
+
+    def kept(self, *names: str) -> list[tuple[str, str]]:
+        """The parameters that a form has no field for."""
+        return [(name, value) for name, value in self.wanted.pairs() if name in names]
+
+
+class LeaseLinks(ListLinks):
+    """The links of the list of Leases, also of that as of an instant."""
+
+    wanted: LeaseFilter
+
+    def kinds(self) -> list[Chip]:
+        """All kinds, or one."""
+        on = self.wanted.kinds
+        every = Chip("", "All", self.url(kinds=()), not on)
+        return [
+            every,
+            *(Chip(k.value, KIND_LABELS[k], self.url(kinds=(k,)), k in on) for k in Kind),
+        ]
+
+    def phase(self, phase: Phase, count: int, live: str = "") -> Chip:
+        """One of the phases, of which any may be on."""
+        on = phase in self.wanted.phases
+        others = tuple(p for p in self.wanted.phases if p is not phase)
+        url = self.url(phases=others if on else (*others, phase))
+        return Chip(phase.value, phase.value.capitalize(), url, on, count, live)
+
+
+class ListFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """`kept` are the parameters that the search form must keep; `says` is the filter in words."""
+
+    wanted: LeaseFilter
+    namespaces: Sequence[str]
+    kinds: Sequence[Chip]
+    phases: Sequence[Chip]
+    heads: Sequence[Head]
+    kept: Sequence[tuple[str, str]]
+    clears: Sequence[Chip]
+    says: str
+    pager: Pager
     clear_url: str
     json_url: str
-
-
-KIND_LABELS = {
-    Kind.ELECTION: "Elections",
-    Kind.HEARTBEAT: "Heartbeats",
-    Kind.IDENTITY: "Identities",
-    Kind.LOCK: "Locks",
-    Kind.UNKNOWN: "Unknown",
-}
-
-
-def query_of(wanted: LeaseFilter, **changes: Any) -> str:
-    """The query string of a filter, without default values."""
-    wanted = msgspec.structs.replace(wanted, **changes)
-    pairs = [("q", wanted.text), ("namespace", wanted.namespace)]
-    pairs += [("holder", wanted.holder), ("labels", wanted.labels)]
-    pairs += [("kind", kind.value) for kind in wanted.kinds]
-    pairs += [("phase", phase.value) for phase in wanted.phases]
-    pairs += [("sort", wanted.sort)] if wanted.sort != WORST_FIRST else []
-    pairs += [("limit", str(wanted.limit))] if wanted.limit != PAGE_SIZE else []
-    pairs += [("page", str(wanted.page))] if wanted.page > 1 else []
-    return urlencode([pair for pair in pairs if pair[1]])
 
 
 def board(
     path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
 ) -> ListFrame:
     """Make the controls; `path` is the page's own."""
-
-    def url(**changes: Any) -> str:
-        query = query_of(wanted, **{"page": 1, **changes})
-        return f"{path}?{query}" if query else path
-
-    start = (found.number - 1) * wanted.limit
-    last = start + len(found.page)
+    links = LeaseLinks(path, wanted)
     return ListFrame(
-        text=wanted.text,
-        namespace=wanted.namespace,
-        holder=wanted.holder,
-        labels=wanted.labels,
+        wanted=wanted,
         namespaces=namespaces,
-        kinds=_kind_chips(wanted, found, url),
-        phases=_phase_chips(wanted, found, url),
-        heads=_heads(wanted, url),
-        kept=_kept(wanted),
-        clears=_clears(wanted, url),
+        kinds=_kind_chips(links, found.counts),
+        phases=_phase_chips(links, found.counts),
+        heads=_heads(links),
+        kept=links.kept("kind", "phase", "sort"),
+        clears=_clears(links),
         says=says(wanted),
-        first=start + 1,
-        last=last,
-        total=found.total,
-        previous_url=url(page=found.number - 1) if found.number > 1 else "",
-        next_url=url(page=found.number + 1) if last < found.total else "",
+        pager=links.pager(found.number, found.total),
         clear_url=path,
-        json_url=f"{path}?{'&'.join(filter(None, (query_of(wanted, page=1), 'format=json')))}",
+        json_url=links.json_url(page=1),
     )
 
 
-def _kind_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
-    """The kinds, of which one is on, or all."""
-    phases = wanted.phases or tuple(Phase)
-    counts = {k: sum(found.counts.get(k, {}).get(p, 0) for p in phases) for k in Kind}
+def _kind_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> list[Chip]:
+    """The kinds that have Leases, with counts."""
+    wanted = links.wanted
+    counts = {
+        kind.value: sum(found.get(kind, {}).get(p, 0) for p in wanted.phases or Phase)
+        for kind in Kind
+    }
+    counts[""] = sum(counts.values())
     of = [phase.value for phase in wanted.phases]
-    whole = _counted_live(wanted, of or ["total"])
-    every = Chip("", "All", sum(counts.values()), url(kinds=()), not wanted.kinds, whole)
-    chips = (
-        Chip(
-            k.value,
-            KIND_LABELS[k],
-            n,
-            url(kinds=(k,)),
-            k in wanted.kinds,
-            _counted_live(wanted, [f"{k.value}.{phase}" for phase in of] or [k.value]),
-        )
-        for k, n in counts.items()
-        if n or k in wanted.kinds
-    )
-    return (every, *chips)
+    chips = []
+    for chip in links.kinds():
+        if counts[chip.value] or chip.on or not chip.value:
+            names = [f"{chip.value}.{phase}" for phase in of] if chip.value else of
+            live = _counted_live(wanted, names or [chip.value or "total"])
+            chips.append(msgspec.structs.replace(chip, count=counts[chip.value], live=live))
+    return chips
 
 
-def _phase_chips(wanted: LeaseFilter, found: FoundLeases, url: Any) -> tuple[Chip, ...]:
-    """The phases, of which any may be on."""
-    kinds = wanted.kinds or tuple(Kind)
+def _phase_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> list[Chip]:
+    wanted = links.wanted
     chips = []
     for phase in Phase:
-        on = phase in wanted.phases
-        others = tuple(p for p in wanted.phases if p is not phase)
-        target = url(phases=others if on else (*others, phase))
-        number = sum(found.counts.get(kind, {}).get(phase, 0) for kind in kinds)
-        live = _counted_live(wanted, [f"{k.value}.{phase.value}" for k in wanted.kinds] or [phase])
-        chips.append(Chip(phase.value, phase.value.capitalize(), number, target, on, live))
-    return tuple(chips)
+        number = sum(found.get(kind, {}).get(phase, 0) for kind in wanted.kinds or Kind)
+        live = _counted_live(wanted, [f"{kind}.{phase}" for kind in wanted.kinds] or [phase])
+        chips.append(links.phase(phase, number, live))
+    return chips
 
 
 def _counted_live(wanted: LeaseFilter, names: Sequence[str]) -> str:
@@ -161,64 +189,37 @@ def _counted_live(wanted: LeaseFilter, names: Sequence[str]) -> str:
     return str(names[0]) if whole and len(names) == 1 else ""
 
 
-def _heads(wanted: LeaseFilter, url: Any) -> tuple[Head, ...]:
-    def head(column: str, label: str, css: str = "", second: Head | None = None) -> Head:
-        mine = wanted.column == column
-        order = ("descending" if wanted.descending else "ascending") if mine else ""
-        turned = f"-{column}" if order == "ascending" else column
-        return Head(label, url(sort=turned), order, css, second)
-
-    return (
-        head("state", "State", "c-state"),
-        head("name", "Lease", second=head("namespace", "Namespace")),
-        head("kind", "Kind", "c-kind"),
-        head("holder", "Holder", "c-hold"),
-        head("held", "Held for", "c-held num"),
-        head("renewed", "Last renewed", "c-fresh"),
-        head("changes", "Changes, 24 h", "c-spark"),
-        head("transitions", "Transitions", "c-n num"),
-    )
+def _heads(links: LeaseLinks) -> list[Head]:
+    return [
+        links.head("state", "State", "c-state"),
+        links.head("name", "Lease", second=links.head("namespace", "Namespace")),
+        links.head("kind", "Kind", "c-kind"),
+        links.head("holder", "Holder", "c-hold"),
+        links.head("held", "Held for", "c-held num"),
+        links.head("renewed", "Last renewed", "c-fresh"),
+        links.head("changes", "Changes, 24 h", "c-spark"),
+        links.head("transitions", "Transitions", "c-n num"),
+    ]
 
 
-def _kept(wanted: LeaseFilter) -> tuple[tuple[str, str], ...]:
-    pairs = [("kind", kind.value) for kind in wanted.kinds]
-    pairs += [("phase", phase.value) for phase in wanted.phases]
-    if wanted.sort != WORST_FIRST:
-        pairs.append(("sort", wanted.sort))
-    return tuple(pairs)
-
-
-def _clears(wanted: LeaseFilter, url: Any) -> tuple[Chip, ...]:
+def _clears(links: LeaseLinks) -> list[Chip]:
     """Links that clear one filter of an empty list, the most likely first."""
-    ways = (
-        ("text", wanted.text, ""),
-        ("namespace", wanted.namespace, ""),
-        ("labels", wanted.labels, ""),
-        ("holder", wanted.holder, ""),
-        ("phases", wanted.phases, ()),
-        ("kinds", wanted.kinds, ()),
-    )
-    words = {"phases": "state", "kinds": "kind"}
-    return tuple(
-        Chip(field, words.get(field, field), 0, url(**{field: empty}), False)
-        for field, value, empty in ways
-        if value
-    )[:2]
+    usual, words = LeaseFilter(), {"phases": "state", "kinds": "kind"}
+    return [
+        links.chip(words.get(field, field), field, getattr(usual, field))
+        for field in ("text", "namespace", "labels", "holder", "phases", "kinds")
+        if getattr(links.wanted, field)
+    ][:2]
 
 
 def says(wanted: LeaseFilter) -> str:
     """The filter in words, or ""."""
-    said = []
-    if wanted.phases:
-        said.append(f"state is {' or '.join(phase.value for phase in wanted.phases)}")
-    if wanted.kinds:
-        said.append(f"kind is {' or '.join(kind.value for kind in wanted.kinds)}")
-    if wanted.namespace:
-        said.append(f"namespace is {wanted.namespace}")
-    if wanted.holder:
-        said.append(f"holder is {wanted.holder}")
-    if wanted.labels:
-        said.append(f"labels match {wanted.labels}")
-    if wanted.text:
-        said.append(f"name or holder contains “{wanted.text}”")
-    return capitalized(", ".join(said))
+    words = {
+        "state is": " or ".join(wanted.phases),
+        "kind is": " or ".join(wanted.kinds),
+        "namespace is": wanted.namespace,
+        "holder is": wanted.holder,
+        "labels match": wanted.labels,
+        "name or holder contains": wanted.text and f"“{wanted.text}”",
+    }
+    return capitalized(", ".join(f"{what} {value}" for what, value in words.items() if value))

@@ -127,11 +127,8 @@ class Holdings:
             some.sort(key=_ORDERS[wanted.column])
         if wanted.descending:
             some.reverse()
-        pages = max(1, -(-len(some) // wanted.limit))
-        number = min(wanted.page, pages)
-        start = (number - 1) * wanted.limit
-        page = some[start : start + wanted.limit]
-        return FoundHolders(page, number, len(some), grouped.figures, grouped.since)
+        number, place = wanted.page_of(len(some))
+        return FoundHolders(some[place], number, len(some), grouped.figures, grouped.since)
 
     def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
         since = now - RANGES[wanted.range]

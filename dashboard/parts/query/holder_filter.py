@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from django.http import QueryDict
 
+from dashboard.parts.query.list_filter import ListFilter
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
-    ListOrder,
     number,
     one_of,
     page_number,
@@ -34,11 +34,15 @@ NOW, PAST = HOLDS = ("now", "past")
 KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
 
 
-class HolderFilter(ListOrder, frozen=True, kw_only=True):
+class HolderFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing. `text` is part of an identity or of the name of a held Lease;
     `holds` is "now" for holders of today, "past" for former ones.
     """
 
+    PARAMETERS = {
+        "text": "q", "holds": "holds", "kinds": "kind", "group": "group", "range": "range",
+        "sort": "sort", "limit": "limit", "page": "page",
+    }  # fmt: skip
     text: str = ""
     kinds: tuple[Kind, ...] = ()
     group: str = HOST

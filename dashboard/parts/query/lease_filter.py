@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from django.http import QueryDict
 
 from dashboard.parts.query.holder_parameter import is_held_by
+from dashboard.parts.query.list_filter import ListFilter
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
-    ListOrder,
     number,
     page_number,
     quoted,
     sort_by,
     text,
+    typed,
     words,
 )
 from leases.domain.kind import Kind
@@ -31,13 +33,18 @@ COLUMNS = (
 Matcher = Callable[[Tracked], bool]
 
 
-class LeaseFilter(ListOrder, frozen=True, kw_only=True):
+class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing.
 
     `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
-    host in it; `labels` is a label selector of Kubernetes.
+    host in it; `labels` is a label selector of Kubernetes; `at` is the instant of a past list.
     """
 
+    PARAMETERS = {
+        "text": "q", "namespace": "namespace", "holder": "holder", "labels": "labels",
+        "kinds": "kind", "phases": "phase", "sort": "sort", "limit": "limit", "page": "page",
+        "at": "at",
+    }  # fmt: skip
     text: str = ""
     namespace: str = ""
     holder: str = ""
@@ -46,6 +53,7 @@ class LeaseFilter(ListOrder, frozen=True, kw_only=True):
     phases: tuple[Phase, ...] = ()
     sort: str = WORST_FIRST
     limit: int = PAGE_SIZE
+    at: datetime | None = None
 
     @property
     def searches(self) -> bool:
@@ -68,6 +76,13 @@ def read_filter(query: QueryDict) -> LeaseFilter:
     )
     _selects(wanted.labels)
     return wanted
+
+
+def typed_texts(query: QueryDict) -> LeaseFilter:
+    """A refused filter for the form that shows its texts again."""
+    names = ("q", "namespace", "holder", "labels")
+    words, namespace, holder, labels = (typed(query, name) for name in names)
+    return LeaseFilter(text=words, namespace=namespace, holder=holder, labels=labels)
 
 
 def searched(wanted: LeaseFilter) -> Matcher:

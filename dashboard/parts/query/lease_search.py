@@ -58,10 +58,9 @@ def find(shelf: Shelf, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> Found
         piles = _by_phase(filter(searched(wanted), some) if wanted.searches else some)
         source, counts = _among(piles), _counts(piles)
     total = sum(counts.get(kind, {}).get(phase, 0) for kind in kinds for phase in phases)
-    page = min(wanted.page, max(1, -(-total // wanted.limit)))
-    start = (page - 1) * wanted.limit
-    rows = _in_order(source, kinds, phases, wanted, start + wanted.limit, busy)
-    return FoundLeases(list(islice(rows, start, start + wanted.limit)), page, total, counts)
+    number, place = wanted.page_of(total)
+    rows = _in_order(source, kinds, phases, wanted, place.stop, busy)
+    return FoundLeases(list(islice(rows, place.start, place.stop)), number, total, counts)
 
 
 _Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]

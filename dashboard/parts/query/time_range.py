@@ -9,6 +9,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.parts.query.lease_filter import PAGE_SIZE
+from dashboard.parts.query.list_filter import ListFilter
 from dashboard.parts.query.url_parameters import (
     BadFilter,
     number,
@@ -38,12 +39,16 @@ _TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
 _DAY = timedelta(days=1)
 
 
-class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineFilter(ListFilter, frozen=True, kw_only=True):
     """`range` ends now; `since` and `until` together fix the stretch instead.
 
     `at` is the playhead, by default at the end. `text` is part of namespace/name, in any case.
     """
 
+    PARAMETERS = {
+        "since": "from", "until": "to", "at": "at", "text": "q", "kinds": "kind", "sort": "sort",
+        "view": "view", "limit": "limit", "page": "page",
+    }  # fmt: skip
     range: str = USUAL_RANGE
     since: datetime | None = None
     until: datetime | None = None
@@ -52,8 +57,11 @@ class TimelineFilter(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     sort: str = WORST_FIRST
     view: str = LANES
-    page: int = 1
-    limit: int = PAGE_SIZE
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The range has no fixed default, and no meaning beside a stretch."""
+        first = [("range", self.range)] if self.since is None else []
+        return first + ListFilter.pairs(self)
 
 
 class TimeRange(msgspec.Struct, frozen=True):

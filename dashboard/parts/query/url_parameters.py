@@ -7,7 +7,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeVar
 
-import msgspec
 from django.http import QueryDict
 
 LARGEST_PAGE = 1000
@@ -19,22 +18,6 @@ E = TypeVar("E", bound=StrEnum)
 
 class BadFilter(ValueError):
     """An unusable parameter; the text is one sentence that says what to write instead."""
-
-
-class ListOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """The order and the page of a list; `-` in front of `sort` reverses the order."""
-
-    sort: str
-    page: int = 1
-    limit: int
-
-    @property
-    def descending(self) -> bool:
-        return self.sort.startswith("-")
-
-    @property
-    def column(self) -> str:
-        return self.sort.removeprefix("-")
 
 
 def quoted(value: str) -> str:
