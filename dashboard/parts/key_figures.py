@@ -12,9 +12,10 @@ from django.urls import reverse
 
 from dashboard.parts.formatting import age, counted, percent, thousands
 from dashboard.parts.watched_day import WatchedDay, watched_day
+from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
+from leases.history.read.hourly_activity import Activity
 from leases.tracking.tracked_lease import Tracked
 
 Counts = Mapping[Kind, Mapping[Phase, int]]

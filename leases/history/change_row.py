@@ -6,21 +6,26 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.history.database_text import from_stored, to_stored
+from leases.history.read.raw_select import Row, moment
 
-COLUMNS = (
-    "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
+FIELDS = (
+    "id", "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
     "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
-    "gap_seconds", "renewed_at", "fields", "identity",
+    "gap_seconds", "renewed_at", "fields",
 )  # fmt: skip
+COLUMNS = ", ".join(FIELDS)
+AT = FIELDS.index("at")
+WRITTEN = (*FIELDS[1:], "identity")
+_KINDS = {kind.value: kind for kind in Kind}
+_CHANGES = {change.value: change for change in ChangeType}
 
 
 def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[Any, ...]:
-    """Return the values of COLUMNS; `time` adapts a datetime for the database."""
+    """Return the values of WRITTEN; `time` adapts a datetime for the database."""
     return (
         change.cluster,
         change.namespace,
@@ -44,30 +49,30 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
     )
 
 
-def to_row(change: Change) -> models.ChangeRecord:
-    """Return an unsaved row."""
-    values = to_values(change, lambda moment: moment)
-    return models.ChangeRecord(**dict(zip(COLUMNS, values, strict=True)))
-
-
-def from_row(row: models.ChangeRecord) -> Change:
+def to_change(row: Row) -> Change:
+    """Convert a row of FIELDS."""
+    (
+        _, cluster, namespace, name, uid, kind, change, at, observed_at, holder, previous_holder,
+        resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,
+        fields,
+    ) = row  # fmt: skip
     return Change(
-        cluster=row.cluster,
-        namespace=row.namespace,
-        name=row.name,
-        uid=row.uid,
-        kind=Kind(row.kind),
-        change=ChangeType(row.change),
-        at=row.at,
-        observed_at=row.observed_at,
-        holder=from_stored(row.holder),
-        previous_holder=from_stored(row.previous_holder),
-        resource_version=row.resource_version,
-        transitions=row.transitions,
-        missed=row.missed,
-        inferred=row.inferred,
-        inferred_since=row.inferred_since,
-        gap_seconds=row.gap_seconds,
-        renewed_at=row.renewed_at,
-        fields=tuple(row.fields.split()),
+        cluster=cluster,
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        kind=_KINDS[kind],
+        change=_CHANGES[change],
+        at=moment(at),
+        observed_at=moment(observed_at),
+        holder=from_stored(holder),
+        previous_holder=from_stored(previous_holder),
+        resource_version=resource_version,
+        transitions=transitions,
+        missed=missed,
+        inferred=bool(inferred),
+        inferred_since=None if inferred_since is None else moment(inferred_since),
+        gap_seconds=gap_seconds,
+        renewed_at=None if renewed_at is None else moment(renewed_at),
+        fields=tuple(fields.split()) if fields else (),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -55,6 +55,33 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     error: str
     content: str = ""
     same: str = ""
+
+
+class RecentRefusals:
+    """Those of all clusters, kept in memory for the pages.
+
+    Only the event loop writes; any thread may read.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0  # since the start
+        self._lately: dict[str, tuple[Refusal, ...]] = {}  # replaced as a whole; oldest first
+
+    def fill(self, cluster: str, oldest_first: Iterable[Refusal]) -> None:
+        """Load what earlier runs set aside."""
+        self._lately[cluster] = tuple(oldest_first)
+
+    def add(self, refused: Sequence[Refusal]) -> None:
+        """Add new refusals."""
+        self.total += len(refused)
+        for one in refused:
+            known = self._lately.get(one.cluster, ())
+            brief = msgspec.structs.replace(one, content="")
+            self._lately[one.cluster] = (*known, brief)[-MAX_SHOWN:]
+
+    def lately(self, cluster: str, now: datetime) -> list[Refusal]:
+        """Return the refusals that still need attention, oldest first."""
+        return [one for one in self._lately.get(cluster, ()) if one.at > now - SHOWN_FOR]
 
 
 def is_of_the_value(error: Exception) -> bool:

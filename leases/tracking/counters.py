@@ -10,12 +10,10 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.tracking.tracked_lease import Tracked, Update
-
-_NEW_HOLDER = {ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
 
 
 class ElectionCounters(msgspec.Struct, gc=False):
@@ -56,6 +54,6 @@ class Counters:
     def _count_election(self, change: Change) -> None:
         key = ObjectName(change.namespace, change.name)
         counters = self.elections.setdefault(key, ElectionCounters())
-        if change.change in _NEW_HOLDER:
+        if change.change in HOLDER_CHANGES:
             counters.holder_changes += 1 + change.missed
         counters.unheld_seconds += change.gap_seconds or 0.0

@@ -17,9 +17,9 @@ django.setup()
 
 from leases.domain.changes.change import Change, ChangeType  # noqa: E402
 from leases.domain.kind import Kind  # noqa: E402
-from leases.history.change_row import to_row  # noqa: E402
 from leases.models import ChangeRecord as Row  # noqa: E402
 from leases.models import WatchSpan  # noqa: E402
+from tests.support.values.change_rows import to_row  # noqa: E402
 
 LANES = 60
 

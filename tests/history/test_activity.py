@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.changes.change import HOLDER_CHANGES, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.history.change_row import to_row
-from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
+from leases.history.read.hourly_activity import Activity
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)

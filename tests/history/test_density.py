@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from leases.history.change_row import to_row
 from leases.history.read import change_density as counting
 from leases.history.read.change_density import density
 from leases.history.read.indexed_search import HistoryFilter
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ import pytest
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.history.read import past_holders, timeline_lanes
 from leases.history.read.past_holders import EndedTerms, ended_terms
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db

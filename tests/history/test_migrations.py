@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from leases.history.change_row import to_row
 from leases.history.read.find_changes import find
 from leases.history.read.indexed_search import HistoryFilter
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

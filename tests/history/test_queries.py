@@ -13,10 +13,10 @@ from django.core.management import CommandError, call_command
 from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history.change_row import to_row
 from leases.history.read import export, find_changes
 from leases.history.read.find_changes import BadCursor, ChangePage
 from leases.history.read.indexed_search import HistoryFilter
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.db import connection
 
 from leases import models
 from leases.domain.changes.change import Change, ChangeType
-from leases.history.change_row import from_row
+from leases.history.change_row import FIELDS, to_change
 from leases.history.write.insert_changes import _FORGET, write_changes
 from leases.history.write.recorder import Recorder, StateSource
 from tests.support.recording import KEY, in_thread, until
@@ -30,7 +30,9 @@ def concluded(since: float, until: float, **given: object) -> Change:
 
 
 def kept() -> list[Change]:
-    return [from_row(row) for row in models.ChangeRecord.objects.order_by("at", "id")]
+    return list(
+        map(to_change, models.ChangeRecord.objects.order_by("at", "id").values_list(*FIELDS))
+    )
 
 
 @pytest.fixture(params=[1, -1], ids=["one first", "the other first"])

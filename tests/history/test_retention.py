@@ -10,10 +10,10 @@ from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.past.as_of import as_of
 from leases.domain.past.terms import fold
-from leases.history.change_row import to_row
 from leases.history.read.find_changes import oldest_first
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write import retention
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db

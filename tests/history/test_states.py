@@ -12,10 +12,10 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, as_of
 from leases.domain.past.terms import fold
-from leases.history.change_row import to_row
 from leases.history.read import timeline_lanes as lanes_module
 from leases.history.read.states_as_of import gone_since, states_at
 from leases.history.read.timeline_lanes import LaneTotals, lanes, totals
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from tests.support.board import KEY, a_lease, fill
+from tests.support.values.change_rows import to_row
 
 HTMX = {"HX-Request": "true"}
 

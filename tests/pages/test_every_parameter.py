@@ -18,9 +18,9 @@ from django.test import Client
 from dashboard.access.wall import links
 from leases import models
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.every_url import Page, every_page
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 from tests.support.values.edge_values import VALUES
 

@@ -14,9 +14,9 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.models import WatchSpan
 from tests.support.board import KEY, a_lease, fill
+from tests.support.values.change_rows import to_row
 
 YOUNG = ObjectName("kube-system", "young")
 GONE = ObjectName("kube-system", "gone")

@@ -19,9 +19,9 @@ from dashboard.parts.query.url_parameters import MAX_TEXT
 from leases import models
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from tests.support.board import a_lease, fill
 from tests.support.every_url import every_page
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 LEASES = 100

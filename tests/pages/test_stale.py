@@ -13,10 +13,10 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
-from leases.history.change_row import to_row
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_events import Listed
 from tests.support.board import KEY, a_lease
+from tests.support.values.change_rows import to_row
 from tests.support.values.tracked_leases import tracked
 
 NODE = ObjectName("kube-node-lease", "node-1")

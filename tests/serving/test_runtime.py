@@ -30,10 +30,10 @@ from leases.apiserver.start_refusal import CannotStart
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.history.refused_rows import Refusal, What
 from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, KindOverride, LeaseRecord, WallLink
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

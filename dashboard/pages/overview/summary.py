@@ -18,11 +18,12 @@ from dashboard.parts.kept.node_book import NodeBook
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
 from dashboard.parts.lease.row import RowView, row_view
 from dashboard.parts.node_summary import orphans_of
+from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE
-from leases.history.read.hourly_activity import HOLDER_CHANGES, Activity
+from leases.history.read.hourly_activity import Activity
 from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked

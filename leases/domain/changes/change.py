@@ -34,9 +34,9 @@ class ChangeType(StrEnum):
     DELETED = "deleted"
 
 
-HOLDER_CHANGES = frozenset({ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED})
+HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
 # client-go adds one to leaseTransitions when somebody acquires, and at no other time.
-COUNTED_ONCE = HOLDER_CHANGES | {ChangeType.RESTARTED}
+COUNTED_ONCE = frozenset({*HOLDER_CHANGES, ChangeType.RESTARTED})
 _END_A_GAP = COUNTED_ONCE | {ChangeType.RECOVERED}
 # Each happens once to a Lease, whichever write shows it.
 ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})

@@ -15,7 +15,7 @@ import msgspec
 from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 
-_COMES_AND_GOES = HOLDER_CHANGES | {ChangeType.EXPIRED}
+_COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     number: int
     within: timedelta
-    counted: frozenset[ChangeType] = HOLDER_CHANGES
+    counted: tuple[ChangeType, ...] = HOLDER_CHANGES
 
 
 RULES = {

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,11 +19,7 @@ from leases.domain.changes.change import Change
 from leases.history.read.find_changes import known_clusters, oldest_first
 from leases.history.read.indexed_search import HistoryFilter
 
-FIELDS = (
-    "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
-    "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
-    "gap_seconds", "fields",
-)  # fmt: skip
+FIELDS = tuple(name for name in Change.__struct_fields__ if name not in ("renewed_at", "renewal"))
 CHUNK = 2000
 # Full-width ones too.
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -53,7 +50,7 @@ def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
     """Yield matching changes, oldest first, with one chunk of each cluster in memory."""
     clusters = [cluster] if cluster is not None else known_clusters()
     found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
-    return found[0] if len(found) == 1 else merge(*found, key=_at)
+    return found[0] if len(found) == 1 else merge(*found, key=attrgetter("at"))
 
 
 def ndjson(found: Iterable[Change]) -> Iterator[str]:
@@ -82,7 +79,3 @@ def _cell(value: object) -> str:
         return value
     quoted = value.replace('"', '""')
     return f'"{quoted}"'
-
-
-def _at(change: Change) -> datetime:
-    return change.at

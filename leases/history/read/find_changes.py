@@ -11,7 +11,7 @@ import msgspec
 
 from leases import models
 from leases.domain.changes.change import Change
-from leases.history.change_row import from_row
+from leases.history.change_row import FIELDS, to_change
 from leases.history.read.indexed_search import (
     BUDGET,
     FEW,
@@ -25,7 +25,7 @@ from leases.history.read.indexed_search import (
     streams,
     take,
 )
-from leases.history.read.raw_select import Row, to_change
+from leases.history.read.raw_select import Row
 
 LARGEST_ID = 2**63 - 1
 MAX_CURSOR = 60  # characters; ours are shorter
@@ -51,13 +51,13 @@ class ChangePage(msgspec.Struct, frozen=True):
 def recent(cluster: str, limit: int) -> list[Change]:
     """Return the newest changes of one cluster."""
     rows = models.ChangeRecord.objects.filter(cluster=cluster).order_by("-at", "-id")
-    return [from_row(row) for row in rows[:limit]]
+    return list(map(to_change, rows.values_list(*FIELDS)[:limit]))
 
 
 def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change]:
     """Return the newest changes of one Lease, over all its generations."""
     rows = models.ChangeRecord.objects.filter(cluster=cluster, namespace=namespace, name=name)
-    return [from_row(row) for row in rows.order_by("-at", "-id")[:limit]]
+    return list(map(to_change, rows.order_by("-at", "-id").values_list(*FIELDS)[:limit]))
 
 
 def find(

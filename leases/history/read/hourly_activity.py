@@ -15,16 +15,15 @@ from typing import Any
 import msgspec
 
 from leases import models
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved
-from leases.history.change_row import from_row
+from leases.history.change_row import FIELDS, to_change
 from leases.history.read.watched_lately import WatchedLately
 
 HOURS = 24
 HOUR = timedelta(hours=1)
-HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
 KEPT = 2000  # the newest changes of holder, kept whole
 MISSING = 200  # the newest changes with missed ones before them, kept whole
 _MAX_READ = 500_000  # changes of the last day that a start reads
@@ -144,9 +143,7 @@ class Activity:
         return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
 
     def gap_seconds(self, kind: Kind, now: datetime) -> float:
-        """Return the gap seconds of these hours, over all Leases of a kind. Open gaps do not
-        count.
-        """
+        """Return the seconds of all ended gaps in these hours, over all Leases of a kind."""
         hours = self._gaps.get(kind)
         return 0.0 if hours is None else sum(hours.until(self._hour(now)))
 
@@ -165,9 +162,10 @@ class Activity:
         for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MAX_READ]:
             key = ObjectName(namespace, name)
             self._count(key, Kind(kind), ChangeType(change), at, gap)
-        held = seen.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)
-        self.holder_changes.extendleft(map(from_row, held[:KEPT]))
-        self.missed.extendleft(map(from_row, seen.filter(missed__gt=0)[:MISSING]))
+        whole = seen.values_list(*FIELDS)
+        held = whole.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)
+        self.holder_changes.extendleft(map(to_change, held[:KEPT]))
+        self.missed.extendleft(map(to_change, whole.filter(missed__gt=0)[:MISSING]))
 
     def _hour(self, moment: datetime) -> int:
         return int((moment - self._ahead).timestamp()) // _SECONDS

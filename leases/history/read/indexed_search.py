@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import product
+from itertools import chain, product
 
 import msgspec
 
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
+from leases.history.change_row import AT, COLUMNS
 from leases.history.database_text import NUL_SYMBOL, to_stored
-from leases.history.read.raw_select import AT, COLUMNS, Row, by_index, moment, select
+from leases.history.read.raw_select import Row, by_index, moment, select
 from leases.models import INDEXED_HOLDER
 
 BUDGET = 20_000  # rows that one search reads
@@ -38,6 +39,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Condition = tuple[str, tuple[object, ...]]  # SQL and its parameters
+_INFERRED: Condition = ("inferred", ())
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -58,7 +60,10 @@ class Taken(msgspec.Struct, frozen=True):
 def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
     """Return the streams for a filter, from the narrowest index that it allows."""
     if wanted.lease is not None:
-        places = [wanted.namespace] if wanted.namespace else _namespaces(cluster)
+        if wanted.namespace:
+            places = [wanted.namespace]
+        else:
+            places = _distinct("change_by_lease", "namespace", *_equal(cluster=cluster))
         wheres = [_equal(namespace=place, name=wanted.lease) for place in places]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace", "name"))
     if wanted.holder is not None:
@@ -81,43 +86,26 @@ def _spellings(holder: str) -> tuple[str, ...]:
 
     People copy spaces around a name, and pages show NUL as its symbol.
     """
-    meant = (holder, holder.strip())
-    return tuple(
-        {to_stored(one): None for name in meant for one in (name, name.replace(NUL_SYMBOL, "\0"))}
-    )
+    meant = [(name, name.replace(NUL_SYMBOL, "\0")) for name in (holder, holder.strip())]
+    return tuple(dict.fromkeys(map(to_stored, chain(*meant))))
 
 
 def _of_holder(cluster: str, wanted: HistoryFilter, holder: str) -> list[Stream]:
     """Return two streams: what a holder acquired, and what it lost."""
-    if len(holder) <= INDEXED_HOLDER:
-        # This partial index serves only queries that repeat its condition.
-        came: tuple[Condition, ...] = (
-            *_equal(holder=holder), (f"LENGTH(holder) <= {INDEXED_HOLDER}", ()),
-        )  # fmt: skip
-        lost: tuple[Condition, ...] = (
-            *_equal(previous_holder=holder), (f"LENGTH(previous_holder) <= {INDEXED_HOLDER}", ()),
-        )  # fmt: skip
-        return [
-            *_streams(cluster, wanted, "change_by_holder", [came], ("holder",)),
-            *_streams(cluster, wanted, "change_by_previous", [lost], ("previous",)),
-        ]
-    found = [
-        ("change_by_long_holder", "holder", "holder"),
-        ("change_by_long_previous", "previous_holder", "previous"),
-    ]
-    return [
-        msgspec.structs.replace(stream, asked=((f"{column} = %s", (holder,)), *stream.asked))
-        for index, column, answered in found
-        for stream in _streams(cluster, wanted, index, [_starts(column, holder)], (answered,))
-    ]
-
-
-def _starts(column: str, holder: str) -> tuple[Condition, ...]:
-    """Match the indexed start of a long holder. The rest is checked on each row."""
-    return (
-        (f"LENGTH({column}) > {INDEXED_HOLDER}", ()),
-        (f"SUBSTR({column}, 1, {INDEXED_HOLDER}) = %s", (holder[:INDEXED_HOLDER],)),
-    )
+    found: list[Stream] = []
+    for name, column in (("holder", "holder"), ("previous", "previous_holder")):
+        (equal,) = _equal(**{column: holder})
+        where: tuple[Condition, ...]
+        # A partial index serves only queries that repeat its condition.
+        if len(holder) <= INDEXED_HOLDER:
+            where = (equal, (f"LENGTH({column}) <= {INDEXED_HOLDER}", ()))
+            found += _streams(cluster, wanted, f"change_by_{name}", [where], (name,))
+        else:  # the index has only the start: check the rest on each row
+            start = (f"SUBSTR({column}, 1, {INDEXED_HOLDER}) = %s", (holder[:INDEXED_HOLDER],))
+            where = ((f"LENGTH({column}) > {INDEXED_HOLDER}", ()), start)
+            (stream,) = _streams(cluster, wanted, f"change_by_long_{name}", [where], (name,))
+            found.append(msgspec.structs.replace(stream, asked=(equal, *stream.asked)))
+    return found
 
 
 def take(
@@ -207,9 +195,6 @@ def position(row: Row) -> Position:
     return moment(row[AT]), row[0]
 
 
-_INFERRED: Condition = ("inferred", ())
-
-
 def _equal(**values: object) -> tuple[Condition, ...]:
     return tuple((f"{column} = %s", (value,)) for column, value in values.items())
 
@@ -221,14 +206,10 @@ def _streams(
     wheres: Sequence[tuple[Condition, ...]],
     answered: tuple[str, ...],
 ) -> list[Stream]:
-    """Return one stream for each of `wheres`, with the conditions that the index has not
-    `answered`.
-    """
-    span = _span(wanted.since, wanted.until)
-    asked = tuple(
-        condition for name, condition in _conditions(wanted).items() if name not in answered
-    )
-    home = _equal(cluster=cluster)
+    """Return a stream for each of `wheres`; the index has `answered` some of the conditions."""
+    span, home = _span(wanted.since, wanted.until), _equal(cluster=cluster)
+    conditions = _conditions(wanted)
+    asked = tuple(conditions[name] for name in conditions if name not in answered)
     return [Stream(index, (*home, *where, *span), asked) for where in wheres]
 
 
@@ -241,7 +222,7 @@ def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
     """Return each condition of a filter, except time."""
     found: dict[str, Condition] = {}
     if wanted.namespace is not None:
-        found["namespace"] = ("namespace = %s", (wanted.namespace,))
+        (found["namespace"],) = _equal(namespace=wanted.namespace)
     if wanted.holder is not None:
         # The second stream skips what the first one has.
         spelled = _spellings(wanted.holder)
@@ -269,10 +250,6 @@ def _few_in(cluster: str, namespace: str) -> bool:
 def stored_clusters() -> list[str]:
     """Return all clusters with changes, by one index step each."""
     return _distinct("change_by_time", "cluster")
-
-
-def _namespaces(cluster: str) -> list[str]:
-    return _distinct("change_by_lease", "namespace", *_equal(cluster=cluster))
 
 
 def _distinct(index: str, column: str, *home: Condition) -> list[str]:

@@ -16,17 +16,19 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
+from leases.history.change_row import FIELDS, to_change
 from leases.history.database_text import from_stored
-from leases.history.read.raw_select import FIELDS, Row, by_index, moment, select, to_change
+from leases.history.read.raw_select import Row, by_index, moment, select
 from leases.models import BEGIN_A_SPAN
 
 # After these, the term or gap of a Lease began with an earlier change.
-_GO_ON = frozenset({ChangeType.EXPIRED, ChangeType.RECOVERED})
+_GO_ON = (ChangeType.EXPIRED, ChangeType.RECOVERED)
 # An index, and the condition that it covers.
 _LAST = ("change_by_lease", "1 = 1")
 _SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
 _BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
 _STANDING = ("change", "at", "holder", "uid", "kind", "transitions")
+CHANGE = FIELDS.index("change")
 AT_ONCE = 1000  # instants in one statement
 
 
@@ -64,18 +66,14 @@ def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[St
 
 def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> PastState:
     """Return what `domain.past.as_of` returns for these two changes."""
+    phase, start = PastPhase.HELD, since or None
     if change == ChangeType.EXPIRED:
-        return PastState(exists=True, holder=holder, phase=PastPhase.EXPIRED, since=since)
-    if holder is None:
-        return PastState(exists=True, phase=PastPhase.VACANT, since=since)
-    if change == ChangeType.RECOVERED:
-        return PastState(
-            exists=True,
-            holder=holder,
-            phase=PastPhase.HELD,
-            since=moment(began[1]) if began else None,
-        )
-    return PastState(exists=True, holder=holder, phase=PastPhase.HELD, since=since)
+        phase = PastPhase.EXPIRED
+    elif holder is None:
+        phase = PastPhase.VACANT
+    elif change == ChangeType.RECOVERED:
+        start = moment(began[1]) if began else None
+    return PastState(exists=True, holder=holder, phase=phase, since=start)
 
 
 def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[ObjectName]:
@@ -119,14 +117,13 @@ def changes_before(
 
 def changes_at(cluster: str, asked: Sequence[tuple[ObjectName, datetime]]) -> list[list[Change]]:
     """Do the same with an instant for each name."""
-    said = _newest(cluster, asked, range(len(asked)), _SAYS)
-    going_on = [number for number, change in said.items() if change.change in _GO_ON]
-    began = _newest(cluster, asked, going_on, _BEGINS)
-    found = []
-    for number in range(len(asked)):
-        changes = (began.get(number), said.get(number))
-        found.append([change for change in changes if change is not None])
-    return found
+    said = _last(cluster, asked, range(len(asked)), _SAYS, FIELDS)
+    going_on = [number for number, row in said.items() if row[CHANGE] in _GO_ON]
+    began = _last(cluster, asked, going_on, _BEGINS, FIELDS)
+    return [
+        [to_change(rows[number]) for rows in (began, said) if number in rows]
+        for number in range(len(asked))
+    ]
 
 
 def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list[tuple[int, str]]]:
@@ -140,16 +137,6 @@ def kept_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[list
         for wanted in (_LAST, _SAYS, _BEGINS)
     ]
     return [[found[number] for found in rows if number in found] for number in range(len(asked))]
-
-
-def _newest(
-    cluster: str,
-    asked: Sequence[tuple[ObjectName, datetime]],
-    numbers: Sequence[int],
-    wanted: tuple[str, str],
-) -> dict[int, Change]:
-    rows = _last(cluster, asked, numbers, wanted, FIELDS)
-    return {number: to_change(row) for number, row in rows.items()}
 
 
 def _last(

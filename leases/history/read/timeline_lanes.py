@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
+from operator import attrgetter
 
 import msgspec
 
@@ -12,7 +13,8 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life, fold
-from leases.history.read.raw_select import COLUMNS, by_index, select, to_change
+from leases.history.change_row import COLUMNS, to_change
+from leases.history.read.raw_select import by_index, select
 from leases.history.read.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
 
@@ -134,14 +136,12 @@ def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[
     """Return the changes that define a busy lane at the end of each piece."""
     changes = changes_at(cluster, [(key, edge) for edge in edges[1:]])
     once = {(change.at, change.change, change.uid): change for part in changes for change in part}
-    return sorted((change for change in once.values() if change.at > edges[0]), key=_at)
+    return sorted(
+        (change for change in once.values() if change.at > edges[0]), key=attrgetter("at")
+    )
 
 
 def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[Band, ...]:
     """Count the changes in each piece that has any."""
     pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
     return tuple(Band(since=start, until=end, changes=n) for start, end, n in pieces if n)
-
-
-def _at(change: Change) -> datetime:
-    return change.at

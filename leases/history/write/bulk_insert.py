@@ -1,4 +1,4 @@
-"""Insert many rows per statement.
+"""Write many rows: with few statements, or one statement for each.
 
 SQLite releases Python's GIL for each statement: one per row would make the event loop and the
 writer switch at every row.
@@ -12,6 +12,13 @@ from typing import Any
 from django.db import connection
 
 ROWS = 50  # per statement; SQLite takes 32,766 values, older ones 999
+
+
+def execute_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement for each row."""
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(sql, rows)
 
 
 def insert(head: str, rows: Sequence[Sequence[Any]], tail: str) -> None:

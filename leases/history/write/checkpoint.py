@@ -12,7 +12,8 @@ import msgspec
 from django.db import connection
 
 from leases.domain.lease import ObjectName, number_of
-from leases.history.write.bulk_insert import insert
+from leases.history.read.raw_select import select
+from leases.history.write.bulk_insert import execute_many, insert
 from leases.models import LeaseRecord, WatchRecord
 
 _INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
@@ -46,10 +47,8 @@ def load(cluster: str) -> Checkpoint | None:
 
 def is_behind(cluster: str, resource_version: str | None) -> bool:
     """Whether more of the cluster's watch is stored than up to this version."""
-    with connection.cursor() as cursor:
-        cursor.execute(_REACHED, [cluster])
-        reached = cursor.fetchone()
-    return reached is not None and number_of(resource_version) < number_of(reached[0])
+    reached = select(_REACHED, [cluster])
+    return bool(reached) and number_of(resource_version) < number_of(reached[0][0])
 
 
 def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
@@ -61,18 +60,13 @@ def save(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> No
         else:
             kept.append((cluster, key.namespace, key.name, record))
     insert(_INSERT, kept, _REPLACE)
-    if gone:
-        with connection.cursor() as cursor:
-            cursor.executemany(_DELETE, gone)
+    execute_many(_DELETE, gone)
 
 
 def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
     """Delete the states of all other Leases. Runs in the caller's transaction."""
     names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
-    gone = [(cluster, *name) for name in names if ObjectName(*name) not in present]
-    if gone:
-        with connection.cursor() as cursor:
-            cursor.executemany(_DELETE, gone)
+    execute_many(_DELETE, [(cluster, *name) for name in names if ObjectName(*name) not in present])
 
 
 def save_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:

@@ -17,14 +17,14 @@ from django.db.models import Q
 from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.changes.change_identity import OF_THE_TERM
-from leases.history.change_row import COLUMNS, to_values
+from leases.history.change_row import WRITTEN, to_values
 from leases.history.database_text import to_stored
-from leases.history.write.bulk_insert import insert
+from leases.history.write.bulk_insert import execute_many, insert
 
-_SETS = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS)
+_SETS = ", ".join(f"{column} = excluded.{column}" for column in WRITTEN)
 # bulk_create is many times slower and cannot choose between two versions of a change. A take-over
 # beats the same write seen as a replacement: only it fits the `expired` that a replica stored.
-_INSERT = f"INSERT INTO leases_change ({', '.join(COLUMNS)})"
+_INSERT = f"INSERT INTO leases_change ({', '.join(WRITTEN)})"
 _SETTLE = f"""
     ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
     WHERE leases_change.inferred AND NOT excluded.inferred
@@ -94,12 +94,9 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
     """Delete what other replicas inferred about changes that we observed."""
     time = connection.ops.adapt_datetimefield_value
     for group in _GROUPS:
-        mine = [change for change in seen if change.change in group]
         windows = [
             (change.cluster, change.namespace, change.name, change.uid,
              to_stored(change.holder) or "", time(change.at), time(change.at), *group)
-            for change in mine
+            for change in seen if change.change in group
         ]  # fmt: skip
-        if windows:
-            with connection.cursor() as cursor:
-                cursor.executemany(_FORGET.format(", ".join(["%s"] * len(group))), windows)
+        execute_many(_FORGET.format(", ".join(["%s"] * len(group))), windows)

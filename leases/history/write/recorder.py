@@ -24,7 +24,7 @@ from django.db import DatabaseError
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
-from leases.history.recent_refusals import RecentRefusals
+from leases.history.refused_rows import RecentRefusals
 from leases.history.write.backlog import MAX_WAITING, Backlog
 from leases.history.write.watched_spans import WatchLog
 from leases.history.write.write_batch import Batch, let_go, write_what_fits
@@ -58,9 +58,7 @@ class StateSource(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """One per process. `record` never blocks. `run` writes until `close`, which waits for the last
-    batch.
-    """
+    """One per process. `record` never blocks; `close` waits until `run` has written the rest."""
 
     def __init__(self, most_waiting: int = MAX_WAITING) -> None:
         self._sources: dict[str, StateSource] = {}
@@ -181,7 +179,6 @@ class Recorder:
         version, until, cluster = source.resource_version(), source.now(), source.cluster
         if version is None and not changes and not keys:
             return None
-        states = tuple((key, source.state(key)) for key in keys)
         went_back = number_of(version) < number_of(self._reached[cluster])
         spans: tuple[WatchedTime, ...] = ()
         present: frozenset[ObjectName] | None = None
@@ -196,7 +193,7 @@ class Recorder:
         return Batch(
             cluster=cluster,
             changes=tuple(changes),
-            states=states,
+            states=tuple((key, source.state(key)) for key in keys),
             encode=source.encode,
             resource_version=version,
             complete=complete,
@@ -214,9 +211,7 @@ class Recorder:
             logger.warning("%s: dropping names of deleted Leases to save memory", source.cluster)
 
     def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
-        """Return renewed Leases to store. A list repairs them too, but not the learned
-        intervals.
-        """
+        """Return renewed Leases to store. A list repairs all but their learned intervals."""
         now = time.monotonic()
         if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:
             return ()

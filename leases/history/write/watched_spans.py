@@ -16,6 +16,7 @@ from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
 from leases.domain.steady_clock import Jump
 from leases.history.database_text import from_stored, to_stored
+from leases.history.write.bulk_insert import execute_many
 
 MAX_CLOSED = 10_000  # waiting spans of one cluster; older ones count as unwatched
 LASTS = timedelta(seconds=15)  # a span updated this recently is still open
@@ -86,19 +87,10 @@ def save(cluster: str, process: str, spans: Iterable[WatchedTime]) -> None:
     """Store these spans. Runs in the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
-        (
-            cluster,
-            process,
-            adapt(span.since),
-            adapt(span.until),
-            span.ended.value,
-            to_stored(span.detail),
-        )
-        for span in spans
+        (cluster, process, adapt(one.since), adapt(one.until), one.ended, to_stored(one.detail))
+        for one in spans
     ]
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.executemany(_UPSERT, rows)
+    execute_many(_UPSERT, rows)
 
 
 def watched_since(cluster: str) -> datetime | None:

@@ -53,20 +53,10 @@ def write_what_fits(batch: Batch) -> list[Refusal]:
     Raises errors of the database itself; then nothing of the batch is written.
     """
     try:
-        _write(batch, _all_at_once)
+        return _write(batch, _all_at_once, ())
     except Exception as error:
         if not is_of_the_value(error):
             raise
-        return _write_but_refused(batch)
-    return []
-
-
-def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]], None]) -> None:
-    if items:
-        write(items)
-
-
-def _write_but_refused(batch: Batch) -> list[Refusal]:
     refused: list[Refusal] = []
 
     def write(what: What, items: Sequence[T], part: Callable[[Sequence[T]], None]) -> None:
@@ -79,6 +69,11 @@ def _write_but_refused(batch: Batch) -> list[Refusal]:
     return new
 
 
+def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]], None]) -> None:
+    if items:
+        write(items)
+
+
 def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
     make = partial(refusal, what, error=error, cluster=batch.cluster)
     if what is What.CHANGE:
@@ -89,12 +84,10 @@ def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
         return make(item=item, same=same, key=item)
     if what is What.STATE:
         return make(item=item[1], same="", key=item[0])
-    if what is What.SPAN:
-        return make(item=item, same=f"{batch.process} {item.since}")
-    return make(item=item, same="")
+    return make(item=item, same=f"{batch.process} {item.since}" if what is What.SPAN else "")
 
 
-def _write(batch: Batch, write: Write, refused: Sequence[Refusal] = ()) -> list[Refusal]:
+def _write(batch: Batch, write: Write, refused: Sequence[Refusal]) -> list[Refusal]:
     """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
     `write` writes all items of one kind; refusals that it adds are stored too.

@@ -45,7 +45,10 @@ class Waiting:
             key = ObjectName(change.namespace, change.name)
             self._per_lease[key] = (self._per_lease.get(key) or key in self._changed) + 2
             self._changed.pop(key, None)
-        for key in changed:
+        self._add_names(changed)
+
+    def _add_names(self, names: Iterable[ObjectName]) -> None:
+        for key in names:
             waits = self._per_lease.get(key)
             if waits is None:
                 self._changed[key] = None
@@ -88,9 +91,4 @@ class Waiting:
         for change in changes:
             key = ObjectName(change.namespace, change.name)
             self._per_lease[key] = (self._per_lease.get(key) or 0) + 2
-        for key in states:
-            waits = self._per_lease.get(key)
-            if waits is None:
-                self._changed[key] = None
-            else:
-                self._per_lease[key] = waits | 1
+        self._add_names(states)

@@ -14,9 +14,9 @@ from dashboard.board import running_board
 from dashboard.parts.frame import responses
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history.change_row import to_row
 from tests.pages.conftest import HTMX, remember, text_of
 from tests.support.board import KEY, member
+from tests.support.values.change_rows import to_row
 
 
 def test_history_pages_back_to_the_oldest_change(store, operator):

@@ -16,8 +16,8 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
-from leases.history.change_row import to_row
 from tests.support.board import a_lease, fill
+from tests.support.values.change_rows import to_row
 from tests.support.values.tracked_leases import NOW
 
 POD = "keda-operator-5c9f8b7d4-8tr2m"

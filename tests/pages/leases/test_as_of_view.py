@@ -11,9 +11,9 @@ from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.models import WatchSpan
 from tests.support.board import a_lease, fill
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 SCHEDULER = ObjectName("kube-system", "scheduler")

@@ -10,9 +10,9 @@ import pytest
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.models import Edit, WatchSpan
 from tests.support.board import KEY, member
+from tests.support.values.change_rows import to_row
 
 
 @pytest.fixture

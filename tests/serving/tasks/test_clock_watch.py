@@ -20,11 +20,11 @@ from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import WatchEnd, unwatched
 from leases.domain.steady_clock import Jump, SteadyClock
-from leases.history.change_row import to_row
 from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, LeaseRecord
 from leases.wire.watch_events import Listed
 from tests.support.board import KEY, a_lease
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

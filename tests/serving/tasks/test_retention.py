@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from dashboard.serving.tasks.retention import Forgetting
 from leases import models
 from leases.domain.lease import ObjectName
-from leases.history.change_row import to_row
 from leases.history.write.recorder import Recorder, StateSource
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
