@@ -101,22 +101,24 @@ def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
 
 
 def test_candidates_come_after_the_page_and_are_asked_again(api, visits):
-    spec = {
-        "leaseName": "elected", "binaryVersion": "1.37.0", "strategy": "OldestEmulationVersion",
-    }  # fmt: skip
-    for name, version in (("cp-1", "1.36.0"), ("cp-2", "1.35.0")):
-        now = timestamp()
-        body = {"metadata": {"name": name, "namespace": "default"}}
-        body["spec"] = spec | {"emulationVersion": version, "renewTime": now}
-        api.send("POST", CANDIDATES, body)
+    def stand(name: str, version: str) -> None:
+        spec = {
+            "leaseName": "elected", "binaryVersion": "1.37.0", "emulationVersion": version,
+            "strategy": "OldestEmulationVersion", "renewTime": timestamp(),
+        }  # fmt: skip
+        meta = {"name": name, "namespace": "default"}
+        api.send("POST", CANDIDATES, {"metadata": meta, "spec": spec})
+
     api.create("elected", holder="cp-1", strategy="OldestEmulationVersion")
+    stand("cp-1", "1.36.0")
     page = visits.open_live("/c/embedded/leases/default/elected/")
     asked = page.locator("#asked")
-    expect(asked).to_contain_text("cp-2 should win by OldestEmulationVersion.")
+    expect(asked).to_contain_text("cp-1 should win by OldestEmulationVersion.")
     expect(page.locator("#head")).not_to_contain_text("Its term was ended")
-    api.patch("elected", preferredHolder="cp-2")
+    stand("cp-2", "1.35.0")
     expect(page.locator("#head")).to_contain_text("Its term was ended: cp-2 is preferred.")
     asked.get_by_role("link", name="Ask again").click()
+    expect(asked).to_contain_text("cp-2 should win by OldestEmulationVersion.")
     expect(asked.locator("tr", has_text="cp-2")).to_contain_text("preferred")
 
 
