@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.clients import Process
+from tests.clients.kubectl.runner import Kubectl
 from tests.clients.somebody import Somebody
 from tests.support.processes import manage, wait_for
 
@@ -24,32 +24,6 @@ kind: Lease
 metadata: {name: demo, labels: {app: x}}
 spec: {holderIdentity: me, leaseDurationSeconds: 15, renewTime: "2024-05-01T10:00:00.000001Z"}
 """
-
-
-class Kubectl:
-    """Runs kubectl in one namespace, with a home of its own: what it caches is of this server."""
-
-    def __init__(self, kubeconfig: Path, namespace: str) -> None:
-        self.home = kubeconfig.parent
-        self.command = ["kubectl", "--kubeconfig", str(kubeconfig), "--namespace", namespace]
-        self.environment = {**os.environ, "HOME": str(self.home)}
-        self.environment.pop("KUBECONFIG", None)
-
-    def run(self, *arguments: str, stdin: str = "", check: bool = True, **environment: str) -> str:
-        done = subprocess.run(
-            [*self.command, *arguments],
-            env=self.environment | environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert not check or done.returncode == 0, done.stderr
-        return done.stdout + done.stderr
-
-    def read(self, path: str) -> str:
-        return self.run("get", "lease", "demo", "-o", f"jsonpath={{{path}}}")
 
 
 @pytest.fixture

@@ -171,7 +171,7 @@ def _value(kind: str, value: Any) -> int | bytes:
 def decode(name: str, data: bytes) -> dict[str, Any]:
     """As JSON: zeros are left out of fields that are no pointers."""
     found: dict[str, Any] = {}
-    for number, value in _fields(data):
+    for number, value in fields(data):
         key, kind = MESSAGES[name][number]  # a number that is not published fails
         if kind == "map":
             entry = decode("Entry", value)
@@ -211,7 +211,7 @@ def _moment(data: bytes, *, micro: bool) -> str | None:
     return at.replace(tzinfo=None).isoformat(timespec="microseconds" if micro else "seconds") + "Z"
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
