@@ -22,11 +22,10 @@ from dashboard.access.rights.rights import UserRight, WallRight
 from dashboard.access.wall import link_use
 from dashboard.board import install_board, running_board
 from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.serving import lifespan, runtime
+from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks import kind_overrides
 from leases.apiserver.resources import CLE_GATE
-from leases.apiserver.start_refusal import CannotStart
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -37,6 +36,7 @@ from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
 
 KEY = ObjectName("default", "one")
 BODY = {
@@ -298,58 +298,3 @@ async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypa
     finally:
         install_board(None)
         await running.stop()
-
-
-class Server:
-    """The server's end of the lifespan: two messages in, the answers out."""
-
-    def __init__(self, calls: list[str]) -> None:
-        self._calls = calls
-
-    async def receive(self) -> dict[str, str]:
-        self._calls.append("received")
-        return {}
-
-    async def send(self, message: dict[str, str]) -> None:
-        self._calls.append(message["type"])
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-    for name in ("bound_connections", "close_connections"):
-        monkeypatch.setattr(lifespan, name, lambda name=name: found.append(name))
-    return found
-
-
-async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monkeypatch):
-    class Running:
-        async def stop(self) -> None:
-            calls.append("stopped")
-
-    async def launch() -> Running:
-        calls.append("launched")
-        return Running()
-
-    monkeypatch.setattr(runtime, "launch", launch)
-    server = Server(calls)
-    await lifespan.lifespan({}, server.receive, server.send)
-    assert calls == [
-        "received", "bound_connections", "launched", "lifespan.startup.complete",
-        "received", "stopped", "close_connections", "lifespan.shutdown.complete",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("error", [CannotStart("no room"), OSError("taken"), KeyError("defect")])
-async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypatch, caplog, error):
-    async def launch() -> None:
-        raise error
-
-    monkeypatch.setattr(runtime, "launch", launch)
-    server = Server(calls)
-    await lifespan.lifespan({}, server.receive, server.send)
-    assert calls == [
-        "received", "bound_connections", "close_connections", "lifespan.startup.failed",
-    ]  # fmt: skip
-    assert "Leaseboard cannot start" in caplog.text
-    assert ("Traceback" in caplog.text) is isinstance(error, KeyError)

@@ -6,21 +6,14 @@ from typing import Any
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out, vanished
+from leases.domain.changes.change import Change, ChangeType, appeared, ran_out, vanished
 from leases.domain.changes.change_identity import identity
 from leases.domain.changes.write_time import Observation
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease
 from leases.domain.phase import Phase
+from tests.domain.changes.judged import changes, relisted
 from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, after, lease
-
-
-def changes(
-    before: Known, then: Lease, seconds: float = 2, *, seen: Observation | None = None
-) -> tuple[Change, ...]:
-    seen = seen or Observation(now=after(seconds))
-    return compare("c", before, then, holder=then.holder, kind=Kind.ELECTION, seen=seen)
 
 
 def words(*args: Any, **kwargs: Any) -> list[str]:
@@ -149,53 +142,6 @@ def test_the_counter_tells_how_many_changes_of_holder_were_missed(
     assert change.missed == missed
 
 
-def relisted(now: float, since: float) -> Observation:
-    return Observation(now=after(now), since=after(since), inferred=True, listed=True)
-
-
-def test_an_inferred_change_of_holder_happened_when_the_new_one_says_it_acquired() -> None:
-    seen = relisted(60, 5)
-    (change,) = changes(Known(lease=lease()), lease("b", acquired=15, renewed=58), seen=seen)
-    assert (change.change, change.at, change.observed_at) == ("taken_over", after(15), after(60))
-    assert (change.inferred, change.inferred_since) == (True, after(5))
-    assert change.gap_seconds is None  # when the old one renewed for the last time is not known
-    (change,) = changes(Known(lease=lease()), lease("b", acquired=14, renewed=58), seen=seen)
-    assert (change.change, change.at) == ("replaced", after(14))
-
-
-@pytest.mark.parametrize("acquired", [None, -3600, 3600])
-def test_without_an_acquire_time_in_the_window_it_happened_when_we_saw_it(
-    acquired: float | None,
-) -> None:
-    seen = relisted(60, 5)
-    (change,) = changes(Known(lease=lease()), lease("b", acquired=acquired, renewed=58), seen=seen)
-    assert (change.change, change.at) == ("taken_over", after(60))
-
-
-def test_an_inferred_change_ends_a_gap_only_if_both_ends_are_known() -> None:
-    expired = Known(lease=lease(), phase=Phase.EXPIRED, gap_since=after(15))
-    seen = relisted(60, 20)
-    (change,) = changes(expired, lease("b", acquired=30, renewed=58), seen=seen)
-    assert change.gap_seconds == 15
-    (change,) = changes(expired, lease("b", acquired=None, renewed=58), seen=seen)
-    assert change.gap_seconds is None
-
-
-def test_a_single_write_that_arrives_late_happened_when_its_renew_time_says() -> None:
-    seen = Observation(now=after(60), since=after(5))
-    (change,) = changes(Known(lease=lease()), lease("b", acquired=None, renewed=16), seen=seen)
-    assert (change.change, change.at, change.inferred) == ("taken_over", after(16), False)
-
-
-def test_a_late_renewal_is_corrected_by_the_clock_skew_of_its_holder() -> None:
-    skewed = Known(
-        lease=lease(renewed=-300), phase=Phase.EXPIRED, gap_since=after(15), skew_seconds=300
-    )
-    seen = Observation(now=after(60), since=after(20))
-    (change,) = changes(skewed, lease(renewed=-270), seen=seen)
-    assert (change.change, change.at) == ("recovered", after(30))
-
-
 def test_created_and_deleted_name_who_holds_and_who_held() -> None:
     seen = Observation(now=after(1))
     created = appeared(
@@ -225,49 +171,6 @@ def test_a_lease_is_created_and_deleted_once() -> None:
     assert identity(one) == identity(two)
     gone = vanished("c", Known(lease=lease()), lease(), seen=live, at=after(1))
     assert identity(gone) != identity(one)
-
-
-def test_an_expiry_is_known_by_the_renewal_that_ran_out() -> None:
-    def expired(renewed: float, observed: float, **more: Any) -> str:
-        known = Known(lease=lease(renewed=renewed, **more), observed_at=after(observed))
-        at = after(observed + 15)
-        return identity(ran_out("c", known, at=at, now=at, unseen_since=None))
-
-    assert expired(0, 0.004, version=3) == expired(0, 0.009, version=4)  # another replica's clock
-    assert expired(0, 0) != expired(2, 2)
-    assert expired(0, 0) != expired(0, 0, uid="uid-2")
-    assert expired(0, 0) != expired(0, 0, holder="b")
-    edited = Known(lease=lease(), rewritten="7")
-    by_hand = ran_out("c", edited, at=after(15), now=after(15), unseen_since=None)
-    assert identity(by_hand) != expired(0, 0)
-
-
-def test_everything_else_is_known_by_its_write() -> None:
-    (one,) = changes(Known(lease=lease()), lease("b", version=7), 3)
-    (two,) = changes(Known(lease=lease()), lease("b", version=7), 4)
-    (other,) = changes(Known(lease=lease()), lease("b", version=8), 4)
-    assert identity(one) == identity(two) != identity(other)
-
-
-def test_replicas_that_judge_a_write_by_different_clocks_mean_the_same_change() -> None:
-    taker = lease("b", renewed=15, acquired=15, version=7)
-    (in_time,) = changes(Known(lease=lease(), observed_at=after(0.1)), taker, 15.05)
-    out = Known(lease=lease(), observed_at=after(0), phase=Phase.EXPIRED)
-    (run_out,) = changes(out, taker, 15.01)
-    assert (in_time.change, run_out.change) == ("replaced", "taken_over")
-    assert identity(in_time) == identity(run_out)
-
-
-def test_a_version_that_comes_again_after_a_restore_is_another_write() -> None:
-    (one,) = changes(Known(lease=lease()), lease("b", renewed=3, version=7), 3)
-    (other,) = changes(Known(lease=lease()), lease("b", renewed=900, version=7), 900)
-    assert identity(one) != identity(other)
-
-
-def test_an_identity_fits_its_column_however_long_the_holder() -> None:
-    known = Known(lease=lease("h" * 5000))
-    change = ran_out("c", known, at=after(15), now=after(15), unseen_since=None)
-    assert len(identity(change)) < 400
 
 
 def test_an_expiry_says_who_held_it_and_how_it_is_known() -> None:
@@ -306,12 +209,3 @@ def test_what_was_missed_is_told_once() -> None:
     restarted, reconfigured = changes(Known(lease=lease(transitions=1)), moved)
     assert (restarted.change, restarted.missed) == ("restarted", 2)
     assert (reconfigured.change, reconfigured.missed) == ("reconfigured", 0)
-
-
-def test_a_holding_is_known_by_the_fields_that_renew_it() -> None:
-    (released,) = changes(Known(lease=lease()), lease(None, acquired=None, renewed=2))
-    assert released.renewal == f" {after(2).isoformat()} 15 "
-    assert identity(released).startswith("uid-1 term 1 ")
-    assert len(identity(released).split()[-1]) == 32
-    expired = ran_out("c", Known(lease=lease()), at=NOON, now=NOON, unseen_since=None)
-    assert identity(expired).startswith("uid-1 expired  ")

@@ -3,67 +3,18 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.timeline.conftest import NOW, asked, back
 from tests.support.api_client import LeaseApi
-from tests.support.processes import ROOT, Server, environment, manage, serving, wait_for
-from tests.support.signing_in import sign_in_page
+from tests.support.processes import Server, wait_for
 
-PAST = Path(__file__).with_name("past.py")
-NOW = datetime.now(UTC).replace(microsecond=0)
 LANE = '[data-lane="default/handed-over"]'
 AS_OF = f"{LANE} [data-as-of]"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    data = tmp_path_factory.mktemp("timeline") / "data"
-    data.mkdir()
-    assert manage(data, "migrate").returncode == 0
-    subprocess.run(
-        [sys.executable, str(PAST), NOW.isoformat()],
-        cwd=ROOT,
-        env=environment(data),
-        check=True,
-        timeout=60,
-    )
-    with serving(data, "--no-demo") as one:
-        one.wait_synced()
-        yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> dict[str, Any]:
-    context = browser.new_context()
-    sign_in_page(context.new_page(), server.printed("Sign in"))
-    state: dict[str, Any] = context.storage_state()  # type: ignore[assignment]
-    context.close()
-    return state
-
-
-@pytest.fixture
-def page(browser: Browser, signed_in: dict[str, Any]) -> Iterator[Page]:
-    """A signed-in page; an error in its console, a refused script or style among them, fails."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900},
-        storage_state=signed_in,  # type: ignore[arg-type]
-    )
-    fresh = context.new_page()
-    errors: list[str] = []
-    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    yield fresh
-    context.close()
-    assert errors == []
 
 
 def url_of(server: Server, query: str = "") -> str:
@@ -72,10 +23,6 @@ def url_of(server: Server, query: str = "") -> str:
 
 def text_of(hours_ago: float) -> str:
     return (NOW - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def asked(page: Page, name: str) -> str:
-    return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
 
 
 def moment(text: str) -> datetime:
@@ -91,12 +38,6 @@ def stretch(server: Server, **more: str) -> str:
 def drawn_brush(page: Page) -> Locator:
     """The brush drawn for the stretch in the URL: the URL changes before the board does."""
     return page.locator(f'.brush[data-from^="{moment(asked(page, "from")).timestamp():.0f}"]')
-
-
-def back(page: Page) -> None:
-    """The page before, drawn anew."""
-    with page.expect_event("load"):
-        page.evaluate("() => void setTimeout(() => history.back())")
 
 
 def test_a_deep_link_shows_who_held_it_then_and_puts_the_playhead_there(
@@ -290,48 +231,3 @@ def test_a_timeline_of_now_moves_on_when_a_lease_changes_hands(server: Server, p
     api.take("live-one", holder="cp-8", transitions=2)
     expect(lane.locator("[data-as-of]")).to_have_text("cp-8", timeout=15_000)
     assert page.evaluate("performance.timeOrigin") == loaded_at, "the page was reloaded"
-
-
-def history_of(server: Server, query: str = "") -> str:
-    return f"{server.url}/c/embedded/history/?{query}"
-
-
-def test_new_changes_come_on_top_of_the_history(server: Server, page: Page) -> None:
-    api = LeaseApi(server.kubeconfig)
-    page.goto(history_of(server))
-    first = page.locator("tbody tr").first
-    expect(first).to_be_visible()
-    loaded_at = page.evaluate("performance.timeOrigin")
-    api.create("newcomer", holder="cp-9")
-    expect(first).to_contain_text("newcomer", timeout=15_000)
-    expect(page.locator("tbody tr")).to_have_count(50)
-    assert page.evaluate("performance.timeOrigin") == loaded_at
-
-
-def test_a_filtered_history_offers_what_is_new_in_a_bar(server: Server, page: Page) -> None:
-    api = LeaseApi(server.kubeconfig)
-    page.goto(history_of(server, "lease=second-newcomer"))
-    expect(page.locator("#board")).to_contain_text("No change matches these filters")
-    api.create("second-newcomer", holder="cp-9")
-    bar = page.locator("[data-news]")
-    expect(bar).to_contain_text("new change", timeout=15_000)
-    bar.click()
-    expect(page.locator("tbody tr")).to_have_count(1)
-    expect(bar).to_be_hidden()
-    assert asked(page, "lease") == "second-newcomer"
-
-
-def test_the_history_pages_back_filters_and_remembers_its_way(server: Server, page: Page) -> None:
-    page.goto(history_of(server))
-    page.get_by_role("link", name="Older", exact=True).click()
-    page.wait_for_url(re.compile("before="))
-    back(page)
-    page.wait_for_url(history_of(server))
-    page.locator("select[name=change]").select_option("expired")
-    page.wait_for_url(re.compile("change=expired"))
-    expect(page.locator("tbody tr")).to_have_count(1)
-    page.get_by_role("link", name="Sentences").click()
-    expect(page.locator(".feed li")).to_have_text(
-        re.compile("handed-over expired; last held by cp-1")
-    )
-    assert (asked(page, "change"), asked(page, "view")) == ("expired", "sentences")

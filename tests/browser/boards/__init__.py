@@ -1,0 +1,1 @@
+"""Overview, Leases, Nodes and the wall in Chromium."""

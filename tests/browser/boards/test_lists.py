@@ -1,0 +1,146 @@
+"""The lists of Leases: without a script, live, by keyboard, in the URL."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.boards.conftest import names, visit
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server
+
+ROW = 'tr[data-key="default/{}"]'
+
+
+def expect_names(page: Page, *names: str) -> None:
+    expect(page.locator("tbody tr .name")).to_have_text(list(names))
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("", ["Who holds now", "web-1", "Holder changes", "was created, held by pod-1"]),
+        ("leases/", ["web-1", "pod-1", "Elections 3", "node-1"]),
+        ("leases/?labels=app%3Dshop", ["web-2"]),
+        ("nodes/", ["Every heartbeat is in time", "Held 3 Late 0 Expired 0"]),
+    ],
+)
+def test_a_page_tells_its_story_without_a_script(
+    browser: Browser, signed_in: str, server: Server, api: LeaseApi, path: str, told: list[str]
+) -> None:
+    context = browser.new_context(storage_state=json.loads(signed_in), java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(f"{server.url}/c/embedded/{path}")
+    text = re.sub(r"\s+", " ", plain.locator("main").inner_text())
+    context.close()
+    assert [words for words in told if words not in text] == []
+
+
+def test_a_row_flashes_when_its_holder_changes_and_not_when_it_renews(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "leases/")
+    row = page.locator(ROW.format("web-1"))
+    expect(row).not_to_have_class(re.compile("moved"))
+    before = row.locator("[data-observed]").get_attribute("data-observed")
+    api.patch("web-1", renewTime="2026-11-20T12:00:00.000000Z")
+    expect(row.locator("[data-observed]")).not_to_have_attribute("data-observed", before or "")
+    # By now the socket has sent every row once, three a frame.
+    expect(page.locator("tr[data-key]").nth(5)).to_be_visible()
+    expect(page.locator("tr.moved")).to_have_count(0)
+    api.take("web-1", holder="pod-9", transitions=1)
+    expect(row).to_contain_text("pod-9")
+    expect(row).to_have_class(re.compile("moved"))
+    expect(row.locator(".spark")).to_have_attribute("aria-label", re.compile(r"^[2-9] changes"))
+
+
+def test_filters_are_the_url_and_back_and_forward_walk_through_them(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "leases/")
+    page.locator("#text").fill("web")
+    expect(page).to_have_url(re.compile(r"leases/\?q=web$"))
+    page.get_by_role("group", name="Kind").get_by_text("Elections").click()
+    expect(page).to_have_url(re.compile(r"\?q=web&kind=election$"))
+    page.locator('[name="labels"]').fill("app=shop")
+    expect(page).to_have_url(re.compile(r"labels=app%3Dshop"))
+    expect_names(page, "web-2")
+    page.go_back()
+    expect_names(page, "web-1", "web-2", "web-3")
+    assert page.locator('[name="labels"]').input_value() == ""
+    page.go_forward()
+    expect_names(page, "web-2")
+    page.goto(f"{page.url}&sort=-name")
+    assert names(page) == ["web-2"]
+
+
+def test_every_column_can_be_sorted_by_and_turned(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "leases/?kind=election")
+    for head in page.locator("thead .sort").all_inner_texts():
+        page.locator("thead").get_by_role("link", name=head, exact=True).click()
+        pressed = page.locator("th[aria-sort]").filter(has_text=head)
+        expect(pressed).to_have_count(1)
+    page.locator("thead").get_by_role("link", name="Lease", exact=True).click()
+    expect_names(page, "web-1", "web-2", "web-3")
+    page.locator("thead").get_by_role("link", name="Lease", exact=True).click()
+    expect_names(page, "web-3", "web-2", "web-1")
+
+
+def test_the_list_is_walked_by_keyboard(page: Page, server: Server, api: LeaseApi) -> None:
+    visit(page, server, "leases/?kind=election&sort=name")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    for key, name in (
+        ("j", "web-1"),
+        ("j", "web-2"),
+        ("j", "web-3"),
+        ("j", "web-3"),
+        ("k", "web-2"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == name
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("leases/default/web-2/$"))
+    page.go_back()
+    expect(page).to_have_url(re.compile("kind=election&sort=name$"))
+
+
+def test_an_empty_list_fills_by_itself_when_something_matches(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "leases/?q=latecomer")
+    expect(page.locator("main")).to_contain_text("No Lease matches these filters")
+    api.create("latecomer", holder="one")
+    expect(page.locator(ROW.format("latecomer"))).to_be_visible()
+
+
+def test_trouble_outside_the_page_is_offered_and_moves_no_row(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "leases/?q=web&limit=2")
+    bar = page.locator("[data-elsewhere]")
+    expect(bar).to_be_hidden()
+    shown = names(page)
+    api.create("web-4", holder="pod-4", duration=1)
+    expect(bar).to_contain_text("1 new problem", timeout=10_000)
+    assert names(page) == shown
+    bar.click()
+    expect(page.locator("tbody tr").first).to_contain_text("Expired")
+    api.delete("web-4")
+    expect(page.locator(ROW.format("web-4"))).to_have_class("is-deleted")
+
+
+def test_grouping_is_part_of_the_url(page: Page, server: Server, api: LeaseApi) -> None:
+    visit(page, server, "nodes/")
+    page.get_by_role("group", name="Group by").get_by_text("Zone").click()
+    expect(page).to_have_url(re.compile(r"nodes/\?group=zone$"))
+    expect(page.locator("#groups")).to_contain_text("The Nodes have no zones")
+    page.go_back()
+    expect(page.locator("#groups")).to_have_count(0)

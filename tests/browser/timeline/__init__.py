@@ -1,0 +1,1 @@
+"""Timeline and history in Chromium."""

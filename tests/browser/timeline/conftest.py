@@ -1,0 +1,72 @@
+"""A server with a past, and pages of a signed-in admin."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.processes import ROOT, Server, environment, manage, serving
+from tests.support.signing_in import sign_in_page
+
+PAST = Path(__file__).with_name("past.py")
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("timeline") / "data"
+    data.mkdir()
+    assert manage(data, "migrate").returncode == 0
+    subprocess.run(
+        [sys.executable, str(PAST), NOW.isoformat()],
+        cwd=ROOT,
+        env=environment(data),
+        check=True,
+        timeout=60,
+    )
+    with serving(data, "--no-demo") as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def signed_in(server: Server, browser: Browser) -> dict[str, Any]:
+    context = browser.new_context()
+    sign_in_page(context.new_page(), server.printed("Sign in"))
+    state: dict[str, Any] = context.storage_state()  # type: ignore[assignment]
+    context.close()
+    return state
+
+
+@pytest.fixture
+def page(browser: Browser, signed_in: dict[str, Any]) -> Iterator[Page]:
+    """A signed-in page; an error in its console, a refused script or style among them, fails."""
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900},
+        storage_state=signed_in,  # type: ignore[arg-type]
+    )
+    fresh = context.new_page()
+    errors: list[str] = []
+    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    fresh.on("pageerror", lambda error: errors.append(str(error)))
+    yield fresh
+    context.close()
+    assert errors == []
+
+
+def asked(page: Page, name: str) -> str:
+    return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
+
+
+def back(page: Page) -> None:
+    """The page before, drawn anew."""
+    with page.expect_event("load"):
+        page.evaluate("() => void setTimeout(() => history.back())")

@@ -1,0 +1,56 @@
+"""The history page: new changes, filters, pages."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.timeline.conftest import asked, back
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server
+
+
+def history_of(server: Server, query: str = "") -> str:
+    return f"{server.url}/c/embedded/history/?{query}"
+
+
+def test_new_changes_come_on_top_of_the_history(server: Server, page: Page) -> None:
+    api = LeaseApi(server.kubeconfig)
+    page.goto(history_of(server))
+    first = page.locator("tbody tr").first
+    expect(first).to_be_visible()
+    loaded_at = page.evaluate("performance.timeOrigin")
+    api.create("newcomer", holder="cp-9")
+    expect(first).to_contain_text("newcomer", timeout=15_000)
+    expect(page.locator("tbody tr")).to_have_count(50)
+    assert page.evaluate("performance.timeOrigin") == loaded_at
+
+
+def test_a_filtered_history_offers_what_is_new_in_a_bar(server: Server, page: Page) -> None:
+    api = LeaseApi(server.kubeconfig)
+    page.goto(history_of(server, "lease=second-newcomer"))
+    expect(page.locator("#board")).to_contain_text("No change matches these filters")
+    api.create("second-newcomer", holder="cp-9")
+    bar = page.locator("[data-news]")
+    expect(bar).to_contain_text("new change", timeout=15_000)
+    bar.click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(bar).to_be_hidden()
+    assert asked(page, "lease") == "second-newcomer"
+
+
+def test_the_history_pages_back_filters_and_remembers_its_way(server: Server, page: Page) -> None:
+    page.goto(history_of(server))
+    page.get_by_role("link", name="Older", exact=True).click()
+    page.wait_for_url(re.compile("before="))
+    back(page)
+    page.wait_for_url(history_of(server))
+    page.locator("select[name=change]").select_option("expired")
+    page.wait_for_url(re.compile("change=expired"))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Sentences").click()
+    expect(page.locator(".feed li")).to_have_text(
+        re.compile("handed-over expired; last held by cp-1")
+    )
+    assert (asked(page, "change"), asked(page, "view")) == ("expired", "sentences")

@@ -1,0 +1,54 @@
+"""When an inferred change, or one that arrives late, happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from leases.domain.changes.write_time import Observation
+from leases.domain.phase import Phase
+from tests.domain.changes.judged import changes, relisted
+from tests.support.values.known_changes import Known
+from tests.support.values.leases import after, lease
+
+
+def test_an_inferred_change_of_holder_happened_when_the_new_one_says_it_acquired() -> None:
+    seen = relisted(60, 5)
+    (change,) = changes(Known(lease=lease()), lease("b", acquired=15, renewed=58), seen=seen)
+    assert (change.change, change.at, change.observed_at) == ("taken_over", after(15), after(60))
+    assert (change.inferred, change.inferred_since) == (True, after(5))
+    assert change.gap_seconds is None  # when the old one renewed for the last time is not known
+    (change,) = changes(Known(lease=lease()), lease("b", acquired=14, renewed=58), seen=seen)
+    assert (change.change, change.at) == ("replaced", after(14))
+
+
+@pytest.mark.parametrize("acquired", [None, -3600, 3600])
+def test_without_an_acquire_time_in_the_window_it_happened_when_we_saw_it(
+    acquired: float | None,
+) -> None:
+    seen = relisted(60, 5)
+    (change,) = changes(Known(lease=lease()), lease("b", acquired=acquired, renewed=58), seen=seen)
+    assert (change.change, change.at) == ("taken_over", after(60))
+
+
+def test_an_inferred_change_ends_a_gap_only_if_both_ends_are_known() -> None:
+    expired = Known(lease=lease(), phase=Phase.EXPIRED, gap_since=after(15))
+    seen = relisted(60, 20)
+    (change,) = changes(expired, lease("b", acquired=30, renewed=58), seen=seen)
+    assert change.gap_seconds == 15
+    (change,) = changes(expired, lease("b", acquired=None, renewed=58), seen=seen)
+    assert change.gap_seconds is None
+
+
+def test_a_single_write_that_arrives_late_happened_when_its_renew_time_says() -> None:
+    seen = Observation(now=after(60), since=after(5))
+    (change,) = changes(Known(lease=lease()), lease("b", acquired=None, renewed=16), seen=seen)
+    assert (change.change, change.at, change.inferred) == ("taken_over", after(16), False)
+
+
+def test_a_late_renewal_is_corrected_by_the_clock_skew_of_its_holder() -> None:
+    skewed = Known(
+        lease=lease(renewed=-300), phase=Phase.EXPIRED, gap_since=after(15), skew_seconds=300
+    )
+    seen = Observation(now=after(60), since=after(20))
+    (change,) = changes(skewed, lease(renewed=-270), seen=seen)
+    assert (change.change, change.at) == ("recovered", after(30))

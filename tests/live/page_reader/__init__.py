@@ -1,0 +1,1 @@
+"""What the socket of one page sends."""

@@ -1,0 +1,113 @@
+"""Feed lines, changes and trouble elsewhere reach a page once."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from dashboard.live import publisher
+from dashboard.live.messages import Show
+from dashboard.live.page_reader import Drawings, PageReader
+from leases.domain.lease import ObjectName
+from leases.wire.watch_events import Listed
+from tests.live.page_reader.conftest import NOW, OTHER, write
+from tests.support.board import KEY, a_lease
+from tests.support.values.changes import a_change
+
+CHANGE = a_change()
+
+
+def test_feed_lines_come_once_and_those_missed_while_away_come_too(page, hub):
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    write(hub, seconds=1, version="2", holder_identity="cp-2")
+    assert len(page.frame(NOW)["feed"]) == 1
+    had = hub.seq
+    assert page.frame(NOW + timedelta(seconds=2)).get("feed") is None
+    write(hub, seconds=3, version="3", holder_identity="cp-3")
+    back = PageReader(hub, Drawings())
+    back.show(Show({}, feed=had))
+    (line,) = back.frame(NOW)["feed"]
+    assert re.search("cp-3", line)
+
+
+def test_a_page_from_before_a_restart_is_told_to_fetch_again(page, hub):
+    hub.recent.append((hub.seq, CHANGE))
+    for number in (hub.seq + 1000, hub.first_seq - 1000):
+        page.show(Show({}, feed=number))
+        frame = page.frame(NOW)
+        assert frame["refetch"] is True
+        assert "feed" not in frame
+
+
+def test_a_page_that_missed_more_than_is_kept_is_told_to_fetch_again(page, hub):
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    for number in range(2, 60):
+        write(hub, seconds=number, version=str(number), holder_identity=f"cp-{number}")
+    assert page.frame(NOW)["refetch"] is True
+
+
+def test_trouble_that_the_page_has_no_row_for_is_counted_until_it_is_over(page, hub):
+    page.show(Show({"row": [str(KEY)]}, query="?kind=election"))
+    page.frame(NOW)
+    write(hub, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    assert "elsewhere" not in (page.frame(NOW) or {})
+    hub.publish(hub.store.turn(NOW + timedelta(seconds=18)))
+    assert page.frame(NOW)["elsewhere"] == 1
+    write(hub, seconds=19, version="3", key=OTHER, holder_identity="cp-2")
+    assert page.frame(NOW)["elsewhere"] == 0
+
+
+@pytest.mark.parametrize(("query", "told"), [("?q=other", 1), ("?q=scheduler", None), (None, None)])
+def test_on_a_page_without_rows_what_its_filter_wants_is_news(page, hub, query, told):
+    page.show(Show({}, query=query))
+    page.frame(NOW)
+    write(hub, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
+    assert page.frame(NOW + timedelta(seconds=2)).get("elsewhere") == told
+
+
+def test_a_page_fetches_what_a_list_found_once_history_has_it(hub, page):
+    waiting = [1]
+    hub.unwritten = lambda: waiting[0]
+    page.show(Show({}, feed=hub.seq))
+    hub.publish(
+        hub.store.replace(Listed((a_lease(ObjectName("default", "new"), version="6"),), "6"), NOW)
+    )
+    drawn_before = hub.seq
+    page.frame(NOW)  # a list makes a page fetch at once: history is not written yet
+    hub.tick(NOW)
+    assert "refetch" not in (page.frame(NOW) or {})
+    waiting[0] = 0
+    hub.tick(NOW)
+    assert page.frame(NOW)["refetch"]
+    hub.tick(NOW)
+    assert "refetch" not in (page.frame(NOW) or {})
+    late = PageReader(hub, Drawings())  # drawn before, connected after
+    late.show(Show({}, feed=drawn_before))
+    assert late.frame(NOW)["refetch"]
+    for _ in range(publisher.LATECOMERS):
+        hub.tick(NOW)
+    later = PageReader(hub, Drawings())
+    later.show(Show({}, feed=hub.seq))
+    assert "refetch" not in later.frame(NOW)
+
+
+def tell(hub, seq, change):
+    hub.seq = seq
+    hub.recent.append((seq, change))
+
+
+def test_a_table_gets_its_changes_as_rows_and_a_picture_only_their_number(hub, page):
+    before = hub.seq
+    page.show(Show(feed=before, feed_as="row"))
+    page.frame(NOW)
+    tell(hub, before + 1, CHANGE)
+    (row,) = page.frame(NOW)["feed"]
+    assert row.lstrip().startswith("<tr ")
+    page.show(Show(feed=before, feed_as="number"))
+    frame = page.frame(NOW)
+    assert frame["changes"] == 1
+    assert "feed" not in frame
