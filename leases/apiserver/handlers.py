@@ -28,12 +28,12 @@ from leases.apiserver.registry.create_update import (
     Writer,
     Written,
     check_sent,
-    check_uid,
     merge_owners,
 )
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.registry.get_list import StoredPage, list_page, wait_for_version
 from leases.apiserver.registry.namespaces import Namespaces
+from leases.apiserver.registry.preconditions import check_uid
 from leases.apiserver.registry.tables import convert_list, convert_object
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.storage.records import Version
@@ -104,17 +104,17 @@ class Handlers:
         output: Output,
     ) -> None:
         """Send a stored version unchanged if the client wants plain JSON."""
-        if isinstance(found, Version) and _plain(request, output):
+        if isinstance(found, Version) and _plain(request, resource, output):
             body = b"%s%s\n" % (resource.head, found.body[1:])
             await request.answer(status, body, JSON)
             return
-        obj = found.read() if isinstance(found, Version) else found
+        obj = resource.shown(found.read() if isinstance(found, Version) else found)
         include = request.query.text("includeObject")
         shown = convert_object(resource, obj, output, include)
         await request.answer_value(status, shown, output)
 
     async def _list(self, request: Request, place: RequestTarget, output: Output) -> None:
-        options = list_options(request.query)
+        options = list_options(request.query, place.resource)
         if place.name:
             options = for_name(options, place.name)
         if options.watch or place.watch:
@@ -126,7 +126,7 @@ class Handlers:
     async def _answer_page(
         self, request: Request, resource: Resource, page: StoredPage, output: Output
     ) -> None:
-        if _plain(request, output):
+        if _plain(request, resource, output):
             items = b",".join([version.body for version in page.versions])
             kind = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}",'
             body = b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
@@ -136,7 +136,7 @@ class Handlers:
         pretty = wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
 
         def encoded() -> bytes:
-            found = [version.read() for version in page.versions]
+            found = [resource.shown(version.read()) for version in page.versions]
             shown = convert_list(resource, found, page.meta, output, include)
             return encode(shown, output, pretty=pretty)
 
@@ -211,7 +211,7 @@ class Handlers:
     async def _delete_collection(
         self, request: Request, place: RequestTarget, output: Output
     ) -> None:
-        listing = list_options(request.query)
+        listing = list_options(request.query, place.resource)
         options = await delete_options(request)
         page = await list_page(self._store, place.resource.plural, place.namespace, listing)
         for version in page.versions:
@@ -221,8 +221,8 @@ class Handlers:
         await self._answer_page(request, place.resource, page, output)
 
 
-def _plain(request: Request, output: Output) -> bool:
+def _plain(request: Request, resource: Resource, output: Output) -> bool:
     """Whether the stored bytes can be sent as they are."""
-    if output.convert or output.media_type != JSON:
+    if output.convert or output.media_type != JSON or resource.conversion is not None:
         return False
     return not wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)

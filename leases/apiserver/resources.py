@@ -1,8 +1,14 @@
-"""The served resources: names, versions, types, table columns."""
+"""What a resource is: its names, type, table columns, and the rules in which resources differ.
+
+`registry/core/` defines Nodes, Pods, Services and Events with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -11,23 +17,44 @@ from leases.apiserver.codec import review_types, schema
 from leases.apiserver.codec.protobuf import MESSAGES
 from leases.apiserver.errors import GROUP
 from leases.wire.name_rules import config_key_errors, label_name_errors, subdomain_errors
+from leases.wire.selectors import FIELDS
+from leases.wire.status import StatusCause
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-NameErrors = Callable[..., list[str]]
 CLE_GATE = "CoordinatedLeaderElection"
+Object = dict[str, Any]
+NameErrors = Callable[..., list[str]]
+# Field of a selector to what reads its value in the stored object; None: a Version holds it.
+Selectable = Mapping[str, Callable[[Object], str] | None]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of the table that kubectl shows; the first one is always the name."""
+    """A column of the table that kubectl shows. `age`: its cells are times, shown as ages.
+
+    `priority` 1: only `kubectl get -o wide` shows it.
+    """
 
     name: str
     description: str
+    cell: Callable[[Object], Any]
     format: str = ""
-    cell: Callable[[dict[str, Any]], Any] | None = None
+    priority: int = 0
+    age: bool = False
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """To the stored version, which is that of the core group, and back. Both return new objects."""
+
+    inward: Callable[[Object], Object]
+    outward: Callable[[Object], Object]
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """One resource in one version."""
+    """One resource in one version. Two versions of one plural share their stored objects.
+
+    `prepare` gets the new object, the stored one (None at creation) and the subresource: it
+    restores what the request cannot change. `errors` gets the new and the stored object.
+    """
 
     plural: str
     singular: str
@@ -39,9 +66,23 @@ class Resource(msgspec.Struct, frozen=True):
     name_errors: NameErrors
     namespaced: bool = True
     verbs: tuple[str, ...] = ALL_VERBS
-    storage_hash: str = ""
     short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     warning: str = ""
+    subresources: tuple[str, ...] = ()
+    creates_on_update: bool = True  # AllowCreateOnUpdate
+    unconditional_update: bool = False  # AllowUnconditionalUpdate
+    selectable: Selectable = MappingProxyType(dict.fromkeys(FIELDS))
+    prepare: Callable[[Object, Object | None, str], None] | None = None
+    errors: Callable[[Object, Object | None], list[StatusCause]] | None = None
+    conversion: Conversion | None = None
+
+    @property
+    def storage_hash(self) -> str:
+        """storageVersionHash. Source: apiserver/pkg/endpoints/discovery/storageversionhash.go."""
+        version = "/v1" if self.conversion else f"{self.group}/{self.version}"
+        digest = hashlib.sha256(f"{version}/{self.kind}".encode()).digest()
+        return base64.b64encode(digest[:8]).decode()
 
     @property
     def api_version(self) -> str:
@@ -59,7 +100,16 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def protobuf(self) -> bool:
         """Whether its objects have a protobuf encoding here."""
-        return self.kind in MESSAGES
+        return self.schema.message in MESSAGES
+
+    @property
+    def package(self) -> str:
+        """The Go package of the internal type."""
+        return "core" if self.conversion else self.group.partition(".")[0] or "core"
+
+    def shown(self, stored: Object) -> Object:
+        """A stored object in this version."""
+        return stored if self.conversion is None else self.conversion.outward(stored)
 
     @property
     def head(self) -> bytes:
@@ -67,20 +117,21 @@ class Resource(msgspec.Struct, frozen=True):
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
 
-def _spec(name: str) -> Callable[[dict[str, Any]], Any]:
+def _spec(name: str) -> Callable[[Object], Any]:
     return lambda obj: obj["spec"].get(name, "")
 
 
-_NAME = Column(
+NAME = Column(
     "Name",
     "Name must be unique within a namespace. Is required when creating resources, although some "
     "resources may allow a client to request the generation of an appropriate name automatically. "
     "Name is primarily intended for creation idempotence and configuration definition. Cannot be "
     "updated. More info: "
     "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
+    lambda obj: obj["metadata"].get("name", ""),
     "name",
 )
-_AGE = Column(
+AGE = Column(
     "Age",
     "CreationTimestamp is a timestamp representing the server time when this object was created. "
     "It "
@@ -89,6 +140,8 @@ _AGE = Column(
     "set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. "
     "Read-only. Null for lists. More info: "
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+    lambda obj: obj["metadata"].get("creationTimestamp"),
+    age=True,
 )
 _HOLDER = Column(
     "Holder",
@@ -106,9 +159,8 @@ LEASES = Resource(
     group=GROUP,
     version="v1",
     schema=schema.LEASE,
-    columns=(_NAME, _HOLDER, _AGE),
+    columns=(NAME, _HOLDER, AGE),
     name_errors=subdomain_errors,
-    storage_hash="gqkMMb/YqFM=",
 )
 CANDIDATES = Resource(
     plural="leasecandidates",
@@ -118,7 +170,7 @@ CANDIDATES = Resource(
     version="v1beta1",
     schema=schema.LEASE_CANDIDATE,
     columns=(
-        _NAME,
+        NAME,
         Column(
             "LeaseName",
             "LeaseName is the name of the lease for which this candidate is contending. The "
@@ -130,10 +182,9 @@ CANDIDATES = Resource(
         ),
         Column("BinaryVersion", "", cell=_spec("binaryVersion")),
         Column("EmulationVersion", "", cell=_spec("emulationVersion")),
-        _AGE,
+        AGE,
     ),
     name_errors=config_key_errors,
-    storage_hash="lvME0iHWE20=",
     warning=(
         "coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+"
     ),
@@ -146,22 +197,19 @@ NAMESPACES = Resource(
     version="v1",
     schema=schema.NAMESPACE,
     columns=(
-        _NAME,
+        NAME,
         Column(
-            "Status", "The status of the namespace", cell=lambda obj: obj["status"].get("phase", "")
+            "Status",
+            "The status of the namespace",
+            lambda obj: obj["status"].get("phase", ""),
         ),
-        _AGE,
+        AGE,
     ),
     name_errors=label_name_errors,
     namespaced=False,
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     short_names=("ns",),
 )
-
-
-def served(gates: frozenset[str]) -> tuple[Resource, ...]:
-    """The resources of a server with these feature gates on."""
-    return (LEASES, CANDIDATES, NAMESPACES) if CLE_GATE in gates else (LEASES, NAMESPACES)
 
 
 def _review(

@@ -21,9 +21,11 @@ from leases.apiserver.http.kubeconfig import token_in, write_kubeconfig
 from leases.apiserver.http.listening import Server
 from leases.apiserver.http.protocol import LIMITS
 from leases.apiserver.patch.dispatch import Patcher
+from leases.apiserver.registry.core.event_expiry import EventExpiry
 from leases.apiserver.registry.create_update import Writer
 from leases.apiserver.registry.namespaces import Namespaces
-from leases.apiserver.resources import CLE_GATE, served
+from leases.apiserver.registry.served import served
+from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.start_refusal import explained
 from leases.apiserver.storage.journal import FILE_NAME, connect
 from leases.apiserver.storage.records import Event
@@ -88,6 +90,7 @@ class LeaseApiServer:
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None
         self._namespaces: Namespaces | None = None
+        self._expiry: EventExpiry | None = None
         self._elections: ElectionController | None = None
         self._electing: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -170,6 +173,7 @@ class LeaseApiServer:
         await namespaces.ensure_system()
         store.forget_past()
         namespaces.resume()
+        self._expiry = EventExpiry(store, self._failed)
         writer = Writer(store, namespaces, self._gates)
         if CLE_GATE in self._gates:
             self._elections = ElectionController(store, writer, namespaces, self._failed)
@@ -212,6 +216,9 @@ class LeaseApiServer:
         if self._namespaces is not None:
             await self._namespaces.close()
             self._namespaces = None
+        if self._expiry is not None:
+            await self._expiry.close()
+            self._expiry = None
         if self._store is not None:
             await self._store.close()
             self._store = None

@@ -6,7 +6,7 @@ Source: apimachinery/pkg/labels/selector.go and pkg/fields/selector.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from leases.wire.name_rules import label_value_errors, qualified_name_errors
 from leases.wire.status_causes import bad_value, go_quote
@@ -212,10 +212,12 @@ def parse_fields(text: str) -> list[FieldTerm]:
     return terms
 
 
-def check_fields(terms: list[FieldTerm]) -> None:
-    """Raise SelectorError for a field that this API cannot select by."""
+def check_fields(terms: list[FieldTerm], selectable: Collection[str]) -> None:
+    """Raise SelectorError for a field that a resource cannot select by."""
     for term in terms:
-        if term.field not in FIELDS:
+        if term.field not in selectable:
+            if tuple(selectable) != FIELDS:  # a resource with a conversion function of its own
+                raise SelectorError(f"field label not supported: {term.field}")
             known = ", ".join(go_quote(name) for name in FIELDS)
             raise SelectorError(
                 f"{go_quote(term.field)} is not a known field selector: only {known}"

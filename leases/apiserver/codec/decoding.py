@@ -14,6 +14,7 @@ from leases.apiserver.codec.go_json import Number, Pairs, exact_json, number_tex
 from leases.wire.microtime import normal_microtime, normal_time
 
 MAX_STRICT_ERRORS = 100
+_ANY_MEMBER = schema.Field(schema.ANYTHING, pointer=True)
 
 
 class DecodeError(ValueError):
@@ -111,7 +112,8 @@ class Decoder:
         for name in kind.required:
             if name not in raw:
                 raw[name] = kind.fields[name].zero
-        return {name: raw[name] for name in kind.fields if name in raw}
+        found = {name: raw[name] for name in kind.fields if name in raw}
+        return found | raw if kind.extensible else found
 
     def _member(
         self,
@@ -123,7 +125,9 @@ class Decoder:
         outer: ValuePath,
     ) -> None:
         place = ValuePath(kind.short, outer, name)
-        field = kind.fields.get(name)
+        field = (
+            _ANY_MEMBER if kind.extensible and name not in kind.fields else kind.fields.get(name)
+        )
         if field is None:
             self._note(f'unknown field "{place.path}"')
             return
@@ -163,7 +167,7 @@ class Decoder:
             return self._listing(item, kind, place)
         if isinstance(kind, schema.Boolean):
             return item if isinstance(item, bool) else self._wrong(place, type_word(item), kind)
-        return item
+        return _plain(item) if kind is schema.ANYTHING else item
 
     def _integer(self, item: Any, kind: schema.Integer, place: ValuePath) -> int | None:
         if isinstance(item, bool) or not isinstance(item, int | float):
@@ -218,6 +222,15 @@ class Decoder:
             else:
                 found.append(self._value(element, kind.item, None, inner) or "")
         return found
+
+
+def _plain(item: Any) -> Any:
+    """JSON without repeated names, nulls, and numbers that only Go's decoder tells apart."""
+    if isinstance(item, dict):
+        return {name: _plain(member) for name, member in item.items() if member is not None}
+    if isinstance(item, list):
+        return [_plain(element) for element in item]
+    return float(item) if isinstance(item, float) else item
 
 
 def _same(one: Any, other: Any) -> bool:

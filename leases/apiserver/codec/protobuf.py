@@ -99,8 +99,8 @@ _UNKNOWN = _message(
 _WATCH_EVENT = _message("WatchEvent", "1 type string, 2 object RawExtension")
 
 
-def read_binary(data: bytes, kind: str) -> Object:
-    """The object as decoded JSON, `kind` being the one that is expected.
+def read_binary(data: bytes, kind: str, message: str) -> Object:
+    """The object as decoded JSON, `kind` being the one that is expected and `message` its type.
 
     Raises BadMessage and, for an envelope that is broken, ValueError.
     """
@@ -117,14 +117,15 @@ def read_binary(data: bytes, kind: str) -> Object:
     if found.get("kind", kind) != kind:
         return found
     try:
-        return MESSAGES[kind].decode(unknown.get("raw", b"")) | found
+        return MESSAGES[message].decode(unknown.get("raw", b"")) | found
     except ValueError as error:
         raise BadMessage(str(error), found) from None
 
 
 def encode_object(obj: Object) -> bytes:
     """An object with kind and apiVersion."""
-    raw = MESSAGES[obj["kind"]].encode(obj)
+    group = "events." if obj.get("apiVersion") == "events.k8s.io/v1" else ""
+    raw = MESSAGES[group + obj["kind"]].encode(obj)
     return _MAGIC + _UNKNOWN.encode({"typeMeta": obj, "raw": raw})
 
 

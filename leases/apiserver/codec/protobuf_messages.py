@@ -47,6 +47,22 @@ FIELDS = {
     "NamespaceStatus": "1 phase string, 2 conditions NamespaceCondition*",
     "Namespace": "1 metadata ObjectMeta, 2 spec NamespaceSpec, 3 status NamespaceStatus",
     "NamespaceList": "1 metadata ListMeta, 2 items Namespace*",
+    "ObjectReference": "1 kind string, 2 namespace string, 3 name string, 4 uid string, "
+    "5 apiVersion string, 6 resourceVersion string, 7 fieldPath string",
+    "EventSource": "1 component string, 2 host string",
+    "EventSeries": "1 count int32, 2 lastObservedTime MicroTime",
+    "Event": "1 metadata ObjectMeta, 2 involvedObject ObjectReference, 3 reason string, "
+    "4 message string, 5 source EventSource, 6 firstTimestamp Time, 7 lastTimestamp Time, "
+    "8 count int32, 9 type string, 10 eventTime MicroTime, 11 series EventSeries?, "
+    "12 action string, 13 related ObjectReference?, 14 reportingComponent string, "
+    "15 reportingInstance string",
+    "EventList": "1 metadata ListMeta, 2 items Event*",
+    "events.Event": "1 metadata ObjectMeta, 2 eventTime MicroTime, 3 series EventSeries?, "
+    "4 reportingController string, 5 reportingInstance string, 6 action string, 7 reason string, "
+    "8 regarding ObjectReference, 9 related ObjectReference?, 10 note string, 11 type string, "
+    "12 deprecatedSource EventSource, 13 deprecatedFirstTimestamp Time, "
+    "14 deprecatedLastTimestamp Time, 15 deprecatedCount int32",
+    "events.EventList": "1 metadata ListMeta, 2 items events.Event*",
     # options
     "Preconditions": "1 uid string?, 2 resourceVersion string?",
     "DeleteOptions": "1 gracePeriodSeconds int64?, 2 preconditions Preconditions?, "

@@ -38,7 +38,7 @@ class TimeType(GoType):
 
 
 class Raw(GoType):
-    """JSON that is kept as it is (FieldsV1)."""
+    """JSON that is kept as it is: FieldsV1, and members that an extensible struct does not name."""
 
 
 class Mapping(GoType):
@@ -69,25 +69,40 @@ class Field:
     @property
     def zero(self) -> Any:
         if isinstance(self.kind, Structure):
-            return {name: self.kind.fields[name].zero for name in self.kind.required}
-        return False if isinstance(self.kind, Boolean) else ""
+            return self.kind.zero
+        return {Text: "", Boolean: False}.get(type(self.kind))
 
 
 class Structure(GoType):
     """A struct: fields in the order in which Go writes them.
 
-    `atomic` ones are merged as a whole.
+    `atomic` ones are merged as a whole. `extensible` ones keep members that `fields` does not name.
+    `message` names it in protobuf.py.
     """
 
     def __init__(
-        self, name: str, fields: dict[str, Field], *, version: str = "v1", atomic: bool = False
+        self,
+        name: str,
+        fields: dict[str, Field],
+        *,
+        version: str = "v1",
+        atomic: bool = False,
+        extensible: bool = False,
+        message: str = "",
     ) -> None:
         super().__init__(f"{version}.{name}")
         self.short = name
+        self.message = message or name
         self.fields = fields
         self.atomic = atomic
+        self.extensible = extensible
         self.required = tuple(key for key, field in fields.items() if field.always)
         self.texts = frozenset(key for key, field in fields.items() if type(field.kind) is Text)
+
+    @property
+    def zero(self) -> dict[str, Any]:
+        """The struct as Go writes it when nothing is set."""
+        return {name: self.fields[name].zero for name in self.required}
 
 
 TEXT = Text("string")
@@ -97,6 +112,7 @@ INT64 = Integer("int64", 64)
 MICRO_TIME = TimeType(micro=True)
 TIME = TimeType(micro=False)
 LABELS = Mapping("map[string]string")
+ANYTHING = Raw("interface {}")
 _STRATEGY = Text("v1.CoordinatedLeaseStrategy")
 
 OWNER_REFERENCE = Structure(
@@ -174,14 +190,19 @@ NAMESPACE_SPEC = Structure(
 NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.NamespacePhase"))})
 
 
-def with_spec(name: str, **parts: Structure) -> Structure:
-    """The type of an object: `parts` after its kind and metadata."""
+def top_level(name: str, fields: dict[str, Field], message: str = "") -> Structure:
+    """The type of an object: these fields after its kind and metadata."""
     meta = {
         "kind": Field(TEXT),
         "apiVersion": Field(TEXT),
         "metadata": Field(OBJECT_META, always=True),
     }
-    return Structure(name, meta | {key: Field(part, always=True) for key, part in parts.items()})
+    return Structure(name, meta | fields, message=message)
+
+
+def with_spec(name: str, **parts: Structure) -> Structure:
+    """The type of an object with `spec` and, if given, `status`."""
+    return top_level(name, {key: Field(part, always=True) for key, part in parts.items()})
 
 
 LEASE = with_spec("Lease", spec=LEASE_SPEC)

@@ -82,7 +82,7 @@ class Discovery:
         served = [
             each for each in self._resources if (each.group, each.version) == (group, version)
         ]
-        resources = [_listed(each) for each in served]
+        resources = [entry for each in served for entry in _listed(each)]
         head: Value = {"kind": "APIResourceList"}
         if group:
             head["apiVersion"] = "v1"
@@ -102,13 +102,24 @@ class Discovery:
     def _aggregated_group(self, name: str, versions: tuple[str, ...]) -> Value:
         found = []
         for version in versions:
-            listed = self._resource_list(name, version)["resources"]
-            resources = [_aggregated(each) for each in listed]
-            found.append({"version": version, "resources": resources, "freshness": "Current"})
+            resources: dict[str, Value] = {}
+            for each in self._resource_list(name, version)["resources"]:
+                owner, _, part = each["name"].partition("/")
+                if part:
+                    kind = {"subresource": part} | _aggregated(each)
+                    resources[owner].setdefault("subresources", []).append(
+                        {key: kind[key] for key in ("subresource", "responseKind", "verbs")}
+                    )
+                else:
+                    resources[owner] = _aggregated(each)
+            found.append(
+                {"version": version, "resources": [*resources.values()], "freshness": "Current"}
+            )
         return {"metadata": {"name": name} if name else {}, "versions": found}
 
 
-def _listed(resource: Resource) -> Value:
+def _listed(resource: Resource) -> list[Value]:
+    """The entries of a resource and its subresources."""
     found: Value = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -118,9 +129,21 @@ def _listed(resource: Resource) -> Value:
     }
     if resource.short_names:
         found["shortNames"] = list(resource.short_names)
-    if resource.storage_hash:
+    if resource.categories:
+        found["categories"] = list(resource.categories)
+    if not resource.is_review:
         found["storageVersionHash"] = resource.storage_hash
-    return found
+    parts = [
+        {
+            "name": f"{resource.plural}/{name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": ["get", "patch", "update"],
+        }
+        for name in resource.subresources
+    ]
+    return [found, *parts]
 
 
 def _aggregated(listed: Value) -> Value:
@@ -131,9 +154,8 @@ def _aggregated(listed: Value) -> Value:
         "singularResource": listed["singularName"],
         "verbs": listed["verbs"],
     }
-    if "shortNames" in listed:
-        found["shortNames"] = listed["shortNames"]
-    return found
+    optional = ("shortNames", "categories")
+    return found | {name: listed[name] for name in optional if name in listed}
 
 
 def aggregated_type(accept: str) -> str | None:

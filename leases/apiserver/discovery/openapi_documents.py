@@ -73,6 +73,11 @@ def _paths(resource: Resource) -> dict[str, dict[str, tuple[str, bool]]]:
         found[base][verb] = (f"{_WORDS[verb]}{where}{collection}{owned}", False)
     for verb in ("get", "update", "delete", "patch"):
         found[f"{base}/{{name}}"][verb] = (f"{_WORDS[verb]}{where}{owned}", False)
+    for part in resource.subresources:
+        found[f"{base}/{{name}}/{part}"] = {
+            verb: (f"{_WORDS[verb]}{where}{owned}{part.capitalize()}", False)
+            for verb in ("get", "update", "patch")
+        }
     if resource.namespaced:
         everywhere = f"{kind}ForAllNamespaces"
         found[f"{root}/{resource.plural}"] = {"list": (f"list{where}{everywhere}", False)}

@@ -114,6 +114,8 @@ class _Schemas:
             each: self.of(field.kind, name, pointer=field.pointer)
             for each, field in sorted(kind.fields.items())
         }
+        if kind.extensible:
+            found["x-kubernetes-preserve-unknown-fields"] = True
         if kind.atomic:
             found["x-kubernetes-map-type"] = "atomic"
         if gvk is not None:

@@ -27,9 +27,10 @@ from leases.apiserver.failing import Failed
 from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.http.options import WriteOptions
 from leases.apiserver.http.routes import RequestTarget
-from leases.apiserver.registry.create_update import Object, Writer, check_uid
+from leases.apiserver.registry.create_update import Object, Writer
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.registry.namespaces import Namespaces
+from leases.apiserver.registry.preconditions import check_uid
 from leases.apiserver.resources import CANDIDATES, LEASES, Resource
 from leases.apiserver.storage.records import Event, Version
 from leases.apiserver.storage.store import ObjectStore

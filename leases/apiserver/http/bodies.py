@@ -48,7 +48,9 @@ def media_type_of(request: Request) -> str:
 def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
     """Raises ValueError with Go's message. `kind` is the type of a protobuf body."""
     if media_type == protobuf.MEDIA_TYPE:
-        return Parsed(protobuf.read_binary(data, kind.short), [])
+        if kind.message not in protobuf.MESSAGES:
+            raise unsupported_body()
+        return Parsed(protobuf.read_binary(data, kind.short, kind.message), [])
     if media_type == "application/yaml":
         try:
             found = load_yaml(data)
@@ -82,7 +84,8 @@ def read_object(
 ) -> dict[str, Any]:
     """The canonical object in a body, without kind and apiVersion.
 
-    `known` is the metadata of the object that the body replaces. Raises 400; warns on the request.
+    `known` is the metadata of the object that the body replaces. Raises 400 and 415; warns on the
+    request.
     """
     parsed, kind, version = _parse_object(data, media_type, resource)
     decoder = Decoder(known)
@@ -189,9 +192,9 @@ def _check_kind(kind: str, version: str, resource: Resource) -> None:
         raise DecodeError(unregistered(kind, version))
     if kind != resource.kind:
         short = version.rpartition("/")[2]
-        package = resource.group.partition(".")[0] or "core"
         raise DecodeError(
-            f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+            f"converting ({short}.{kind}) to ({resource.package}.{resource.kind}): "
+            "unknown conversion"
         )
 
 

@@ -16,9 +16,10 @@ from leases.apiserver.errors import (
     too_long,
 )
 from leases.apiserver.http.request import Params, Request
+from leases.apiserver.http.selector import Selector
+from leases.apiserver.resources import Resource
 from leases.wire.selectors import (
     FieldTerm,
-    Matcher,
     SelectorError,
     check_fields,
     exact_name,
@@ -30,25 +31,6 @@ from leases.wire.status_causes import bad_value, go_quote
 
 MAX_MANAGER_BYTES = 128
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
-
-
-class Selector:
-    """A label and field selector; an empty one selects everything."""
-
-    def __init__(self, labels: list[Matcher], fields: list[FieldTerm]) -> None:
-        self.labels = labels
-        self.fields = fields
-        self.empty = not labels and not fields
-
-    def selects(self, namespace: str, name: str, labels: dict[str, str] | None) -> bool:
-        if self.empty:
-            return True
-        for term in self.fields:
-            value = name if term.field == "metadata.name" else namespace
-            if (value == term.value) == term.negated:
-                return False
-        found = labels or {}
-        return all(matches(found) for matches in self.labels)
 
 
 class ListOptions(msgspec.Struct, frozen=True):
@@ -65,7 +47,7 @@ class ListOptions(msgspec.Struct, frozen=True):
     initial_events: bool | None = None
 
 
-def list_options(query: Params) -> ListOptions:
+def list_options(query: Params, resource: Resource) -> ListOptions:
     """Raises 400 and 422."""
     if not query:
         return _NO_LIST_OPTIONS
@@ -74,7 +56,7 @@ def list_options(query: Params) -> ListOptions:
     if watch and initial is None and not match and version in ("", "0"):
         initial, match = True, NOT_OLDER  # SetListOptionsDefaults: how clients watched before
     options = ListOptions(
-        selector=_selector(query),
+        selector=_selector(query, resource),
         watch=watch,
         bookmarks=bool(query.flag("allowWatchBookmarks")),
         version=version,
@@ -88,16 +70,18 @@ def list_options(query: Params) -> ListOptions:
     if wrong:
         raise invalid_options("ListOptions", wrong)
     try:
-        check_fields(options.selector.fields)
+        check_fields(options.selector.fields, resource.selectable)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     return options
 
 
-def _selector(query: Params) -> Selector:
+def _selector(query: Params, resource: Resource) -> Selector:
     try:
         return Selector(
-            parse_labels(query.text("labelSelector")), parse_fields(query.text("fieldSelector"))
+            parse_labels(query.text("labelSelector")),
+            parse_fields(query.text("fieldSelector")),
+            resource.selectable,
         )
     except SelectorError as error:
         raise bad_request(str(error)) from None

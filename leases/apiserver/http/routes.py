@@ -38,6 +38,7 @@ class RequestTarget(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     watch: bool
+    subresource: str = ""
 
 
 def access_of(request: Request) -> Access | None:
@@ -99,22 +100,28 @@ def place_of(request: Request, resource: Resource) -> RequestTarget | None:
         where = ["namespaces", *parts[1:2]] if resource.namespaced else []
         known = not watch and parts == [*where, resource.plural] and "" not in parts
         return RequestTarget(resource, "".join(where[1:]), "", watch) if known else None
+    subresource = ""
+    length = 5 if resource.namespaced else 3
+    if not watch and len(parts) == length and parts[-1] in resource.subresources:
+        subresource = parts.pop()
     if not resource.namespaced:
         if parts[:1] != [resource.plural] or len(parts) > 2 or "" in parts:
             return None
-        return RequestTarget(resource, "", parts[1] if len(parts) == 2 else "", watch)
+        return RequestTarget(resource, "", "".join(parts[1:]), watch, subresource)
     if parts == [resource.plural]:
         return RequestTarget(resource, "", "", watch)
     if len(parts) not in (3, 4) or "" in parts:
         return None
     if parts[0] != "namespaces" or parts[2] != resource.plural:
         return None
-    return RequestTarget(resource, parts[1], parts[3] if len(parts) == 4 else "", watch)
+    return RequestTarget(resource, parts[1], "".join(parts[3:]), watch, subresource)
 
 
 def allows_method(place: RequestTarget, method: str) -> bool:
     if place.watch:
         verb = "watch" if method == "GET" else None
+    elif place.subresource and method == "DELETE":
+        verb = None
     elif place.name:
         verb = _OBJECT_VERBS.get(method)
     elif place.resource.namespaced and not place.namespace:

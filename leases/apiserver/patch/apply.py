@@ -57,7 +57,7 @@ class Apply:
 
         Not yet canonical again. Raises 409 with a cause per field that another manager owns.
         """
-        base = {name: {} for name in self._kind.required} if live is None else _bare(live)
+        base = self._kind.zero if live is None else _bare(live)
         managed = self._managed(live)
         new, owners, conflicts = self._merged(base, config, managed, force=force)
         if conflicts and self._forgiven(base, conflicts):

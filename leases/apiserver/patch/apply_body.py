@@ -102,6 +102,8 @@ def _validate_member(
     inner = f"{path}.{name}"
     if isinstance(kind, schema.Mapping):
         _validate(item, schema.TEXT, inner, wrong)
+    elif name not in kind.fields and kind.extensible:
+        pass
     elif name not in kind.fields:
         wrong.append(f"{inner}: field not declared in schema")
     else:

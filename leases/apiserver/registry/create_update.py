@@ -5,7 +5,6 @@ Source: apiserver/pkg/registry/rest/{create,update}.go and registry/generic/regi
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -15,27 +14,25 @@ import msgspec
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.errors import (
-    MODIFIED,
     already_exists,
     bad_request,
-    conflict,
     internal,
     invalid,
+    not_found,
 )
 from leases.apiserver.http.options import WriteOptions
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.registry.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.registry.namespaces import Namespaces, completed
+from leases.apiserver.registry.preconditions import DIGITS, check_version
 from leases.apiserver.registry.validation import create_errors, update_errors
 from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.name_rules import generated_name
-from leases.wire.status_causes import bad_value
 
 Object = dict[str, Any]
 _NAME_TRIES = 8
-_DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
     "1.20+, "
@@ -135,12 +132,16 @@ class Writer:
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         obj = obj | {"metadata": without_system_fields(obj["metadata"])}
+        if resource.prepare is not None:
+            resource.prepare(obj, None, "")
         await aside(size, _track, resource, None, obj, manager)
+        if resource.conversion is not None:
+            obj = resource.conversion.inward(obj)
         generated = not obj["metadata"].get("name") and bool(obj["metadata"].get("generateName"))
         for _ in range(_NAME_TRIES if generated else 1):
             new = await aside(size, self._completed, resource, obj)
             name = new["metadata"]["name"]
-            if _DIGITS.fullmatch(given) and int(given) and not dry_run:
+            if DIGITS.fullmatch(given) and int(given) and not dry_run:
                 raise internal("resourceVersion should not be set on objects to be created")
             if generated and self._store.get(resource.plural, namespace, name) is not None:
                 continue
@@ -204,9 +205,9 @@ class Writer:
 
         def attempt(existing: Version | None) -> Plan:
             old = None if existing is None else existing.read()
-            new = wanted(old)
-            if tracks:
-                _track(resource, old, new, options.manager)
+            if old is None and tracks and not resource.creates_on_update:
+                raise not_found(resource.plural, place.name, resource.group)
+            new = self._wanted(place, wanted, old, options.manager if tracks else None)
             if old is None:
                 self._namespaces.check_takes_new(resource, place.namespace, place.name)
                 new = self._completed(resource, new)
@@ -225,10 +226,23 @@ class Writer:
             result.found, result.removed = stored or result.found, stored is None
         return result
 
+    def _wanted(
+        self, place: RequestTarget, wanted: Wanted, old: Object | None, tracked: str | None
+    ) -> Object:
+        """The wanted object in the stored version, with managedFields of the manager `tracked`."""
+        resource = place.resource
+        seen = old if old is None else resource.shown(old)
+        new = wanted(seen)
+        if resource.prepare is not None:
+            resource.prepare(new, seen, place.subresource)
+        if tracked is not None:
+            _track(resource, seen, new, tracked, place.subresource)
+        return new if resource.conversion is None else resource.conversion.inward(new)
+
     def _updated(self, resource: Resource, new: Object, old: Object) -> Object:
         """Restore the fields that a client cannot change. Raises 409, 422 and 500."""
         meta, before = new["metadata"], old["metadata"]
-        _check_version(resource, meta, before)
+        check_version(resource, meta, before)
         meta.pop("selfLink", None)
         meta.pop("generation", None)
         meta.setdefault("uid", before["uid"])
@@ -248,10 +262,12 @@ class Writer:
         return new
 
 
-def _track(resource: Resource, old: Object | None, new: Object, manager: str) -> None:
+def _track(
+    resource: Resource, old: Object | None, new: Object, manager: str, subresource: str = ""
+) -> None:
     """Write the managedFields that the object has after an update by this manager."""
     version, kind = resource.api_version, resource.schema
-    entries = after_update(old, new, manager, version, kind, now_text())
+    entries = after_update(old, new, manager, version, kind, now_text(), subresource)
     new["metadata"].pop("managedFields", None)
     if entries:
         new["metadata"]["managedFields"] = entries
@@ -260,30 +276,3 @@ def _track(resource: Resource, old: Object | None, new: Object, manager: str) ->
 def _finished(new: Object, old: Object) -> bool:
     """Whether an update takes the last finalizer from an object that is being deleted."""
     return "deletionTimestamp" in old["metadata"] and not new["metadata"].get("finalizers")
-
-
-def _check_version(resource: Resource, meta: Object, before: Object) -> None:
-    given = meta.get("resourceVersion", "") or "0"
-    if not _DIGITS.fullmatch(given):
-        raise internal(f'strconv.ParseUint: parsing "{given}": invalid syntax')
-    if int(given) == 0:
-        cause = bad_value("metadata.resourceVersion", "0", "must be specified for an update")
-        raise invalid(resource.plural, meta["name"], [cause], resource.group)
-    if int(given) != int(before["resourceVersion"]):
-        raise conflict(resource.plural, meta["name"], MODIFIED, resource.group)
-    meta["resourceVersion"] = before["resourceVersion"]
-
-
-def check_uid(place: RequestTarget, new: Object, old: Object | None) -> None:
-    """Raises 409 when the object names the uid of another one."""
-    uid, found = new["metadata"].get("uid", ""), old["metadata"]["uid"] if old else ""
-    if not uid or uid == found:
-        return
-    plural, name = place.resource.plural, place.name
-    key = "/".join(part for part in ("/registry", plural, place.namespace, name) if part)
-    why = (
-        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
-        "AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
-    )
-    raise conflict(plural, name, why, place.resource.group)

@@ -142,7 +142,7 @@ def _cut(
         return StoredPage(found, meta)
     chosen: list[Version] = []
     for index, version in enumerate(found):
-        if selector.selects(version.namespace, version.name, version.labels):
+        if selector.selects(version):
             chosen.append(version)
         if limit and len(chosen) == limit:
             rest = len(found) - index - 1

@@ -96,7 +96,13 @@ def current(live: Object | None, new: Object) -> Managed:
 
 
 def after_update(
-    live: Object | None, new: Object, name: str, version: str, kind: schema.Structure, now: str
+    live: Object | None,
+    new: Object,
+    name: str,
+    version: str,
+    kind: schema.Structure,
+    now: str,
+    subresource: str = "",
 ) -> list[Object]:
     """The managedFields of `new`, written by manager `name` over `live` (None at creation)."""
     if live is None:
@@ -105,9 +111,8 @@ def after_update(
         managed = current(live, new)
         if not managed:
             return []
-    return write_managed(
-        updated(managed, live, new, Manager(name or "unknown", UPDATE, version), kind, now), version
-    )
+    manager = Manager(name or "unknown", UPDATE, version, subresource)
+    return write_managed(updated(managed, live, new, manager, kind, now), version)
 
 
 def updated(
@@ -119,8 +124,7 @@ def updated(
     now: str,
 ) -> Managed:
     """Give changed paths to the manager, take them from the others, drop removed ones."""
-    nothing: Object = {name: {} for name in kind.required}
-    difference = compare(nothing if live is None else live, new, kind)
+    difference = compare(kind.zero if live is None else live, new, kind)
     taken = difference.modified | difference.added
     result: Managed = {}
     for other, owned in managed.items():
@@ -161,6 +165,8 @@ def keep_times_of_no_change(new: Object, old: Object) -> None:
     after = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
     if after is None or before is None or new.get("spec") != old.get("spec"):
+        return
+    if new | {"metadata": None} != old | {"metadata": None}:
         return
     if without_times(after) == without_times(before):
         kept = new["metadata"] | {"managedFields": before}

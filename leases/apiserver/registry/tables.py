@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from leases.apiserver.codec.human_duration import age
 from leases.apiserver.errors import bad_request, not_acceptable
 from leases.apiserver.http.negotiation import Output
 from leases.apiserver.resources import Resource
@@ -33,7 +34,7 @@ def convert_object(resource: Resource, obj: Object, output: Output, include: str
     if output.convert == "PartialObjectMetadata":
         return _partial(obj, output.version)
     if output.convert:
-        kind = f"*coordination.{resource.kind}"
+        kind = f"*{resource.package}.{resource.kind}"
         raise not_acceptable(
             f"you requested {output.convert}, but the requested object is not a list ({kind})"
         )
@@ -54,7 +55,7 @@ def convert_list(
             "items": [_partial(item, output.version) for item in items],
         }
     if output.convert:
-        kind = f"*coordination.{resource.list_kind}"
+        kind = f"*{resource.package}.{resource.list_kind}"
         raise not_acceptable(
             f"you requested {output.convert}, but the requested object is a list ({kind})"
         )
@@ -92,7 +93,7 @@ def table(
             "type": "string",
             "format": column.format,
             "description": column.description,
-            "priority": 0,
+            "priority": column.priority,
         }
         for column in resource.columns
     ]
@@ -120,41 +121,7 @@ def _included(resource: Resource, obj: Object, version: str, include: str) -> Ob
 
 
 def _cells(resource: Resource, obj: Object, now: datetime) -> list[Any]:
-    meta = obj["metadata"]
-    middle = [column.cell(obj) for column in resource.columns if column.cell is not None]
-    return [meta.get("name", ""), *middle, _age(meta.get("creationTimestamp"), now)]
-
-
-def _age(created: str | None, now: datetime) -> str:
-    if created is None:
-        return "<unknown>"
-    return human_duration(int((now - datetime.fromisoformat(created)).total_seconds()))
-
-
-def human_duration(seconds: int) -> str:
-    """A duration in at most two units. Source: apimachinery/pkg/util/duration."""
-    if seconds < -1:
-        return "<invalid>"
-    seconds = max(seconds, 0)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 120:
-        return f"{seconds}s"
-    if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    if days < 2920:
-        return _two(days // 365, "y", days % 365, "d")
-    return f"{days // 365}y"
-
-
-def _two(large: int, unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
+    return [
+        age(column.cell(obj), now) if column.age else column.cell(obj)
+        for column in resource.columns
+    ]

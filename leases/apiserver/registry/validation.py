@@ -44,13 +44,13 @@ def update_errors(
     wrong: list[StatusCause] = []
     if meta | _UNCHECKED != before | _UNCHECKED:
         common = _common_errors(meta)
-        wrong = _metadata_errors(meta, _path_segment_errors, common, namespaced=resource.namespaced)
+        wrong = _metadata_errors(meta, path_segment_errors, common, namespaced=resource.namespaced)
         changed = _metadata_update_errors(meta, before) + common
         wrong += changed + changed
     return wrong + _spec_errors(resource, obj, old, coordinated=coordinated)
 
 
-def _path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
+def path_segment_errors(name: str, *, prefix: bool = False) -> list[str]:
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]
@@ -185,6 +185,8 @@ def _shown(value: Any) -> str:
 def _spec_errors(
     resource: Resource, obj: Object, old: Object | None, *, coordinated: bool
 ) -> list[StatusCause]:
+    if resource.errors is not None:
+        return resource.errors(obj, old)
     if resource is LEASES:
         return _lease_spec_errors(obj["spec"], coordinated=coordinated)
     if resource is CANDIDATES:

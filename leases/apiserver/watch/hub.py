@@ -11,7 +11,7 @@ from typing import Any
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.protobuf import encode_event
 from leases.apiserver.failing import Failed, log_failure
-from leases.apiserver.http.options import Selector
+from leases.apiserver.http.selector import Selector
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import Event, Version, version_of
 
@@ -45,7 +45,10 @@ class Lines:
         return line
 
     def _line(self, kind: str, version: Version) -> bytes:
-        return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._head, version.body[1:])
+        body = version.body
+        if self._resource.conversion is not None:
+            body = dumps(self._resource.shown(version.read()))
+        return b'{"type":"%s","object":%s%s}\n' % (kind.encode(), self._head, body[1:])
 
     def piece(self, events: list[Event]) -> bytes:
         """The lines of events for watchers without a selector."""
@@ -55,12 +58,11 @@ class Lines:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        spec = dict.fromkeys(self._resource.schema.fields["spec"].kind.required, "")  # type: ignore[attr-defined]
         obj = {
             "kind": self._resource.kind,
             "apiVersion": self._resource.api_version,
+            **self._resource.schema.zero,
             "metadata": metadata,
-            "spec": spec,
         }
         return self.event("BOOKMARK", obj)
 
@@ -75,7 +77,7 @@ class Frames(Lines):
     def _line(self, kind: str, version: Version) -> bytes:
         resource = self._resource
         head = {"kind": resource.kind, "apiVersion": resource.api_version}
-        return self.event(kind, head | version.read())
+        return self.event(kind, head | resource.shown(version.read()))
 
     def event(self, kind: str, obj: dict[str, Any]) -> bytes:
         return encode_event(kind, obj)
@@ -145,13 +147,11 @@ class Watcher:
         """The event through the selector: starting to match is ADDED, stopping DELETED."""
         current, previous = event.current, event.previous
         selects = self.selector.selects
-        before = previous is not None and selects(
-            previous.namespace, previous.name, previous.labels
-        )
+        before = previous is not None and selects(previous)
         if current is None:
             last = event.last
             return ("DELETED", last) if before and last is not None else None
-        if selects(current.namespace, current.name, current.labels):
+        if selects(current):
             return ("MODIFIED" if before else "ADDED"), current
         if before and previous is not None:
             return "DELETED", version_of(previous.read(), event.revision)
@@ -263,15 +263,17 @@ class Hub:
 
 
 def _notify(watchers: set[Watcher], events: list[Event]) -> None:
-    """Queue events; watchers without a selector share the bytes."""
-    piece = b""
+    """Queue events; watchers of one version without a selector share the bytes."""
+    pieces: dict[Lines, bytes] = {}
     first, last = events[0].revision, events[-1].revision
     for watcher in watchers:
         if watcher.ended:
             continue
         try:
             if watcher.lines is not None and watcher.since < first:
-                piece = piece or watcher.lines.piece(events)
+                piece = pieces.get(watcher.lines)
+                if piece is None:
+                    piece = pieces[watcher.lines] = watcher.lines.piece(events)
                 watcher.push(piece, last)
             else:
                 for event in events:

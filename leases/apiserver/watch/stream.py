@@ -41,7 +41,7 @@ class Watches:
     def __init__(self, store: ObjectStore, hub: Hub) -> None:
         self._store = store
         self._hub = hub
-        self._lines: dict[tuple[str, str], Lines] = {}
+        self._lines: dict[tuple[str, str, str], Lines] = {}
 
     async def serve(
         self,
@@ -80,7 +80,8 @@ class Watches:
     def _lines_of(self, resource: Resource, output: Output) -> Lines:
         """What all watchers of a resource in one media type share."""
         make = Frames if output.media_type == PROTOBUF else Lines
-        return self._lines.setdefault((resource.plural, output.media_type), make(resource))
+        key = (resource.group, resource.plural, output.media_type)
+        return self._lines.setdefault(key, make(resource))
 
     def _watcher(
         self,
@@ -152,7 +153,7 @@ class Watches:
     ) -> Iterator[bytes]:
         selects, render = watcher.selector.selects, watcher.render
         for version in found:
-            if selects(version.namespace, version.name, version.labels):
+            if selects(version):
                 yield render("ADDED", version)
         if options.initial_events and watcher.bookmark is not None:
             yield watcher.bookmark(revision, INITIAL_END)
@@ -229,7 +230,7 @@ class _Converted:
         self._columns = True
 
     def __call__(self, kind: str, version: Version) -> bytes:
-        obj = version.read()
+        obj = self._resource.shown(version.read())
         if self._output.convert == "Table":
             meta = {"resourceVersion": str(version.revision)}
             shown = table(

@@ -94,7 +94,7 @@ MESSAGES: dict[str, dict[int, tuple[str, str]]] = {
     "APIResourceList": {1: ("groupVersion", "string"), 2: ("resources", "APIResource*")},
     "APIResource": {
         1: ("name", "string"), 2: ("namespaced", "bool?"), 3: ("kind", "string"),
-        4: ("verbs", "Verbs"), 5: ("shortNames", "string*"), 6: ("singularName", "string"),
+        4: ("verbs", "Verbs"), 5: ("shortNames", "string*"), 6: ("singularName", "string?"),
         7: ("categories", "string*"), 8: ("group", "string"), 9: ("version", "string"),
         10: ("storageVersionHash", "string"),
     },

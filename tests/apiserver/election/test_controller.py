@@ -12,11 +12,12 @@ import pytest
 
 from leases.apiserver.election.controller import ElectionController
 from leases.apiserver.failing import log_failure
-from leases.apiserver.http.options import DeleteOptions
+from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.registry.create_update import Writer
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.registry.namespaces import Namespaces
-from leases.apiserver.resources import CANDIDATES, CLE_GATE, LEASES, Resource, served
+from leases.apiserver.registry.served import served
+from leases.apiserver.resources import CANDIDATES, CLE_GATE, LEASES, Resource
 from leases.apiserver.storage.records import Event
 from leases.apiserver.storage.store import ObjectStore
 from leases.wire.microtime import format_microtime

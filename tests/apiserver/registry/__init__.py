@@ -1,0 +1,1 @@
+"""Resources beside Leases: what the registry does for them."""
