@@ -1,4 +1,4 @@
-"""Read YAML as sigs.k8s.io/yaml does: the first document, with the line of every repeated key.
+"""Read YAML as sigs.k8s.io/yaml's YAMLToJSON does: the first document, as the JSON Go makes of it.
 
 PyYAML's scanner is libyaml, of which the Go scanner is a port, so even its messages are the same.
 PyYAML's SafeLoader is not enough: with a check for repeated keys added, it fails the golden case
@@ -9,13 +9,15 @@ document from parser events, without recursion, and counts an alias as the nodes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import yaml
 
-from leases.apiserver.codec.go_json import MAX_DEPTH, Number
+from leases.apiserver.codec.go_json import MAX_DEPTH
+from leases.apiserver.codec.go_values import float_key, go_syntax, json_number
 from leases.apiserver.codec.yaml_scalars import ScalarError, scalar
 
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -24,10 +26,13 @@ _MERGE_TAG = "tag:yaml.org,2002:merge"
 _FEW_ALIASED, _FEW_NODES = 100, 1000
 _SMALL, _LARGE = 400_000, 4_000_000
 _MOST_OF_SMALL, _MOST_OF_LARGE = 0.99, 0.10
+# The stages of Go's conversion, each of which fails at its first error: go-yaml builds its values,
+# sigs.k8s.io/yaml converts their keys, encoding/json writes them.
+_BUILDS, _CONVERTS, _WRITES = 1, 2, 3
 
 
 class YamlError(ValueError):
-    """The text is not YAML; the message is go-yaml's and begins with `yaml: `."""
+    """The text is not YAML; the message is that of go-yaml or of sigs.k8s.io/yaml."""
 
 
 class Loaded(msgspec.Struct):
@@ -38,21 +43,26 @@ class Loaded(msgspec.Struct):
 
 
 class _Built(msgspec.Struct):
-    """A finished node of `size` nodes, aliases expanded. `merges`: it is the key `<<`."""
+    """A finished node of `size` nodes, aliases expanded.
+
+    `merges`: it is the key `<<`. `lines`: those of a mapping's values.
+    """
 
     value: Any
     size: int = 1
     merges: bool = False
+    lines: dict[Any, int] | None = None
 
 
 class _Open(msgspec.Struct):
-    """A mapping or sequence that has not ended."""
+    """A mapping or sequence that has not ended. A mapping has Go's keys: text, or (type, value)."""
 
     value: Any
     anchor: str | None
+    line: int
     size: int = 1
     key: _Built | None = None
-    key_line: int = 0
+    lines: dict[Any, int] | None = None
 
 
 def load_yaml(data: bytes) -> Loaded:
@@ -65,9 +75,9 @@ def load_yaml(data: bytes) -> Loaded:
         raise YamlError(_message(error)) from None
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
-    except ScalarError as error:
-        raise YamlError(f"yaml: {error}") from None
-    return Loaded(document.value, document.duplicates)
+    if document.failures:
+        raise YamlError(document.failures[min(document.failures)])
+    return Loaded(_json(document.value), document.duplicates)
 
 
 def _first_document(data: bytes) -> Iterator[yaml.Event]:
@@ -88,11 +98,15 @@ def _message(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Document:
-    """Builds values from parser events."""
+    """Builds values from parser events.
+
+    Remembers the first failure of each stage and reads on, for an error of syntax comes before all.
+    """
 
     def __init__(self) -> None:
         self.value: Any = None
         self.duplicates: list[str] = []
+        self.failures: dict[int, str] = {}
         self._open: list[_Open] = []
         self._anchors: dict[str, _Built | None] = {}
         self._nodes = 0
@@ -101,9 +115,8 @@ class _Document:
     def take(self, event: yaml.Event) -> None:
         line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.ScalarEvent):
-            value = scalar(event.value, event.tag, plain=event.implicit[0])
             merges = event.value == _MERGE and (event.implicit[0] or event.tag == _MERGE_TAG)
-            built = _Built(value, merges=merges)
+            built = _Built(self._scalar(event), merges=merges)
             self._count(1, 0)
             if event.anchor is not None:
                 self._anchors[event.anchor] = built
@@ -113,7 +126,17 @@ class _Document:
         elif isinstance(event, yaml.CollectionStartEvent):
             self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], event.anchor, line)
         elif isinstance(event, yaml.CollectionEndEvent):
-            self._end(line)
+            self._end()
+
+    def _fail(self, stage: int, message: str) -> None:
+        self.failures.setdefault(stage, message)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        try:
+            return scalar(event.value, event.tag, plain=event.implicit[0])
+        except ScalarError as error:
+            self._fail(_BUILDS, f"yaml: {error}")
+            return None
 
     def _begin(self, value: Any, anchor: str | None, line: int) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -121,23 +144,24 @@ class _Document:
         self._count(1, 0)
         if anchor is not None:
             self._anchors[anchor] = None
-        self._open.append(_Open(value, anchor))
+        self._open.append(_Open(value, anchor, line, lines={} if isinstance(value, dict) else None))
 
-    def _end(self, line: int) -> None:
+    def _end(self) -> None:
         done = self._open.pop()
-        built = _Built(done.value, done.size)
+        built = _Built(done.value, done.size, lines=done.lines)
         if done.anchor is not None:
             self._anchors[done.anchor] = built
-        self._place(built, line)
+        self._place(built, done.line)
 
     def _alias(self, name: str | None) -> _Built:
         if name is None or name not in self._anchors:
             raise YamlError(f"yaml: unknown anchor '{name}' referenced")
         built = self._anchors[name]
         if built is None:
-            raise YamlError(f"yaml: anchor '{name}' value contains itself")
+            self._fail(_BUILDS, f"yaml: anchor '{name}' value contains itself")
+            return _Built(None)
         self._count(built.size + 1, built.size)
-        return _Built(built.value, built.size + 1)
+        return _Built(built.value, built.size + 1, lines=built.lines)
 
     def _count(self, nodes: int, aliased: int) -> None:
         """Refuse a document that consists mostly of aliases, as go-yaml does (decode.go)."""
@@ -148,28 +172,81 @@ class _Document:
             raise YamlError("yaml: document contains excessive aliasing")
 
     def _place(self, built: _Built, line: int) -> None:
-        """Add a finished node to its mapping or sequence."""
+        """Add a finished node, which began on this line, to its mapping or sequence."""
         if not self._open:
             self.value = built.value
+            self._check(built.value)
             return
         into = self._open[-1]
         into.size += built.size
         if isinstance(into.value, list):
             into.value.append(built.value)
         elif into.key is None:
-            into.key, into.key_line = built, line
-        else:
-            self._put(into, into.key, built.value)
-            into.key = None
-
-    def _put(self, into: _Open, key: _Built, value: Any) -> None:
-        if key.merges:
-            _merge(into.value, value)
+            into.key = built
+            if isinstance(built.value, dict | list) and not built.merges:
+                self._fail(_BUILDS, f"yaml: invalid map key: {go_syntax(built.value)}")
             return
-        name = _key(key.value)
-        if name in into.value:
-            self.duplicates.append(f'line {into.key_line}: key "{name}" already set in map')
-        into.value[name] = value
+        else:
+            self._put(into, into.key, built, line)
+            into.key = None
+        self._check(built.value)
+
+    def _check(self, value: Any) -> None:
+        if isinstance(value, float) and not math.isfinite(value):
+            shown = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+            self._fail(_WRITES, f"json: unsupported value: {shown}")
+
+    def _put(self, into: _Open, key: _Built, built: _Built, line: int) -> None:
+        if key.merges:
+            self._merge(into, built)
+            return
+        if isinstance(key.value, dict | list):
+            return
+        if key.value is None or (isinstance(key.value, int) and key.value >= 2**63):
+            kind = "%!s(<nil>)" if key.value is None else "uint64"
+            shown = f"key: {go_syntax(key.value)}, value: {go_syntax(built.value)}"
+            self._fail(_CONVERTS, f"unsupported map key of type: {kind}, {shown}")
+        # In Python 1 == 1.0 == True.
+        same = key.value if isinstance(key.value, str) else (type(key.value), key.value)
+        self._set(into, same, built.value, line)
+
+    def _set(self, into: _Open, key: Any, value: Any, line: int) -> None:
+        if key in into.value:
+            shown = go_syntax(key if isinstance(key, str) else key[1])
+            self.duplicates.append(f"line {line}: key {shown} already set in map")
+        into.value[key] = value
+        if into.lines is not None:
+            into.lines[key] = line
+
+    def _merge(self, into: _Open, built: _Built) -> None:
+        """Apply the merge key of YAML 1.1; of several maps, earlier ones win."""
+        maps = list(reversed(built.value)) if isinstance(built.value, list) else [built.value]
+        if not all(isinstance(each, dict) for each in maps):
+            wanted = "map merge requires map or sequence of maps as the value"
+            self._fail(_BUILDS, f"yaml: {wanted}")
+            return
+        for each in maps:
+            for key, value in each.items():
+                self._set(into, key, value, (built.lines or {}).get(key, 0))
+
+
+def _json(value: Any) -> Any:
+    """What encoding/json reads of what it wrote: sorted names, whole numbers without a point."""
+    if isinstance(value, dict):
+        named = {key if isinstance(key, str) else _key(key[1]): key for key in value}
+        return {name: _json(value[named[name]]) for name in sorted(named)}
+    if isinstance(value, list):
+        return [_json(item) for item in value]
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) >= 10**19):
+        return json_number(value)
+    return value
+
+
+def _key(value: Any) -> str:
+    """A key that is no text, as a name in JSON."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return float_key(value) if isinstance(value, float) else str(value)
 
 
 def _allowed_ratio(nodes: int) -> float:
@@ -180,27 +257,3 @@ def _allowed_ratio(nodes: int) -> float:
         return _MOST_OF_LARGE
     part = (nodes - _SMALL) / (_LARGE - _SMALL)
     return _MOST_OF_SMALL - (_MOST_OF_SMALL - _MOST_OF_LARGE) * part
-
-
-def _merge(into: dict[str, Any], value: Any) -> None:
-    """Apply the merge key of YAML 1.1; of several maps, earlier ones win."""
-    maps = list(reversed(value)) if isinstance(value, list) else [value]
-    if not all(isinstance(each, dict) for each in maps):
-        raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-    for each in maps:
-        into.update(each)
-
-
-def _key(value: Any) -> str:
-    """A key as JSON has it."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict | list):
-        raise YamlError(f"yaml: invalid map key: {value}")
-    if value is None:
-        raise YamlError("unsupported map key of type: nil")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Number):
-        return repr(float(value)).removesuffix(".0")
-    return str(value)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import yaml
 
 from leases.apiserver.codec import protobuf
 from leases.apiserver.codec.go_json import dumps, dumps_pretty
-from leases.apiserver.errors import not_acceptable
+from leases.apiserver.codec.yaml_input import YamlError
+from leases.apiserver.codec.yaml_output import to_yaml
+from leases.apiserver.errors import internal, not_acceptable
 from leases.wire.status import ApiError, StatusDetails
 
 JSON = "application/json"
@@ -24,7 +25,6 @@ _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _CONVERSIONS = {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}
 _META_GROUP = "meta.k8s.io"
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -151,17 +151,12 @@ def _is_browser(agent: str) -> bool:
 
 
 def encode(value: Any, output: Output, *, pretty: bool) -> bytes:
-    """An answer's bytes in the negotiated form."""
+    """An answer's bytes in the negotiated form. Raises 500 for text that YAML cannot hold."""
     if output.media_type == PROTOBUF:
         return protobuf.encode_object(value)
     if output.media_type == YAML:
-        return to_yaml(value)
+        try:
+            return to_yaml(value)
+        except YamlError as error:
+            raise internal(str(error)) from None
     return dumps_pretty(value) if pretty else dumps(value) + b"\n"
-
-
-def to_yaml(value: Any) -> bytes:
-    """YAML as sigs.k8s.io/yaml writes it: block style, names sorted."""
-    text: str = yaml.dump(
-        value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=2**31 - 1
-    )
-    return text.encode()
