@@ -15,18 +15,10 @@ from dashboard.parts.formatting import age, counted, span_of, when
 from leases.domain.past.watched_times import UnwatchedTime
 
 
-class StripBar(msgspec.Struct, frozen=True):
-    """A bar with its tooltip and its link."""
-
-    bar: CountBar
-    title: str
-    url: str
-
-
 class StripView(msgspec.Struct, frozen=True, kw_only=True):
     """`since` and `until` are epoch seconds; `says` sums up the strip in words."""
 
-    bars: tuple[StripBar, ...]
+    bars: Sequence[tuple[CountBar, str, str]]  # with title and link
     ticks: tuple[Tick, ...]
     since: float
     until: float
@@ -56,10 +48,9 @@ def strip_view(
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
     return StripView(
-        bars=tuple(
-            StripBar(bar, _title(bar, now), url(bar.since, bar.until) if bar.count else "")
-            for bar in drawn
-        ),
+        bars=[
+            (bar, _title(bar, now), url(bar.since, bar.until) if bar.count else "") for bar in drawn
+        ],
         ticks=ticks(Scale(since, until), most=7),
         since=since.timestamp(),
         until=until.timestamp(),

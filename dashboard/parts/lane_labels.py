@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from dashboard.charts.bar_label import fit
-from dashboard.charts.lane_geometry import Fog, Mark, Shape
+from dashboard.charts.lane_geometry import Mark, Shape
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
 from leases.domain.changes.change import Change, ChangeType
@@ -153,7 +153,3 @@ def among(shape: Shape) -> str:
     """The holders in a band, as far as they are known."""
     short = [view.short for view in map(holder_view, shape.holders) if view]
     return f"among {listed(short)}" if short else ""
-
-
-def blind_title(span: Fog, now: datetime) -> str:
-    return f"Nobody watched from {when(span.since, now)} to {when(span.until, now)}"

@@ -42,6 +42,12 @@ def shortened(text: object, limit: int) -> str:
 
 
 @register.filter
+def seconds(number: float) -> str:
+    """A length of time, rounded to tenths of a second."""
+    return formatting.seconds(round(number, 1))
+
+
+@register.filter
 def epoch(moment: datetime) -> float:
     """Seconds since 1970, for the browser's clock."""
     return moment.timestamp()

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.pages.lease.fields import lease_detail
+from dashboard.pages.lease.fields import fact_groups
+from dashboard.pages.lease.yaml_lines import yaml_lines
 from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.lease import Lease
 from leases.tracking.store import Store
@@ -113,9 +114,7 @@ def test_a_time_that_no_age_counts_up_from_says_why(renewed: datetime, note: str
     spec = msgspec.structs.replace(built.spec, renew_time=renewed)
     store.replace(Listed((Lease(built.metadata, spec),), "7"), NOON)
     (tracked,) = store.snapshot()
-    (fact,) = [
-        one for one in lease_detail(tracked, NOON).groups[0].facts if one.label == "renewTime"
-    ]
+    (fact,) = [one for one in fact_groups(tracked, NOON)[0][1] if one.label == "renewTime"]
     assert (fact.note, fact.since) == (note, None)
-    (line,) = [line for line in lease_detail(tracked, NOON).yaml if line.key == "renewTime"]
+    (line,) = [line for line in yaml_lines(tracked.lease) if line.key == "renewTime"]
     assert line.value == f'"{format_microtime(renewed)}"'

@@ -12,7 +12,7 @@ from dashboard.board import running_board
 from dashboard.pages.components.chart_samples import HOURS, board_samples
 from dashboard.pages.components.lease_page_samples import lease_samples
 from dashboard.pages.components.sample_leases import sample_changes, sample_lease, sample_leases
-from dashboard.pages.lease.fields import lease_detail
+from dashboard.pages.lease.fields import fact_groups
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.pages.overview.attention import attention
 from dashboard.parts.change_sentence import change_line
@@ -52,7 +52,7 @@ def components(request: HttpRequest) -> HttpResponseBase:
             cluster, leases, now=now, holder_changes=changes, missed=changes[-1:]
         ),
         "lines": [change_line(change, now) for change in changes],
-        "groups": lease_detail(sample_lease(Phase.HELD, now), now).groups,
+        "groups": fact_groups(sample_lease(Phase.HELD, now), now),
         "yaml": yaml_lines(leases[0].lease),
         **lease_samples(cluster, now),
         **board_samples(cluster, now),

@@ -36,13 +36,6 @@ class LeaseChip(msgspec.Struct, frozen=True):
     title: str
 
 
-class SpellView(msgspec.Struct, frozen=True):
-    x: float
-    width: float
-    edges: tuple[float, ...]
-    title: str
-
-
 class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     """`said` is a remark beside the name, coloured by `phase`; `share` is the part of all held
     Leases, in percent.
@@ -60,7 +53,7 @@ class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
     chips: tuple[LeaseChip, ...]
     more: int
     more_url: str
-    spells: tuple[SpellView, ...]
+    spells: Sequence[tuple[Spell, str]]  # with their titles
     lane_says: str
     terms: int
 
@@ -131,7 +124,7 @@ def _row(
         chips=tuple(_chip(cluster, one) for one in holds[:CHIPS]),
         more=max(0, len(holds) - CHIPS),
         more_url=f"{reverse('leases', args=[cluster])}?{query}",
-        spells=tuple(_spell(spell, now) for spell in drawn),
+        spells=[(spell, _title(spell, now)) for spell in drawn],
         lane_says=_lane_says(drawn, scale),
         terms=holder.terms,
     )
@@ -169,12 +162,11 @@ def _chip(cluster: str, tracked: Tracked) -> LeaseChip:
     )
 
 
-def _spell(spell: Spell, now: datetime) -> SpellView:
+def _title(spell: Spell, now: datetime) -> str:
     length = age((spell.until - spell.since).total_seconds())
     until = "now" if spell.until >= now else when(spell.until, now)
     terms = counted(spell.terms, "term")
-    title = f"{terms}, {when(spell.since, now)} to {until} ({length})"
-    return SpellView(spell.x, spell.width, spell.edges, title)
+    return f"{terms}, {when(spell.since, now)} to {until} ({length})"
 
 
 def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:

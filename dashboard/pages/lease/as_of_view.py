@@ -54,8 +54,8 @@ def lease_as_of(
         ),
         "past": _past(request, cluster, key, at, now),
         "lines": [change_line(change, now) for change in found.changes],
-        "older_url": _url(request, before=found.older) if found.older else "",
-        "newest_url": _url(request, before="") if request.GET.get("before") else "",
+        "older_url": page_url(request, before=found.older) if found.older else "",
+        "newest_url": page_url(request, before="") if request.GET.get("before") else "",
         "now_url": request.path if tracked else reverse("leases", args=[cluster]),
         "there_now": tracked is not None,
         **_links(cluster, key, at),
@@ -83,27 +83,26 @@ def _past(
     name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
     past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
     ranges = tuple(
-        Chip(one, range_label(one), _url(request, range=one), one == name) for one in RANGES
+        Chip(one, range_label(one), page_url(request, range=one), one == name) for one in RANGES
     )
     return past_view(past, ranges, now, end=at)
 
 
 def _links(cluster: str, key: ObjectName, at: datetime) -> dict[str, str]:
     instant = write_moment(at)
-    mine = {"namespace": key.namespace, "lease": key.name}
+    queries = {
+        "timeline": {"q": str(key), "at": instant},
+        "leases": {"at": instant},
+        "history": {"namespace": key.namespace, "lease": key.name},
+    }
     return {
-        "timeline_url": f"{reverse('timeline', args=[cluster])}?{_query(q=str(key), at=instant)}",
-        "leases_url": f"{reverse('leases', args=[cluster])}?{_query(at=instant)}",
-        "history_url": f"{reverse('history', args=[cluster])}?{urlencode(mine)}",
+        f"{page}_url": f"{reverse(page, args=[cluster])}?{urlencode(query)}"
+        for page, query in queries.items()
     }
 
 
-def _query(**pairs: str) -> str:
-    return urlencode(pairs)
-
-
-def _url(request: ClusterRequest, **changes: str) -> str:
+def page_url(request: ClusterRequest, **changes: str) -> str:
     """The URL of this page with other parameters."""
     known = {name: request.GET.get(name, "") for name in ("at", "range", "before")}
     query = urlencode({name: value for name, value in (known | changes).items() if value})
-    return f"{request.path}?{query}"
+    return f"{request.path}?{query}" if query else request.path

@@ -39,17 +39,6 @@ class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
     moment: ClusterTime | None
 
 
-class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """An Event; `times` is "" if it happened once."""
-
-    moment: ClusterTime | None
-    reason: str
-    message: str
-    component: str
-    times: str
-    warning: bool
-
-
 class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
     """A LeaseCandidate; `says` is its state in words, `phase` gives the colour."""
 
@@ -66,17 +55,14 @@ class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskedView(msgspec.Struct, frozen=True, kw_only=True):
-    """Each part is there, or its refusal is a sentence. Candidates may be absent."""
+    """The answers, or their refusals. Events are with their times."""
 
     at: str
-    managers: tuple[ManagerView, ...]
-    events: tuple[EventView, ...]
-    candidates: tuple[CandidateView, ...]
+    managers: Sequence[ManagerView] | NoAnswer
+    events: Sequence[tuple[KubeEvent, ClusterTime | None]] | NoAnswer
+    candidates: Sequence[CandidateView] | NoAnswer
     coordinated: bool
     election: ElectionOutcome | None
-    managers_refused: NoAnswer | None
-    events_refused: NoAnswer | None
-    candidates_refused: NoAnswer | None
 
 
 _SAYS = {
@@ -90,22 +76,24 @@ _SAYS = {
 
 def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> AskedView:
     """Present the answers; `lease` is None if it was deleted."""
-    managed, events, candidates = asked.managed, asked.events, asked.candidates
-    standing_for: Sequence[Candidate] = ()
-    if candidates is not None and not isinstance(candidates, NoAnswer):
-        standing_for = candidates
-    election = elect(standing_for, now) if standing_for else None
+    managed, events, candidates = asked.managed, asked.events, asked.candidates or ()
     coordinated = lease is not None and bool(lease.spec.strategy)
+    if isinstance(candidates, NoAnswer) and not coordinated:
+        candidates = ()
+    election = None
+    if candidates and not isinstance(candidates, NoAnswer):
+        election = elect(candidates, now)
     return AskedView(
         at=when(now, now),
-        managers=() if isinstance(managed, NoAnswer) else tuple(_managers(managed, now)),
-        events=() if isinstance(events, NoAnswer) else tuple(_event(e, now) for e in events),
-        candidates=tuple(_candidate(c, lease, election, now) for c in standing_for),
+        managers=managed if isinstance(managed, NoAnswer) else list(_managers(managed, now)),
+        events=events
+        if isinstance(events, NoAnswer)
+        else [(e, _moment(e.at, now)) for e in events],
+        candidates=candidates
+        if isinstance(candidates, NoAnswer)
+        else [_candidate(one, lease, election, now) for one in candidates],
         coordinated=coordinated,
         election=election,
-        managers_refused=managed if isinstance(managed, NoAnswer) else None,
-        events_refused=events if isinstance(events, NoAnswer) else None,
-        candidates_refused=candidates if isinstance(candidates, NoAnswer) and coordinated else None,
     )
 
 
@@ -146,17 +134,6 @@ def _time(text: object) -> datetime | None:
         return msgspec.convert(text, AwareDatetime | None)
     except msgspec.ValidationError:
         return None
-
-
-def _event(event: KubeEvent, now: datetime) -> EventView:
-    return EventView(
-        moment=_moment(event.at, now),
-        reason=event.reason,
-        message=event.message,
-        component=event.component,
-        times=f"{event.times:,} times" if event.times > 1 else "",
-        warning=event.type == "Warning",
-    )
 
 
 def _candidate(

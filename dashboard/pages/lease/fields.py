@@ -7,7 +7,6 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.pages.lease.yaml_lines import YamlLine, yaml_lines
 from dashboard.parts.formatting import age, clock, day, seconds, when
 from leases.domain.bounded_time import EARLIEST, LATEST
 from leases.domain.phase import Phase, explain
@@ -43,28 +42,13 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     absent: str = "not set"
 
 
-class FactGroup(msgspec.Struct, frozen=True):
-    title: str
-    facts: tuple[Fact, ...]
-
-
-class LeaseDetail(msgspec.Struct, frozen=True):
-    """What the page shows below the head."""
-
-    groups: tuple[FactGroup, ...]
-    yaml: tuple[YamlLine, ...]
-
-
-def lease_detail(tracked: Tracked, now: datetime) -> LeaseDetail:
-    """Present all fields."""
-    return LeaseDetail(
-        groups=(
-            FactGroup("", tuple(_spec(tracked, now))),
-            FactGroup("What Leaseboard knows", tuple(_observed(tracked, now))),
-            FactGroup("Metadata", tuple(_metadata(tracked, now))),
-        ),
-        yaml=yaml_lines(tracked.lease),
-    )
+def fact_groups(tracked: Tracked, now: datetime) -> list[tuple[str, Iterator[Fact]]]:
+    """All fields, in groups with titles."""
+    return [
+        ("", _spec(tracked, now)),
+        ("What Leaseboard knows", _observed(tracked, now)),
+        ("Metadata", _metadata(tracked, now)),
+    ]
 
 
 def _time(label: str, moment: datetime | None, now: datetime, note: str = "") -> Fact:

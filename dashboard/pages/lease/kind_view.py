@@ -1,10 +1,11 @@
-"""Override the kind of a Lease."""
+"""Override the kind of a Lease: the form and what it does."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from asgiref.sync import sync_to_async
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -16,9 +17,31 @@ from dashboard import clock
 from dashboard.access.guards import check_view, find_cluster
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
-from dashboard.pages.lease.kind_form import LeaseKindForm
 from leases.actions.override_kind import override_kind
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+
+BY_THE_RULES = ""
+
+
+class LeaseKindForm(forms.Form):
+    """One of the kinds, or the one that the rules decide."""
+
+    kind = forms.ChoiceField(
+        label="Kind",
+        required=False,
+        widget=forms.Select(attrs={"class": "select"}),
+        choices=[
+            (BY_THE_RULES, "as the rules decide"),
+            *((kind.value, kind.value) for kind in Kind),
+        ],
+    )
+
+    @property
+    def wanted(self) -> Kind | None:
+        """The chosen kind; None leaves it to the rules."""
+        word: str = self.cleaned_data["kind"]
+        return Kind(word) if word else None
 
 
 @require_POST

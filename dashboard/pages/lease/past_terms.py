@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -45,14 +45,6 @@ class TermRow(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
-class Figure(msgspec.Struct, frozen=True):
-    """A number with its label and caption."""
-
-    label: str
-    value: str
-    detail: str
-
-
 class PastView(msgspec.Struct, frozen=True, kw_only=True):
     """`says` sums up the lane in a sentence; `fogs` are the unwatched times."""
 
@@ -66,7 +58,7 @@ class PastView(msgspec.Struct, frozen=True, kw_only=True):
     ends: str
     rows: tuple[TermRow, ...]
     more: int
-    figures: tuple[Figure, ...]
+    figures: Sequence[tuple[str, str, str]]  # label, value, caption
     too_many: str
     blind_for: str
     ranges: tuple[Chip, ...]
@@ -179,22 +171,22 @@ def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
         yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
 
 
-def _figures(seen: Statistics, *, whole: bool) -> tuple[Figure, ...]:
+def _figures(seen: Statistics, *, whole: bool) -> Sequence[tuple[str, str, str]]:
     share = percent(seen.leaderless, seen.held + seen.leaderless)
     lost = age(seen.leaderless) if seen.leaderless else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
     of_time = f"{share} of the time" if seen.leaderless else in_range
     return (
-        Figure("Terms", thousands(seen.terms), "that went on in the range"),
-        Figure("Longest", _length(seen.longest), "so far, if it goes on"),
-        Figure("Median", _length(seen.median), "half of them were longer"),
-        Figure("Without a holder", lost, of_time),
-        Figure(
+        ("Terms", thousands(seen.terms), "that went on in the range"),
+        ("Longest", _length(seen.longest), "so far, if it goes on"),
+        ("Median", _length(seen.median), "half of them were longer"),
+        ("Without a holder", lost, of_time),
+        (
             "Taken over in, p50",
             _length(seen.takeover_p50),
             "from the last renewal of one to the first write of the next",
         ),
-        Figure(
+        (
             "Taken over in, p95",
             _length(seen.takeover_p95),
             f"of {counted(seen.takeovers, 'take-over')}",

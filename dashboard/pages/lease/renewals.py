@@ -21,20 +21,10 @@ class LevelView(msgspec.Struct, frozen=True):
     label: str
 
 
-class BarView(msgspec.Struct, frozen=True):
-    x: float
-    width: float
-    y: float
-    height: float
-    phase: str
-    title: str
-
-
 class RenewalsView(msgspec.Struct, frozen=True, kw_only=True):
     """`finding` sums up the chart in a sentence; `far` says that the duration is above it."""
 
     chart: RenewalChart
-    bars: tuple[BarView, ...]
     levels: tuple[LevelView, ...]
     limit: LevelView | None
     usual: LevelView | None
@@ -85,13 +75,6 @@ def _view(
     far = duration is not None and limit is None
     return RenewalsView(
         chart=chart,
-        bars=tuple(
-            BarView(
-                bar.x, bar.width, bar.y, bar.height, bar.phase,
-                f"{clock(bar.since)}: {seconds(round(bar.seconds, 1))}",
-            )
-            for bar in chart.bars
-        ),
         levels=tuple(LevelView(line.y, f"{line.seconds:g} s") for line in chart.lines),
         limit=LevelView(limit.y, f"leaseDurationSeconds: {duration:g} s, expires here")
         if limit
@@ -106,7 +89,7 @@ def _view(
         f"last {rough(length.total_seconds())}",
         finding=_finding(chart, usual, duration),
         far=f"It lasts {duration:g} s, far above this picture." if far else "",
-    )  # fmt: skip
+    )
 
 
 def _finding(chart: RenewalChart, usual: float | None, duration: float | None) -> str:

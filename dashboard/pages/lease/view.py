@@ -15,12 +15,13 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
-from dashboard.pages.lease.as_of_view import lease_as_of
-from dashboard.pages.lease.fields import lease_detail
-from dashboard.pages.lease.kind_form import BY_THE_RULES, LeaseKindForm
+from dashboard.pages.lease.as_of_view import lease_as_of, page_url
+from dashboard.pages.lease.fields import fact_groups
+from dashboard.pages.lease.kind_view import BY_THE_RULES, LeaseKindForm
 from dashboard.pages.lease.past_terms import PastView, past_view, with_held_since
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
+from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.frame.responses import REGIONS
@@ -101,7 +102,8 @@ class LeasePage:
             return {"lease": lease_view(self.cluster, tracked, self.as_of)}
         return form | {
             "lease": lease_view(self.cluster, tracked, self.as_of),
-            "detail": lease_detail(tracked, self.as_of),
+            "groups": fact_groups(tracked, self.as_of),
+            "yaml": yaml_lines(tracked.lease),
             "renewals": renewals_view(tracked, intervals, self.as_of),
         }
 
@@ -116,8 +118,8 @@ class LeasePage:
             "lines": [change_line(change, self.now) for change in changes],
             "feed_seq": None if before else seq,
             "limit": CHANGES,
-            "older_url": self._url(before=found.older) if found.older else "",
-            "newest_url": self._url(before="") if before else "",
+            "older_url": page_url(self.request, before=found.older) if found.older else "",
+            "newest_url": page_url(self.request, before="") if before else "",
             "history_url": f"{reverse('history', args=[self.cluster])}?{history_query(mine)}",
         }
 
@@ -144,7 +146,8 @@ class LeasePage:
             known=max(since, self.as_of),
         )
         ranges = tuple(
-            Chip(one, range_label(one), self._url(range=one), one == name) for one in RANGES
+            Chip(one, range_label(one), page_url(self.request, range=one), one == name)
+            for one in RANGES
         )
         end = None if self.as_of == self.now else self.as_of
         shown = past_view(past, ranges, self.now, end=end)
@@ -165,10 +168,3 @@ class LeasePage:
             "host": shown_holder(host),
             "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",
         }
-
-    def _url(self, **changes: str) -> str:
-        """The URL of this page with other parameters."""
-        known = {name: self.request.GET.get(name, "") for name in ("range", "before")}
-        pairs = known | changes
-        query = urlencode({name: value for name, value in pairs.items() if value})
-        return f"{self.request.path}?{query}" if query else self.request.path

@@ -67,10 +67,14 @@ def attention(
         if needs_attention(lease.phase, lease.kind, since=lease.phase_since, now=now):
             groups[lease.phase, lease.kind].append(lease)
     lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
-    lines += _missed(cluster, missed, now)
-    lines += _orphans(cluster, orphans, now)
-    lines += _refused(cluster, refused, now)
-    lines += _skipped(cluster, skipped, now)
+    if missed := [change for change in missed if change.missed]:
+        lines.append(_missed(cluster, missed, now))
+    if orphans:
+        lines.append(_orphans(cluster, orphans, now))
+    if refused:
+        lines.append(_refused(cluster, refused, now))
+    if skipped:
+        lines.append(_skipped(cluster, skipped, now))
     if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
         lines.append(_nameless(cluster, nameless_at, now))
     for (phase, kind), found in groups.items():
@@ -182,83 +186,70 @@ def _about(cluster: str, keys: Sequence[ObjectName], many_url: str, **fields: An
     )
 
 
-def _missed(cluster: str, changes: Sequence[Change], now: datetime) -> list[Attention]:
+def _missed(cluster: str, found: Sequence[Change], now: datetime) -> Attention:
     """One line for the changes of holder that only the Leases' counters show."""
-    found = [change for change in changes if change.missed]
-    if not found:
-        return []
     number = sum(change.missed for change in found)
-    return [
-        _about(
-            cluster,
-            list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found)),
-            f"{reverse('history', args=[cluster])}?inferred=true",
-            rank=9.0,
-            phase="deleted",
-            icon="i-blind",
-            word="Missed changes.",
-            why=(Part(f"leaseTransitions counts {counted(number, 'change')} of holder not seen."),),
-            amount=f"{number:,} unseen",
-            moment=f"last at {when(found[-1].at, now)}",
-        )
-    ]
+    return _about(
+        cluster,
+        list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found)),
+        f"{reverse('history', args=[cluster])}?inferred=true",
+        rank=9.0,
+        phase="deleted",
+        icon="i-blind",
+        word="Missed changes.",
+        why=(Part(f"leaseTransitions counts {counted(number, 'change')} of holder not seen."),),
+        amount=f"{number:,} unseen",
+        moment=f"last at {when(found[-1].at, now)}",
+    )
 
 
-def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> list[Attention]:
+def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> Attention:
     """One line for the rows that the database refused, with the newest reason."""
-    if not found:
-        return []
     said = f"The database refused {counted(len(found), 'row')}: {found[-1].error.rstrip('.')}."
-    return [
-        _about(
-            cluster,
-            list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found if one.name)),
-            reverse("history", args=[cluster]),
-            rank=7.0,
-            phase="deleted",
-            icon="i-blind",
-            word="Missing in history.",
-            why=(Part(f"{said} An admin finds what they held in the list of refused rows."),),
-            amount=counted(len(found), "row"),
-            moment=f"last at {when(found[-1].at, now)}",
-        )
-    ]
+    return _about(
+        cluster,
+        list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found if one.name)),
+        reverse("history", args=[cluster]),
+        rank=7.0,
+        phase="deleted",
+        icon="i-blind",
+        word="Missing in history.",
+        why=(Part(f"{said} An admin finds what they held in the list of refused rows."),),
+        amount=counted(len(found), "row"),
+        moment=f"last at {when(found[-1].at, now)}",
+    )
 
 
-def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention:
     """One line for the Leases whose newest write was not understood."""
-    if not found:
-        return []
     since = min(lease.phase_since for lease in found)
     not_understood = found[-1].lasting.not_understood
     reason = "" if not_understood is None else not_understood.reason
     state = "Its state is" if len(found) == 1 else "Their states are"
-    return [
-        _about(
-            cluster,
-            [lease.key for lease in found],
-            f"{reverse('leases', args=[cluster])}?phase=untimed",
-            rank=3.0,
-            phase="unknown",
-            icon="st-unknown",
-            word="Not understood.",
-            why=(Part(f"{reason} {state} not known."),),
-            amount=age((now - since).total_seconds()),
-            moment=f"since {when(since, now)}",
-            since=since.timestamp(),
-        )
-    ]
+    return _about(
+        cluster,
+        [lease.key for lease in found],
+        f"{reverse('leases', args=[cluster])}?phase=untimed",
+        rank=3.0,
+        phase="unknown",
+        icon="st-unknown",
+        word="Not understood.",
+        why=(Part(f"{reason} {state} not known."),),
+        amount=age((now - since).total_seconds()),
+        moment=f"since {when(since, now)}",
+        since=since.timestamp(),
+    )
 
 
 def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
     """A line for a write whose name could not be read."""
-    return Attention(
+    return _about(
+        cluster,
+        [],
+        reverse("leases", args=[cluster]),
         rank=3.5,
         phase="unknown",
         icon="st-unknown",
-        namespace="",
-        label=cluster,
-        url=reverse("leases", args=[cluster]),
         word="Not understood.",
         why=(Part("The cluster sent a Lease whose name could not be read. The log says more."),),
         amount="",
@@ -266,22 +257,18 @@ def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
     )
 
 
-def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> list[Attention]:
+def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention:
     """One line for the heartbeats of missing Nodes."""
-    if not found:
-        return []
     first = min(lease.observed_at for lease in found)
-    return [
-        Attention(
-            rank=8.0,
-            phase="deleted",
-            icon="i-unplug",
-            namespace=found[0].key.namespace,
-            label=listed([short_name(lease) for lease in found]),
-            url=f"{reverse('nodes', args=[cluster])}#orphans",
-            word="Orphaned.",
-            why=(Part(f"{of_kind(len(found), Kind.HEARTBEAT)} of Nodes that are not there."),),
-            amount=counted(len(found), "Lease"),
-            moment=f"last renewed {when(first, now)}",
-        )
-    ]
+    return Attention(
+        rank=8.0,
+        phase="deleted",
+        icon="i-unplug",
+        namespace=found[0].key.namespace,
+        label=listed([short_name(lease) for lease in found]),
+        url=f"{reverse('nodes', args=[cluster])}#orphans",
+        word="Orphaned.",
+        why=(Part(f"{of_kind(len(found), Kind.HEARTBEAT)} of Nodes that are not there."),),
+        amount=counted(len(found), "Lease"),
+        moment=f"last renewed {when(first, now)}",
+    )

@@ -14,16 +14,14 @@ from dashboard.charts.changes_per_hour import HoursChart, hours_chart
 from dashboard.charts.heartbeat_ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
 from dashboard.pages.overview.attention import Attention, attention
 from dashboard.parts.all_clear import Calm, calm
-from dashboard.parts.kept.node_book import NodeBook
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
 from dashboard.parts.lease.row import RowView, row_view
-from dashboard.parts.node_summary import orphans_of
+from dashboard.parts.node_summary import NodeSummarySource, orphans_of
 from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, TROUBLE
-from leases.history.read.hourly_activity import Activity
 from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
@@ -34,12 +32,9 @@ AGES_EVERY = timedelta(seconds=4)
 SAMPLE = 1000  # heartbeats that are read to find the usual duration
 
 
-class OverviewSource(Protocol):
+class OverviewSource(NodeSummarySource, Protocol):
     """The part of a live channel that this module reads."""
 
-    store: Store
-    activity: Activity
-    nodes: NodeBook
     ages: HeartbeatAges
     refused: Callable[[datetime], Sequence[Refusal]]
 

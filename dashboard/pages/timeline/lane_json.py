@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dashboard.charts.lane_pieces import BusyTime
 from dashboard.pages.timeline.lane_query import TimelineLane
 from dashboard.parts.frame.as_of_words import stood
 from dashboard.parts.query.time_range import TimeRange
-from leases.domain.changes.change import Change
 from leases.domain.past.terms import Gap, Term
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.wire.microtime import format_microtime, microtime_or_none
@@ -35,21 +35,18 @@ def lane_item(
         "to": format_microtime(shown.until),
         "terms": [_term(term) for term in lane.life.terms if _inside(term, shown)],
         "gaps": [_gap(gap) for gap in lane.life.gaps if _inside(gap, shown)],
-        "reconfigured": [_mark(change) for change in lane.life.reconfigurations],
-        "unwatched": [
-            {"since": format_microtime(one.since), "until": format_microtime(one.until)}
-            for one in blind
+        "reconfigured": [
+            {"at": format_microtime(change.at), "fields": list(change.fields)}
+            for change in lane.life.reconfigurations
         ],
+        "unwatched": [_span(one) for one in blind],
         "changes": lane.changes,
-        "busy": [
-            {
-                "since": format_microtime(one.since),
-                "until": format_microtime(one.until),
-                "changes": one.changes,
-            }
-            for one in lane.busy
-        ],
+        "busy": [_span(one) | {"changes": one.changes} for one in lane.busy],
     }
+
+
+def _span(span: UnwatchedTime | BusyTime) -> dict[str, Any]:
+    return {"since": format_microtime(span.since), "until": format_microtime(span.until)}
 
 
 def _inside(span: Term | Gap, shown: TimeRange) -> bool:
@@ -79,7 +76,3 @@ def _gap(gap: Gap) -> dict[str, Any]:
         "holder": gap.holder,
         "ended_by": gap.ended_by and gap.ended_by.value,
     }
-
-
-def _mark(change: Change) -> dict[str, Any]:
-    return {"at": format_microtime(change.at), "fields": list(change.fields)}

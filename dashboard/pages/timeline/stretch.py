@@ -9,37 +9,22 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.lane_geometry import fog
+from dashboard.charts.lane_geometry import Fog, fog
 from dashboard.charts.time_scale import Scale, percent
 from dashboard.charts.time_ticks import Tick, ticks
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
-from dashboard.parts.lane_labels import blind_title
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
 from leases.domain.past.watched_times import UnwatchedTime
 
 
-class Blind(msgspec.Struct, frozen=True):
-    """A time in which nobody watched."""
-
-    x: float
-    width: float
-    title: str
-    since: float
-    until: float
-
-
 class StretchView(msgspec.Struct, frozen=True, kw_only=True):
-    """`since`, `until`, `at` are epoch seconds; `frame_*` is the brush's frame in percent."""
+    """`frame_*` is the brush's frame in percent."""
 
-    live: bool
-    follows: bool
-    since: float
-    until: float
-    at: float
+    shown: TimeRange
     at_x: float
     at_clock: str
     at_text: str
@@ -48,7 +33,7 @@ class StretchView(msgspec.Struct, frozen=True, kw_only=True):
     frame_x: float
     frame_width: float
     ticks: tuple[Tick, ...]
-    blind: tuple[Blind, ...]
+    blind: Sequence[Fog]
     blind_for: str
     watched: bool
     unseen: str  # how much of the stretch nobody watched: "", "part" or "whole"
@@ -73,11 +58,7 @@ def stretch_view(
     """
     scale = Scale(shown.since, shown.until)
     return StretchView(
-        live=shown.live,
-        follows=shown.follows,
-        since=shown.since.timestamp(),
-        until=shown.until.timestamp(),
-        at=shown.at.timestamp(),
+        shown=shown,
         at_x=percent(scale.x(shown.at)),
         at_clock=when(shown.at, now),
         at_text="" if shown.follows else write_moment(shown.at),
@@ -86,10 +67,7 @@ def stretch_view(
         frame_x=percent(around.x(shown.since)),
         frame_width=percent(around.x(shown.until) - around.x(shown.since)),
         ticks=ticks(scale),
-        blind=tuple(
-            Blind(s.x, s.width, blind_title(s, now), s.since.timestamp(), s.until.timestamp())
-            for s in fog(((one.since, one.until) for one in blind), scale)
-        ),
+        blind=fog(((one.since, one.until) for one in blind), scale),
         blind_for=_blind_for(blind),
         watched=watched,
         unseen=_unseen(blind, shown),

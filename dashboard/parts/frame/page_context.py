@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -13,25 +12,8 @@ from dashboard import clock
 from dashboard.access.roles import role_of
 from dashboard.access.wall.links import PARAMETER
 from dashboard.board import running_board
-from leases.domain.connection import Connection
 
 THEMES = ("light", "dark")
-
-
-class ClusterLink(msgspec.Struct, frozen=True):
-    """One line of the cluster switcher."""
-
-    name: str
-    connection: Connection
-    lease_count: int
-    url: str
-
-
-def _links() -> list[ClusterLink]:
-    return [
-        ClusterLink(c.name, c.store.connection, c.lease_count, reverse("overview", args=[c.name]))
-        for c in running_board().clusters.values()
-    ]
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
@@ -41,7 +23,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     role = role_of(user) if user is not None else "guest"
     context: dict[str, Any] = {
-        "clusters": _links() if role != "guest" else [],
+        "clusters": list(running_board().clusters.values()) if role != "guest" else [],
         "cluster": cluster,
         "may_edit": role == "admin",
         "role": role,

@@ -5,7 +5,7 @@ refusal is an answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,9 +43,16 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
     """All of it; takes no longer than a few seconds, however ill the cluster is."""
     async with cluster.questions:
         managed, events, candidates = await asyncio.gather(
-            _answer(_managed(cluster, key), "this Lease", "get", "leases"),
-            _answer(_events(cluster, key), "Events", "list", "events"),
-            _answer(_candidates(cluster, key), "LeaseCandidates", "list", "leasecandidates"),
+            _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
+            _answer(
+                lambda: events_of(cluster.writer, key, within=WITHIN), "Events", "list", "events"
+            ),
+            _answer(
+                lambda: candidates_of(cluster.writer, key, within=WITHIN),
+                "LeaseCandidates",
+                "list",
+                "leasecandidates",
+            ),
         )
     return ClusterAnswers(managed=managed, events=events, candidates=candidates)
 
@@ -59,18 +66,12 @@ async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, A
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
-    return await events_of(cluster.writer, key, within=WITHIN)
-
-
-async def _candidates(cluster: WatchedCluster, key: ObjectName) -> tuple[Candidate, ...] | None:
-    return await candidates_of(cluster.writer, key, within=WITHIN)
-
-
-async def _answer(question: Awaitable[T], what: str, verb: str, resource: str) -> T | NoAnswer:
+async def _answer(
+    question: Callable[[], Awaitable[T]], what: str, verb: str, resource: str
+) -> T | NoAnswer:
     try:
         async with asyncio.timeout(2 * WITHIN):
-            return await question
+            return await question()
     except Forbidden:
         return NoAnswer(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
     except NotFound:

@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from dashboard import clock
+from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.node import Node
@@ -27,13 +28,6 @@ SHARE = 0.02  # of the time that may be spent on reading
 REFUSED_EVERY = 600.0
 MISSING_EVERY = 10.0
 Grouping = Literal["zone", "pool", "none"]
-
-
-class NodeBookSource(Protocol):
-    """The part of a watched cluster that is asked."""
-
-    name: str
-    client: LeaseClient | None
 
 
 class NodeBook:
@@ -84,7 +78,7 @@ class NodeBook:
         """The wall clock was set: the Nodes were read as long ago as before."""
         self.read_at = moved(self.read_at, jump.by)
 
-    async def follow(self, cluster: NodeBookSource) -> None:
+    async def follow(self, cluster: WatchedCluster) -> None:
         """Read them again and again, until cancelled."""
         while True:
             started = time.monotonic()

@@ -109,7 +109,7 @@ def test_each_slot_of_a_short_range_has_a_bar_of_its_own():
     intervals = tuple(Interval(ago(10 * n), 2.0) for n in range(50, 0, -1))
     view = renewals_view(tracked(), intervals, NOW)
     assert view is not None
-    assert len(view.bars) == 50
-    distance = view.bars[1].x - view.bars[0].x
+    assert len(view.chart.bars) == 50
+    distance = view.chart.bars[1].x - view.chart.bars[0].x
     assert distance == pytest.approx(95 / 60, abs=0.01)
-    assert view.bars[0].width == pytest.approx(0.78 * distance, abs=0.01)
+    assert view.chart.bars[0].width == pytest.approx(0.78 * distance, abs=0.01)
