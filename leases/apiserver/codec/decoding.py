@@ -198,14 +198,10 @@ class Decoder:
             if name in seen:
                 self._note(f'duplicate field "{place.path}.{name}"')
             seen.add(name)
-            if kind.item is not schema.TEXT:
-                found[name] = None if value is None else self._value(value, kind.item, None, place)
-            elif isinstance(value, str):
-                found[name] = value
-            elif value is None:
-                found[name] = ""
-            else:
-                self._wrong(place, type_word(value), schema.TEXT)
+            if value is None:
+                found[name] = "" if kind.item is schema.TEXT else None
+            elif (decoded := self._value(value, kind.item, None, place)) is not None:
+                found[name] = decoded
         return dict(sorted(found.items()))
 
     def _listing(self, item: Any, kind: schema.SliceType, place: ValuePath) -> list[Any] | None:

@@ -140,6 +140,11 @@ def exact_json(value: Any) -> bytes:
     return _encode_exact(value)
 
 
+def dumps_sorted(value: Any) -> bytes:
+    """As `dumps`, with sorted names, as Go writes maps."""
+    return _escape(_encode_exact(value))
+
+
 def dumps_pretty(value: Any) -> bytes:
     """JSON indented by two spaces, as json.MarshalIndent writes it."""
     return _escape(json.dumps(value, ensure_ascii=False, indent=2).encode())

@@ -62,7 +62,7 @@ def go_syntax(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-        return _general(repr(value))
+        return go_float(value)
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_element, value))}}}"
     named = [(key if isinstance(key, str) else key[1], item) for key, item in value.items()]
@@ -91,6 +91,11 @@ def _digits(text: str) -> tuple[str, int]:
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     return digits.rstrip("0") or "0", point if digits else 1
+
+
+def go_float(value: float) -> str:
+    """%v of a finite number."""
+    return _general(repr(float(value)))
 
 
 def _general(text: str) -> str:

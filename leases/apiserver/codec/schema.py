@@ -157,7 +157,8 @@ OBJECT_META = Structure(
         "annotations": Field(LABELS),
         "ownerReferences": Field(SliceType("[]v1.OwnerReference", OWNER_REFERENCE, key="uid")),
         "finalizers": Field(SliceType("[]string", TEXT, key="")),
-        "managedFields": Field(MANAGED_FIELDS),
+        # An empty list is no missing one: it resets managedFields.
+        "managedFields": Field(MANAGED_FIELDS, pointer=True),
     },
 )
 LEASE_SPEC = Structure(
@@ -188,6 +189,12 @@ NAMESPACE_SPEC = Structure(
     "NamespaceSpec", {"finalizers": Field(SliceType("[]v1.FinalizerName", TEXT))}
 )
 NAMESPACE_STATUS = Structure("NamespaceStatus", {"phase": Field(Text("v1.NamespacePhase"))})
+
+
+# An object in a scheme's internal version: its metadata has no name in Go's JSON.
+INTERNAL_OBJECT = Structure(
+    "ObjectMeta", {"kind": Field(TEXT), "apiVersion": Field(TEXT)} | OBJECT_META.fields
+)
 
 
 def top_level(name: str, fields: dict[str, Field], message: str = "") -> Structure:

@@ -10,7 +10,15 @@ from leases.apiserver.codec.go_json import type_word
 
 
 class UnstructuredDecoder(Decoder):
-    """Other messages than Decoder's, the first error ends it, and whole floats are integers."""
+    """Other messages than Decoder's, the first error ends it, and whole floats are integers.
+
+    It takes the members in the order of the type, and sorts the unknown ones.
+    """
+
+    def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
+        found = super().decode(value, kind)
+        self.strict.sort()
+        return found
 
     def _struct(
         self,
@@ -21,6 +29,9 @@ class UnstructuredDecoder(Decoder):
     ) -> dict[str, Any]:
         if value is not None and not isinstance(value, dict):
             raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
+        if value is not None:
+            known = {name: value[name] for name in kind.fields if name in value}
+            value = known | value
         return super()._struct(value, kind, into, place)
 
     def _wrong(self, place: ValuePath, word: str, kind: schema.GoType) -> None:

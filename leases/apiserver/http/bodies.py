@@ -90,7 +90,7 @@ def read_object(
     parsed, kind, version = _parse_object(data, media_type, resource)
     decoder = Decoder(known)
     try:
-        _check_kind(kind, version, resource)
+        check_kind(kind, version, resource)
         obj = decoder.decode({} if parsed.value is None else parsed.value, resource.schema)
     except DecodeError as error:
         raise _unhandled(kind, version, resource, str(error)) from None
@@ -184,7 +184,7 @@ def _with_defaults(given: str, default: str, data: bytes) -> str:
     raise ValueError(f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'")
 
 
-def _check_kind(kind: str, version: str, resource: Resource) -> None:
+def check_kind(kind: str, version: str, resource: Resource) -> None:
     """Raises DecodeError for a kind that is unknown or cannot be converted to the resource's."""
     if kind == resource.kind and version == resource.api_version:
         return

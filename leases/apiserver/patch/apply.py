@@ -9,8 +9,9 @@ from copy import deepcopy
 from typing import Any
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.go_json import JsonError, loads
+from leases.apiserver.codec.go_json import JsonError, dumps_sorted, loads
 from leases.apiserver.errors import failure
+from leases.apiserver.patch.apply_body import type_errors
 from leases.apiserver.registry.field_sets import (
     Path,
     Paths,
@@ -28,11 +29,11 @@ from leases.apiserver.registry.managed_fields import (
     Managed,
     Manager,
     Owned,
-    capped,
     current,
     updated,
     write_managed,
 )
+from leases.apiserver.registry.validation import ANNOTATIONS_LIMIT
 from leases.wire.status import ApiError, StatusCause, StatusDetails
 from leases.wire.status_causes import go_quote
 
@@ -55,21 +56,24 @@ class Apply:
     def merge(self, live: Object | None, config: Object, *, force: bool) -> Object:
         """The live object (canonical; None when there is none) with the configuration applied.
 
-        Not yet canonical again. Raises 409 with a cause per field that another manager owns.
+        Not yet canonical again. `config` has kind and apiVersion. Raises 409 with a cause per field
+        that another manager owns.
         """
         base = self._kind.zero if live is None else _bare(live)
         managed = self._managed(live)
-        new, owners, conflicts = self._merged(base, config, managed, force=force)
-        if conflicts and self._forgiven(base, conflicts):
-            new, owners, conflicts = self._merged(base, config, managed, force=True)
-        if conflicts:
+        fields = {key: item for key, item in config.items() if key not in ("kind", "apiVersion")}
+        new, owners, conflicts = self._merged(base, fields, managed)
+        if conflicts and not force and self._manager.name == KUBECTL:
+            forgiven = self._written_by_kubectl(base)
+            conflicts = [each for each in conflicts if each[1] not in forgiven]
+        if conflicts and not force:
             raise apply_conflict(conflicts, self._version)
-        if compare(base, new, self._kind) != _NO_CHANGE or _identity(base) != _identity(new):
+        if new != base:
             owners[self._manager] = Owned(owners[self._manager].paths, self._now)
         owners = {manager: owned for manager, owned in owners.items() if owned.paths}
-        new["metadata"]["managedFields"] = write_managed(
-            capped(owners, self._version), self._version
-        )
+        if self._manager.name == KUBECTL:
+            update_last_applied(new, config)
+        new["metadata"]["managedFields"] = write_managed(owners, self._version)
         return new
 
     def _managed(self, live: Object | None) -> Managed:
@@ -83,8 +87,9 @@ class Apply:
         return updated({}, None, _bare(live), before, self._kind, self._now)
 
     def _merged(
-        self, base: Object, config: Object, managed: Managed, *, force: bool
+        self, base: Object, config: Object, managed: Managed
     ) -> tuple[Object, Managed, Conflicts]:
+        """The new object, its owners once the others lost what changed, and what they lost."""
         owned = applied_paths(config, self._kind)
         before = managed.get(self._manager)
         new = _merge(deepcopy(base), config, self._kind)
@@ -102,43 +107,46 @@ class Apply:
             lost = theirs.paths & taken
             conflicts += [(other, path) for path in sorted(lost)]
             owners[other] = Owned(theirs.paths - lost - difference.removed, theirs.time)
-        return new, owners, [] if force else conflicts
+        return new, owners, conflicts
 
-    def _forgiven(self, base: Object, conflicts: Conflicts) -> bool:
-        """Whether kubectl's client-side apply wrote all these fields, unchanged since."""
-        if self._manager.name != KUBECTL:
-            return False
-        text = (base["metadata"].get("annotations") or {}).get(LAST_APPLIED)
-        if text is None:
-            return False
+    def _written_by_kubectl(self, base: Object) -> Paths:
+        """The fields that kubectl's client-side apply wrote, unchanged since.
+
+        Source: managedfields/internal/lastappliedmanager.go.
+        """
+        text = (base["metadata"].get("annotations") or {}).get(LAST_APPLIED, "")
         try:
             last = loads(text.encode())
         except JsonError:
-            return False
-        if not isinstance(last, dict):
-            return False
-        same = applied_paths(last, self._kind) - compare(base, last, self._kind).modified
-        same.add(("f:metadata", "f:annotations", f"f:{LAST_APPLIED}"))
-        return all(path in same for _, path in conflicts)
+            return set()
+        known = isinstance(last, dict) and last.get("apiVersion") == self._version
+        if not known or not last.get("kind") or type_errors(last, self._kind):
+            return set()
+        last = {key: item for key, item in last.items() if key not in ("kind", "apiVersion")}
+        changes = compare(base, last, self._kind)
+        different = changes.modified | changes.added | changes.removed
+        return applied_paths(last, self._kind) - different
 
 
-class _NoChange:
-    """Equal to an empty Difference."""
+def update_last_applied(new: Object, config: Object) -> None:
+    """Keep the annotation of kubectl's client-side apply up to date.
 
-    def __eq__(self, other: object) -> bool:
-        parts = (getattr(other, name, None) for name in ("added", "modified", "removed"))
-        return not any(parts)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-_NO_CHANGE = _NoChange()
-
-
-def _identity(obj: Object) -> list[Any]:
-    """The fields that no manager owns and a configuration may set."""
-    meta = obj["metadata"]
-    return [meta.get(name) for name in ("name", "namespace", "uid", "resourceVersion")]
+    Source: managedfields/internal/lastappliedupdater.go.
+    """
+    annotations = new["metadata"].get("annotations")
+    if not annotations or not annotations.get(LAST_APPLIED):
+        return
+    config = deepcopy(config)
+    given = (config.get("metadata") or {}).get("annotations", {})
+    if isinstance(given, dict):
+        given.pop(LAST_APPLIED, None)
+    else:
+        del config["metadata"]["annotations"]
+    text = f"{dumps_sorted(config).decode()}\n"
+    new["metadata"]["annotations"] = annotations | {LAST_APPLIED: text}
+    size = sum(len(f"{key}{value}".encode()) for key, value in annotations.items())
+    if size - len(annotations[LAST_APPLIED].encode()) + len(text.encode()) > ANNOTATIONS_LIMIT:
+        del new["metadata"]["annotations"][LAST_APPLIED]
 
 
 def _bare(live: Object) -> Object:

@@ -6,22 +6,33 @@ Source: apiserver/pkg/endpoints/handlers/patch.go.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
+from leases.apiserver.codec import schema
 from leases.apiserver.codec.decoding import DecodeError, Decoder, repeated_fields
-from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word
-from leases.apiserver.codec.known_kinds import is_registered
+from leases.apiserver.codec.go_fmt import go_text
+from leases.apiserver.codec.go_json import JsonError, Pairs, dumps, loads, type_word
 from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.codec.unstructured import UnstructuredDecoder
-from leases.apiserver.errors import bad_request, failure, internal, invalid, not_found, too_large
-from leases.apiserver.http.bodies import no_object, unregistered
+from leases.apiserver.errors import (
+    bad_request,
+    conflict,
+    failure,
+    internal,
+    invalid,
+    not_found,
+    too_large,
+)
+from leases.apiserver.http.bodies import check_kind, kind_in
 from leases.apiserver.http.options import WriteOptions, write_options
 from leases.apiserver.http.request import Request
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.apply import Apply
-from leases.apiserver.patch.apply_body import read_applied
+from leases.apiserver.patch.apply_body import Configuration, read_applied
 from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
-from leases.apiserver.patch.strategic_merge import StrategicError, go_text, strategic_merge
+from leases.apiserver.patch.strategic_items import StrategicError
+from leases.apiserver.patch.strategic_merge import strategic_merge
 from leases.apiserver.registry.create_update import Writer, Written, check_sent
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.records import now_text
@@ -50,7 +61,7 @@ class Patcher:
         kind = request.header(b"content-type").partition(";")[0].strip()
         data = await request.body()
         options = write_options(request, "PatchOptions", apply=kind == APPLY_PATCH)
-        one = _Patch(request, place.resource, data, options)
+        one = _Patch(request, place, data, options)
         ways: dict[str, tuple[Callable[[], Any], Callable[[Object | None, Any], Object]]] = {
             JSON_PATCH: (one.operations, one.json),
             MERGE_PATCH: (one.merge_map, one.merge),
@@ -73,6 +84,23 @@ class Patcher:
         return await self._writer.update(place, wanted, options, tracks=tracks, size=len(data))
 
 
+def _operations_error(operations: Any, *, strict: bool) -> str:
+    """What is no JSON patch: only strict decoding reads the members of an operation."""
+    if not isinstance(operations, list):
+        into = "[]handlers.jsonPatchOp" if strict else "jsonpatch.Patch"
+        return f"{type_word(operations)} into Go value of type {into}"
+    for operation in operations:
+        if operation is not None and not isinstance(operation, dict):
+            into = "handlers.jsonPatchOp" if strict else "jsonpatch.Operation"
+            return f"{type_word(operation)} into Go value of type {into}"
+        pairs = operation.pairs if isinstance(operation, Pairs) else (operation or {}).items()
+        for name, value in pairs if strict else ():
+            if name in ("op", "path", "from") and not isinstance(value, str | None):
+                field = f"Go struct field jsonPatchOp.{name} of type string"
+                return f"{type_word(value)} into {field}"
+    return ""
+
+
 def _attempt(read: Callable[[], Any]) -> Any:
     """The result, or the error: a missing object is the error that counts first."""
     try:
@@ -85,10 +113,11 @@ class _Patch:
     """One patch body and its result."""
 
     def __init__(
-        self, request: Request, resource: Resource, data: bytes, options: WriteOptions
+        self, request: Request, place: RequestTarget, data: bytes, options: WriteOptions
     ) -> None:
         self._request = request
-        self._resource = resource
+        self._resource = place.resource
+        self._name = place.name
         self._data = data
         self._options = options
         self._strict = options.validation in ("Warn", "Strict")
@@ -122,25 +151,10 @@ class _Patch:
         return self._decoded(patched, complaints)
 
     def _check_operations(self, operations: Any) -> list[str]:
-        into = "[]handlers.jsonPatchOp" if self._strict else "jsonpatch.Patch"
-        before = "error decoding patch: " if self._strict else ""
-        if not isinstance(operations, list):
-            word = type_word(operations)
-            raise bad_request(f"{before}json: cannot unmarshal {word} into Go value of type {into}")
-        for operation in operations:
-            if not isinstance(operation, dict):
-                word = type_word(operation)
-                raise bad_request(
-                    f"{before}json: cannot unmarshal {word} into Go value of type "
-                    "handlers.jsonPatchOp"
-                )
-            for name in ("op", "path", "from"):
-                if self._strict and not isinstance(operation.get(name, ""), str | None):
-                    word = type_word(operation[name])
-                    raise bad_request(
-                        f"{before}json: cannot unmarshal {word} into Go struct field "
-                        f"jsonPatchOp.{name} of type string"
-                    )
+        """The errors of strict decoding. Raises 400."""
+        if wrong := _operations_error(operations, strict=self._strict):
+            before = "error decoding patch: " if self._strict else ""
+            raise bad_request(f"{before}json: cannot unmarshal {wrong}")
         return [
             f"json patch {text}"
             for index, operation in enumerate(operations)
@@ -169,15 +183,17 @@ class _Patch:
     def strategic_map(self) -> Object:
         return self._read_map("") or {}
 
-    def strategic(self, old: Object | None, patch: Object) -> Object:
-        shown = go_text(patch)
-        complaints = repeated_fields(patch, "")
+    def strategic(self, old: Object | None, sent: Object) -> Object:
+        complaints = repeated_fields(sent, "")
+        patch = deepcopy(sent)
+        original = deepcopy(self._typed(old or {}))
         try:
-            patched = strategic_merge(self._typed(old or {}), patch, self._resource.schema)
+            patched = strategic_merge(original, patch, self._resource.schema)
         except StrategicError as error:
             if error.code == 400:
                 raise bad_request(str(error)) from None
             raise (_rejected() if error.code == 422 else internal(str(error))) from None
+        shown = go_text(patch)
         decoder = UnstructuredDecoder()
         try:
             new = decoder.decode(patched, self._resource.schema)
@@ -186,45 +202,60 @@ class _Patch:
         self._complain(shown, complaints + decoder.strict)
         return _untyped(new)
 
-    def config(self) -> Object:
-        return read_applied(self._request, self._data, self._resource, self._options.validation)
+    def config(self) -> Configuration:
+        return read_applied(self._data, self._resource)
 
-    def apply(self, old: Object | None, config: Object) -> Object:
+    def apply(self, old: Object | None, sent: Configuration) -> Object:
         resource, options = self._resource, self._options
-        if old is None:
-            _check_new(config, resource)
         change = Apply(resource.schema, resource.api_version, options.manager, now_text())
-        merged = change.merge(old, config, force=bool(options.force))
+        merged = change.merge(old, sent.value, force=bool(options.force))
         try:
-            new = _untyped(Decoder().decode(merged, resource.schema))
+            new = _untyped(UnstructuredDecoder().decode(merged, resource.schema))
         except DecodeError as error:
-            kind = f"{resource.api_version}, Kind={resource.kind}"
             raise internal(
-                "failed to convert new object to proper version: unable to convert unstructured "
-                f"object to {kind}: {error}"
+                f"failed to convert new object {sent.shown(resource)} to proper version: unable to "
+                f"convert unstructured object to {resource.api_version}, Kind={resource.kind}: "
+                f"{error}"
             ) from None
+        self._complain_of_keys(sent.duplicates)
+        meta = new["metadata"]
+        if not meta["managedFields"]:
+            del meta["managedFields"]
         if old is None:
-            new["metadata"].pop("resourceVersion", None)
+            if uid := meta.get("uid"):
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing"
+                why = f"{why} object was found"
+                raise conflict(resource.plural, self._name, why, resource.group)
+            meta.pop("resourceVersion", None)
         return new
+
+    def _complain_of_keys(self, duplicates: list[str]) -> None:
+        if duplicates and self._options.validation == "Strict":
+            lines = "".join(f"\n  {line}" for line in duplicates)
+            before = "error strict decoding YAML: error converting YAML to JSON"
+            raise bad_request(f"{before}: yaml: unmarshal errors:{lines}")
+        if self._options.validation == "Warn":
+            for line in duplicates:
+                self._request.warn(line)
 
     def _decoded(self, patched: Any, complaints: list[str]) -> Object:
         """The object of a patched document. Raises 422 on `patch` with the whole document."""
-        shown = dumps(_plain(patched)).decode()
-        if not isinstance(patched, dict):
-            raise _unfit(
-                shown, f"couldn't get version/kind; json parse error: {no_object(patched)}"
-            )
-        kind = patched.get("kind") or self._resource.kind
-        version = patched.get("apiVersion") or self._resource.api_version
-        if not is_registered(str(kind), str(version)):
-            raise _unfit(shown, unregistered(str(kind), str(version)))
+        resource = self._resource
+        text = dumps(_plain(patched))
+        shown = text.decode()
+        internal_version = f"{resource.group}/__internal" if resource.group else "__internal"
         decoder = Decoder()
         try:
-            new = decoder.decode(patched, self._resource.schema)
-        except DecodeError as error:
+            kind, version = kind_in(patched, resource.kind, internal_version, text)
+            if version == internal_version and kind == resource.kind:
+                new = _decoded_internal(decoder, patched, resource)
+            else:
+                check_kind(kind, version, resource)
+                new = _untyped(decoder.decode(patched, resource.schema))
+        except ValueError as error:
             raise _unfit(shown, str(error)) from None
         self._complain(shown, complaints + decoder.strict)
-        return _untyped(new)
+        return new
 
     def _complain(self, shown: str, complaints: list[str]) -> None:
         if self._options.validation == "Strict" and complaints:
@@ -234,12 +265,13 @@ class _Patch:
                 self._request.warn(complaint)
 
 
-def _check_new(config: Object, resource: Resource) -> None:
-    """Raises 422 for a uid in an object that does not exist. Ignores its resourceVersion."""
-    meta = config.get("metadata") or {}
-    if uid := meta.get("uid"):
-        cause = bad_value("metadata.uid", go_quote(uid), "field is immutable")
-        raise invalid(resource.kind, meta.get("name") or "", [cause, cause], resource.group)
+def _decoded_internal(decoder: Decoder, value: Object, resource: Resource) -> Object:
+    """The object of a document without apiVersion.
+
+    Go decodes it into the internal type, whose metadata has no name: its fields are the object's.
+    """
+    meta = decoder.decode(value, schema.INTERNAL_OBJECT)
+    return {name: {} for name in resource.schema.required} | {"metadata": _untyped(meta)}
 
 
 def _untyped(obj: Object) -> Object:

@@ -1,77 +1,86 @@
 """Strategic merge patch: maps merged, lists merged by key where their type says so, and the $
 directives.
 
-Source: apimachinery/pkg/util/strategicpatch/patch.go.
+Source: apimachinery/pkg/util/strategicpatch/{patch,meta}.go.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
-from copy import deepcopy
 from typing import Any
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.go_json import Number
+from leases.apiserver.codec.go_fmt import go_text, go_type, go_word
+from leases.apiserver.patch.strategic_items import (
+    DIRECTIVE,
+    MAP,
+    NOTHING,
+    StrategicError,
+    as_list,
+    check_order,
+    discard_nulls,
+    element_type,
+    identity,
+    ordered,
+    places,
+    without_directives,
+)
+from leases.wire.status_causes import go_quote
 
-_DIRECTIVE = "$patch"
 _RETAIN = "$retainKeys"
-_ORDER = "$setElementOrder/"
-_DELETE_ITEMS = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder"
+_DELETE_ITEMS = "$deleteFromPrimitiveList"
+_BAD_RETAIN = "invalid patch format of retainKeys"
+_BAD_LIST = {
+    _ORDER: "invalid patch format of setElementOrder list",
+    _DELETE_ITEMS: "invalid patch format of primitive list",
+}
 Map = dict[str, Any]
 
 
-class StrategicError(ValueError):
-    """The patch cannot be merged; `code` is the HTTP code it leads to."""
+def strategic_merge(original: Map, patch: Map, kind: schema.GoType) -> Map:
+    """The merged map. Changes both: later errors show the patch as this leaves it.
 
-    def __init__(self, message: str, code: int = 500) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def strategic_merge(original: Map, patch: Map, kind: schema.Structure) -> Map:
-    """A new object. Raises StrategicError."""
-    return _merge_map(deepcopy(original), deepcopy(patch), kind)
-
-
-def _merge_map(original: Map, patch: Map, kind: schema.GoType | None) -> Map:
-    if _DIRECTIVE in patch:
+    Raises StrategicError.
+    """
+    if DIRECTIVE in patch:
         return _directed(patch)
     _retain_keys(original, patch)
     for key in [key for key in patch if key.startswith(_ORDER)]:
         _set_order(original, patch, key, kind)
     for key, value in patch.items():
         deletes = key.startswith(_DELETE_ITEMS)
-        name = key.removeprefix(_DELETE_ITEMS)
+        name = (_named(key, _DELETE_ITEMS) or key) if deletes else key
         if value is None:
             original.pop(name, None)
-        elif name not in original or type(original[name]) is not type(value):
+        elif name not in original or go_type(original[name]) != go_type(value):
             if not deletes:
-                original[name] = _without_directives(value)
+                _put(original, name, value)
         elif isinstance(value, dict):
-            original[name] = _merge_map(original[name], value, _kind_of(kind, name))
+            original[name] = strategic_merge(original[name], value, _field(kind, name).kind)
         elif isinstance(value, list):
-            original[name] = _merge_list(
-                original[name], value, _kind_of(kind, name), deletes=deletes
-            )
+            merged = value
+            item, merge_key = _items_of(kind, name)
+            if merge_key is not None or deletes:
+                merged = _merge_list(original[name], value, item, merge_key or "", deletes=deletes)
+            original[name] = merged
         else:
             original[name] = value
     return original
 
 
-def _kind_of(kind: schema.GoType | None, name: str) -> schema.GoType | None:
-    if isinstance(kind, schema.Structure) and name in kind.fields:
-        return kind.fields[name].kind
-    return None
-
-
 def _directed(patch: Map) -> Map:
-    word = patch[_DIRECTIVE]
+    word = patch[DIRECTIVE]
     if word == "replace":
-        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+        del patch[DIRECTIVE]
+        return patch
     if word == "delete":
         return {}
-    raise StrategicError(f"unknown patch type: {go_text(word)} in map: {go_text(patch)}")
+    raise _unknown_directive(patch)
+
+
+def _unknown_directive(patch: Map) -> StrategicError:
+    word = go_word(patch[DIRECTIVE])
+    return StrategicError(f"unknown patch type: {word} in map: {go_text(patch)}")
 
 
 def _retain_keys(original: Map, patch: Map) -> None:
@@ -79,110 +88,105 @@ def _retain_keys(original: Map, patch: Map) -> None:
         return
     retained = patch.pop(_RETAIN)
     if not isinstance(retained, list):
-        raise StrategicError("invalid patch format of retainKeys", 400)
-    kept = {_identity(key, "") for key in retained if not isinstance(key, dict)}
+        raise StrategicError(_BAD_RETAIN, 400)
+    kept = {key for key in retained if isinstance(key, str)}
     for key, value in patch.items():
-        if value is not None and not key.startswith((_DELETE_ITEMS, _ORDER)) and key not in kept:
-            raise StrategicError("patch content doesn't match retainKeys list", 422)
-    for key in [key for key in original if key not in kept]:
+        directive = key.startswith((_DELETE_ITEMS, _ORDER))
+        if value is not None and not directive and key not in kept:
+            raise StrategicError(_BAD_RETAIN, 400)
+    for key in original.keys() - kept:
         del original[key]
 
 
-def _set_order(original: Map, patch: Map, key: str, kind: schema.GoType | None) -> None:
-    order = patch.pop(key)
-    name = key.removeprefix(_ORDER)
-    before, given = original.get(name), patch.get(name)
-    for found in (order, before or [], given or []):
-        if not isinstance(found, list):
-            raise StrategicError("invalid patch format of setElementOrder list", 400)
-    if before is None and given is None:
+def _named(key: str, prefix: str) -> str:
+    """The field that a directive is about."""
+    before, slash, name = key.partition("/")
+    if not slash or before != prefix:
+        raise StrategicError(_BAD_LIST[prefix], 400)
+    return name
+
+
+def _set_order(original: Map, patch: Map, key: str, kind: schema.GoType) -> None:
+    order = as_list(patch.pop(key))
+    name = _named(key, _ORDER)
+    before = as_list(original[name]) if name in original else None
+    given = as_list(patch[name]) if name in patch else None
+    item_kind, found_key = _items_of(kind, name)
+    merge_key = found_key or ""
+    check_order(given or [], order, merge_key)
+    old = list(before or [])
+    if given is None and before is None:
         return
-    listing = _kind_of(kind, name)
-    merge_key = _merge_key(listing)
-    _check_order(given or [], order, merge_key)
     if given is None:
-        merged = before or []
+        merged = old
     elif before is None:
-        merged = _without_directives(given)
+        merged = without_directives(given)
+    elif found_key is None:
+        merged = given
     else:
-        merged = _merge_list(before, given, listing, deletes=False)
-    original[name] = _ordered(merged, order, before or [], merge_key)
+        merged = _merge_list(before, given, item_kind, merge_key, deletes=False)
+    element_type(old, given or [])
+    original[name] = ordered(merged, order, old, merge_key)
     patch.pop(name, None)
 
 
-def _check_order(given: list[Any], order: list[Any], merge_key: str) -> None:
-    """Every element of the patch must stand in the order list, in the same order."""
-    places: dict[Any, list[int]] = {}
-    for place, item in enumerate(order):
-        places.setdefault(_identity(item, merge_key), []).append(place)
-    at = 0
-    for item in given:
-        if isinstance(item, dict) and item.get(_DIRECTIVE) == "delete":
-            continue
-        later = places.get(_identity(item, merge_key), [])
-        following = bisect_left(later, at)
-        if following == len(later):
-            raise StrategicError(
-                f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder "
-                "list:\n"
-                f"{go_text(order)}\n"
-            )
-        at = later[following]
+def _field(kind: schema.GoType, name: str) -> schema.Field:
+    """A member of the type. Raises StrategicError for an unknown one."""
+    if isinstance(kind, schema.Raw):
+        return schema.Field(kind, pointer=True)
+    if not isinstance(kind, schema.Structure):
+        word = "map" if isinstance(kind, schema.Mapping) else kind.name
+        why = "merging an object in json but data type is not struct, instead is"
+        raise StrategicError(f"{why}: {word}")
+    folded = {known.lower(): field for known, field in kind.fields.items()}
+    field = kind.fields.get(name) or folded.get(name.lower())
+    if field is None and kind.extensible:
+        return schema.Field(schema.ANYTHING, pointer=True)
+    if field is None:
+        struct = f"struct {kind.short} for the json field {go_quote(name)}"
+        raise StrategicError(f"unable to find api field in {struct}")
+    return field
 
 
-def _merge_key(kind: schema.GoType | None) -> str:
-    return (kind.key or "") if isinstance(kind, schema.SliceType) else ""
-
-
-def _identity(item: Any, merge_key: str) -> Any:
-    """What makes an item of a list itself; what cannot be hashed is taken by its text."""
-    if isinstance(item, dict):
-        if merge_key not in item:
-            raise StrategicError(
-                f"map: {go_text(item)} does not contain declared merge key: {merge_key}"
-            )
-        item = item[merge_key]
-    return go_text(item) if isinstance(item, dict | list) else item
+def _items_of(kind: schema.GoType, name: str) -> tuple[schema.GoType, str | None]:
+    """The type of a list's items, and the key to merge by: "" for a set, None for no merge."""
+    field = _field(kind, name)
+    if isinstance(field.kind, schema.SliceType):
+        return field.kind.item, field.kind.key
+    if not field.pointer:
+        raise StrategicError("expected slice or array type, but got: struct")
+    return field.kind, None
 
 
 def _merge_list(
-    original: list[Any], patch: list[Any], kind: schema.GoType | None, *, deletes: bool
+    original: list[Any],
+    patch: list[Any],
+    item_kind: schema.GoType,
+    merge_key: str,
+    *,
+    deletes: bool,
 ) -> list[Any]:
-    merges = isinstance(kind, schema.SliceType) and kind.key is not None
-    if deletes:
-        gone = {_identity(item, "") for item in patch if not isinstance(item, dict)}
-        return [item for item in original if isinstance(item, dict) or item not in gone]
-    if not merges:
-        return patch
-    _check_items(original + patch)
-    merge_key = _merge_key(kind)
+    if not original and not patch:
+        return original
+    if element_type(original, patch) != MAP:
+        if deletes:
+            gone = {identity(item, "") for item in patch}
+            return [item for item in original if identity(item, "") not in gone]
+        unique = {identity(item, ""): item for item in reversed(original + patch)}
+        return ordered(list(reversed(unique.values())), patch, original, "")
     if not merge_key:
-        if any(isinstance(item, dict) for item in patch):
-            raise StrategicError("cannot merge lists without merge key for map[string]interface {}")
-        merged = list(dict.fromkeys([*original, *patch]))
-        return _ordered(merged, patch, original, merge_key)
+        word = "struct" if isinstance(item_kind, schema.Structure) else item_kind.name
+        raise StrategicError(f"cannot merge lists without merge key for {word}")
     original, patch = _special_items(original, patch, merge_key)
-    item_kind = kind.item if isinstance(kind, schema.SliceType) else None
     merged = list(original)
-    places: dict[Any, int] = {}
-    for place, item in enumerate(merged):
-        if merge_key in item:
-            places.setdefault(_identity(item, merge_key), place)
+    known = places(merged, merge_key)
     for item in patch:
-        at = places.setdefault(_identity(item, merge_key), len(merged))
+        at = known.setdefault(identity(item, merge_key), len(merged))
         if at == len(merged):
             merged.append(item)
         else:
-            merged[at] = _merge_map(merged[at], dict(item), item_kind)
-    return _ordered(merged, patch, original, merge_key)
-
-
-def _check_items(items: list[Any]) -> None:
-    kinds = {type(item) for item in items}
-    if list in kinds:
-        raise StrategicError("lists of lists are not supported", 422)
-    if len(kinds) > 1:
-        raise StrategicError(f"list element types are not identical: {go_text(items)}")
+            merged[at] = strategic_merge(merged[at], item, item_kind)
+    return ordered(merged, patch, original, merge_key)
 
 
 def _special_items(
@@ -190,76 +194,33 @@ def _special_items(
 ) -> tuple[list[Any], list[Any]]:
     """Apply $patch in items: delete removes the item of the same key, replace all other items."""
     plain, replaces = [], False
-    deleted: set[Any] = set()
+    gone = set()
     for item in patch:
-        if not isinstance(item, dict):
-            raise StrategicError("invalid patch format of primitive list", 400)
-        word = item.get(_DIRECTIVE)
-        if word is None:
+        word = item.get(DIRECTIVE)
+        if DIRECTIVE not in item:
             plain.append(item)
         elif word == "delete":
-            deleted.add(_identity(item, merge_key))
+            gone.add(identity(item, merge_key))
         elif word == "replace":
             replaces = True
+        elif word == "merge":
+            raise StrategicError("merging lists cannot yet be specified in the patch")
         else:
-            raise StrategicError(f"unknown patch type: {go_text(word)} in map: {go_text(item)}")
-    if deleted:
-        original = [item for item in original if _identity(item, merge_key) not in deleted]
+            raise _unknown_directive(item)
+    if gone:
+        original = [
+            item
+            for item in original
+            if merge_key not in item or identity(item, merge_key) not in gone
+        ]
     return (plain, []) if replaces else (original, plain)
 
 
-def _ordered(merged: list[Any], order: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """Items of the patch in its order, the rest in the old order; new items come first."""
-    wanted, old = _places(order, merge_key), _places(before, merge_key)
-    named = [item for item in merged if _identity(item, merge_key) in wanted]
-    rest = [item for item in merged if _identity(item, merge_key) not in wanted]
-    named.sort(key=lambda item: wanted[_identity(item, merge_key)])
-    rest.sort(key=lambda item: old.get(_identity(item, merge_key), len(before)))
-    named_left, rest_left = deque(named), deque(rest)
-    result = []
-    while named_left and rest_left:
-        left = old.get(_identity(rest_left[0], merge_key))
-        right = old.get(_identity(named_left[0], merge_key))
-        old_first = left is not None and right is not None and left < right
-        result.append(rest_left.popleft() if old_first else named_left.popleft())
-    return [*result, *named_left, *rest_left]
-
-
-def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
-    """The first position of each item."""
-    found: dict[Any, int] = {}
-    for place, item in enumerate(items):
-        found.setdefault(_identity(item, merge_key), place)
-    return found
-
-
-def _without_directives(value: Any) -> Any:
-    """The added value without nulls and directives."""
-    if isinstance(value, dict):
-        return {
-            key: _without_directives(item)
-            for key, item in value.items()
-            if item is not None and not key.startswith((_DIRECTIVE, _RETAIN, _ORDER, _DELETE_ITEMS))
-        }
-    if isinstance(value, list):
-        return [
-            _without_directives(item)
-            for item in value
-            if not (isinstance(item, dict) and _DIRECTIVE in item)
-        ]
-    return value
-
-
-def go_text(value: Any) -> str:
-    """A decoded value as fmt's %v shows it: map[a:1 b:[x y]]."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_text, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Number):
-        return f"{float(value):g}"
-    return str(value)
+def _put(original: Map, name: str, value: Any) -> None:
+    """Set a new value without the maps in it that have a directive."""
+    discard_nulls(value)
+    kept = without_directives(value)
+    if kept is NOTHING:
+        original.pop(name, None)
+    else:
+        original[name] = kept

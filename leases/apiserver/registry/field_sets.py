@@ -141,7 +141,7 @@ def applied_paths(value: Any, kind: schema.GoType) -> Paths:
     """The paths that an apply of this value owns: leaves, list items, empty or null containers."""
     found: Paths = set()
     _collect(value, kind, (), found)
-    return found - _STRIPPED
+    return found - _STRIPPED - {()}
 
 
 def _collect(value: Any, kind: schema.GoType, path: Path, found: Paths) -> None:

@@ -78,13 +78,13 @@ def write_managed(managed: Managed, version: str) -> list[Object]:
 def current(live: Object | None, new: Object) -> Managed:
     """The managedFields before the write: the client's if readable, else the stored ones.
 
-    A single empty entry clears them.
+    An empty list and a single empty entry clear them.
     """
-    given = new["metadata"].get("managedFields") or []
-    if given == [{}]:
+    given = new["metadata"].get("managedFields")
+    if given in ([], [{}]):
         return {}
     try:
-        found = read_managed(given)
+        found = read_managed(given or [])
     except ValueError:
         found = {}
     if found or live is None:

@@ -20,7 +20,7 @@ from leases.wire.status_causes import bad_value, go_quote
 
 Object = dict[str, Any]
 _UNCHECKED = {"managedFields": None}
-_ANNOTATIONS_LIMIT = 256 * 1024
+ANNOTATIONS_LIMIT = 256 * 1024
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _IMMUTABLE = (
     "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
@@ -101,8 +101,8 @@ def _annotation_errors(annotations: dict[str, str]) -> list[StatusCause]:
     for key in annotations:
         wrong += _bad("metadata.annotations", key, qualified_name_errors(key.lower()))
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-    if size > _ANNOTATIONS_LIMIT:
-        message = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
+    if size > ANNOTATIONS_LIMIT:
+        message = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
         wrong.append(
             StatusCause(reason="FieldValueTooLong", message=message, field="metadata.annotations")
         )

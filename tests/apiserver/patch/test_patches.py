@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -18,14 +20,15 @@ def lease(**meta: Any) -> dict[str, Any]:
 
 
 def strategic(before: dict[str, Any], **meta: Any) -> dict[str, Any]:
-    after: dict[str, Any] = strategic_merge(before, {"metadata": meta}, schema.LEASE)["metadata"]
+    """The metadata after the patch."""
+    patch = {"metadata": deepcopy(meta)}
+    after: dict[str, Any] = strategic_merge(deepcopy(before), patch, schema.LEASE)["metadata"]
     return after
 
 
 def test_finalizers_merge_as_a_set_and_new_ones_come_first() -> None:
     before = lease(finalizers=["a", "b"])
     assert strategic(before, finalizers=["c", "a"])["finalizers"] == ["c", "a", "b"]
-    assert before["metadata"]["finalizers"] == ["a", "b"]
 
 
 def test_owners_merge_by_uid() -> None:
@@ -65,16 +68,82 @@ def test_the_order_of_a_list_can_be_told() -> None:
             "unknown patch type: bogus in map: map[$patch:bogus]",
         ),
         ({"ownerReferences": [{"name": "x"}]}, 500, "does not contain declared merge key: uid"),
-        ({"$retainKeys": ["name"], "labels": {"a": "b"}}, 422, "doesn't match retainKeys"),
-        ({"$setElementOrder/finalizers": "x"}, 400, "invalid patch format of setElementOrder"),
-        ({"finalizers": [["x"]]}, 422, "lists of lists"),
+        (
+            {"ownerReferences": [{"$patch": "merge", "uid": "u"}]},
+            500,
+            "merging lists cannot yet be specified in the patch",
+        ),
+        (
+            {"ownerReferences": [{"$patch": 5, "uid": "u"}]},
+            500,
+            "unknown patch type: %!s(int64=5) in map: map[$patch:5 uid:u]",
+        ),
+        ({"$retainKeys": ["name"], "labels": {"a": "b"}}, 400, "patch format of retainKeys"),
+        ({"$retainKeys": "name"}, 400, "patch format of retainKeys"),
+        ({"$setElementOrder": []}, 400, "patch format of setElementOrder list"),
+        ({"$deleteFromPrimitiveList": []}, 400, "patch format of primitive list"),
+        ({"$setElementOrder/finalizers": "x"}, 500, "{}, but received a string"),
+        ({"$setElementOrder/finalizers": None}, 500, "but received a %!s(<nil>)"),
+        ({"$setElementOrder/labels": []}, 500, "received a map[string]interface {}"),
+        ({"$setElementOrder/generateName": []}, 500, "expected slice or array type, but got"),
+        ({"$setElementOrder/bogus": []}, 500, 'in struct ObjectMeta for the json field "bogus"'),
+        (
+            {"labels": {"$setElementOrder/k": []}},
+            500,
+            "expected a []interface {}, but received a string",
+        ),
+        (
+            {"labels": {"$setElementOrder/x": []}},
+            500,
+            "merging an object in json but data type is not struct, instead is: map",
+        ),
+        ({"$setElementOrder/ownerReferences": ["u"]}, 500, "value for key 0 is not a map."),
+        ({"$setElementOrder/ownerReferences": [{}]}, 500, "map: map[] does not contain declared"),
+        (
+            {"$setElementOrder/managedFields": [], "managedFields": []},
+            500,
+            "no elements in any of the given slices",
+        ),
+        ({"finalizers": [5]}, 500, "list element types are not identical: [[a] [5]]"),
+        ({"finalizers": [{"a": 1}]}, 500, "list element types are not identical: [[a] [map[a:1]]]"),
+        (
+            {"$deleteFromPrimitiveList/ownerReferences": ["u"]},
+            500,
+            "list element types are not identical: [[map[apiVersion:v1",
+        ),
     ],
 )
 def test_what_cannot_be_merged(meta: dict[str, Any], code: int, told: str) -> None:
     before = lease(labels={"k": "v"}, finalizers=["a"], ownerReferences=[OWNER])
-    with pytest.raises(StrategicError, match=told.replace("[", r"\[").replace("$", r"\$")) as error:
+    with pytest.raises(StrategicError, match=re.escape(told)) as error:
         strategic(before, **meta)
     assert error.value.code == code
+
+
+def test_lists_of_lists_cannot_be_merged() -> None:
+    with pytest.raises(StrategicError, match="lists of lists are not supported") as error:
+        strategic_merge({"finalizers": []}, {"finalizers": [["x"]]}, schema.OBJECT_META)
+    assert error.value.code == 422
+
+
+@pytest.mark.parametrize(
+    ("meta", "after"),
+    [
+        ({"$deleteFromPrimitiveList/finalizers": ["a", "z"]}, {"finalizers": ["b"]}),
+        ({"$deleteFromPrimitiveList/none": ["a"]}, {}),
+        ({"$deleteFromPrimitiveList/name": "b"}, {"name": "b"}),
+        ({"$retainKeys": ["name"]}, None),
+        ({"labels": {"$patch": "replace", "x": "y"}}, {"labels": {"x": "y"}}),
+        ({"labels": {"$patch": "delete"}}, {"labels": {}}),
+        ({"annotations": {"$patch": "delete", "x": "y"}}, {}),
+        ({"annotations": {"x": None, "y": "z"}}, {"annotations": {"y": "z"}}),
+        ({"generateName": {"$retainKeys": []}}, {"generateName": {"$retainKeys": []}}),
+    ],
+)
+def test_directives_in_a_map(meta: dict[str, Any], after: dict[str, Any] | None) -> None:
+    before = lease(labels={"k": "v"}, finalizers=["a", "b"])
+    wanted = {"name": "a"} if after is None else before["metadata"] | after
+    assert strategic(before, **meta) == wanted
 
 
 def test_a_merge_patch_prunes_nulls() -> None:
