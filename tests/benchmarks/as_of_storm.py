@@ -4,27 +4,23 @@
 
 Starts its own storm and server and prints what was compared and what differed; exits 1 on any
 difference. A heartbeat lasts 40 s, so that expiries need a storm of a minute. Between a write and
-our seeing it time passes: of a Lease of which the truth tells something within MARGIN of an
-instant, nothing is asked at that instant.
+our observation of it time passes: a Lease that changes within MARGIN of an instant is not compared
+at that instant.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.storm import STORM, ask, stats
-from tests.support.processes import Server, free_port, get, serving, wait_for
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.storm_load import all_written, ask, leasestorm, source
+from tests.support.processes import Server, free_port, serving, wait_for
 from tests.support.signing_in import signed_in
 
 MARGIN = 0.8  # seconds
@@ -39,27 +35,15 @@ State = tuple[str, str | None]  # phase and holder
 Story = dict[str, list[tuple[float, State]]]
 
 
-@contextmanager
-def storm(asked: Namespace, port: int, truth: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Holder changes, releases, silences, deletions and re-creations, at a small scale."""
-    command = [
-        sys.executable, str(STORM), "--port", str(port), "--truth", str(truth), "--quiet",
-        "--leases", str(asked.leases), "--elections", str(asked.elections), "--duration", "600",
-        "--transitions-per-s", "4", "--release-share", "0.4", "--expire-per-s", "1",
-        "--revive-after", "45", "--delete-per-s", "1", "--recreate-after", "3",
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        wait_for(lambda: stats(port), what="the storm to begin")
-        yield process
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+# Holder changes, releases, silences, deletions and re-creations.
+CHANGES = (
+    "--duration", "600", "--transitions-per-s", "4", "--release-share", "0.4", "--expire-per-s",
+    "1", "--revive-after", "45", "--delete-per-s", "1", "--recreate-after", "3",
+)  # fmt: skip
 
 
-def told(truth: Path) -> Story:
-    """Per Lease its states from each time on, by the truth alone; before the first only what that
-    one came from."""
+def read_story(truth: Path) -> Story:
+    """By Lease: each state, and the time from which it holds, by the storm's log alone."""
     story: Story = defaultdict(list)
     runs_out: dict[str, float] = {}
     for line in truth.read_text().splitlines():
@@ -126,10 +110,10 @@ def _asked(browser: Any, url: str, at: float) -> dict[str, State]:
 def run(asked: Namespace, folder: Path) -> tuple[Counter[str], list[Any]]:
     """A storm of `seconds`, watched; then every instant of it compared."""
     port, truth = free_port(), folder / "truth.ndjson"
-    source = f"storm=url:http://127.0.0.1:{port}"
+    size = ("--leases", str(asked.leases), "--elections", str(asked.elections))
     with (
-        storm(asked, port, truth) as process,
-        serving(folder / "data", "--no-demo", "--cluster", source) as server,
+        leasestorm(port, truth, *size, *CHANGES) as process,
+        serving(folder / "data", "--no-demo", "--cluster", source(port)) as server,
     ):
         server.wait_synced()
         since = time.time() + MARGIN
@@ -137,21 +121,18 @@ def run(asked: Namespace, folder: Path) -> tuple[Counter[str], list[Any]]:
         until = time.time() - MARGIN
         ask(port, "/storm/quit")
         process.wait(timeout=20)  # it writes the rest of its log
-        wait_for(lambda: _quiet(server), what="history to be written")
-        return compare(told(truth), server, since, until)
+        wait_for(lambda: all_written(server), what="history to be written")
+        return compare(read_story(truth), server, since, until)
 
 
-def _quiet(server: Server) -> bool:
-    return "leaseboard_history_queue_changes 0.0" in get(f"{server.url}/metrics")[1]
-
-
-def main() -> int:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+def options(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=75)
     parser.add_argument("--leases", type=int, default=100)
     parser.add_argument("--elections", type=int, default=40)
-    with tempfile.TemporaryDirectory() as folder:
-        right, wrong = run(parser.parse_args(), Path(folder))
+
+
+def measure(asked: Namespace, folder: Path) -> int:
+    right, wrong = run(asked, folder)
     print(f"right: {dict(right)}, wrong: {len(wrong)}")
     for line in wrong[:20]:
         print(*line)
@@ -159,4 +140,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(__doc__, measure, options)

@@ -5,7 +5,7 @@ python3 -m tests.benchmarks.ingest [--leases 20000] [--events 400000] [--rounds 
 Each reader is a process of its own on a leasestorm of its own that makes events as fast as they are
 taken. Ours is the whole runtime: rules, deadlines, recorder and publisher on. The floor reads with
 aiohttp, splits lines and decodes them into typed values, and does nothing with them. Slow readers
-get fewer events. Each reads once a round, and the medians are told.
+get fewer events. Each reads once a round, and the medians are printed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-STORM = Path(__file__).with_name("leasestorm.py")
-ROOT = STORM.parent.parent.parent
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.storm_load import STORM
+from tests.support.processes import ROOT
+
 PATH = "/apis/coordination.k8s.io/v1/leases"
 WARM = 5000  # events before the measuring begins
 
@@ -162,7 +164,7 @@ def kubernetes_informer(url: str, meter: Meter) -> None:
     informer.add_event_handler(MODIFIED, count)
     informer.start()
     done.wait()
-    os._exit(_told(meter))  # its thread would read on
+    os._exit(_print_result(meter))  # its thread would read on
 
 
 def lightkube(url: str, meter: Meter) -> None:
@@ -202,7 +204,7 @@ READERS: dict[str, tuple[str, Callable[[str, Meter], None], int]] = {
 }
 
 
-def _told(meter: Meter) -> int:
+def _print_result(meter: Meter) -> int:
     print(json.dumps(meter.result), flush=True)
     return 0
 
@@ -213,10 +215,10 @@ def read(name: str, url: str, events: int) -> None:
     try:
         READERS[name][1](url, meter)
     except Done:
-        _told(meter)
+        _print_result(meter)
 
 
-def measure(name: str, asked: Namespace) -> dict[str, float]:
+def read_once(name: str, asked: Namespace) -> dict[str, float]:
     """One reader, in processes of its own."""
     events = asked.events // READERS[name][2]
     storm = subprocess.Popen(
@@ -239,21 +241,22 @@ def measure(name: str, asked: Namespace) -> dict[str, float]:
     return found
 
 
-def main() -> None:
-    parser = ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+def options(parser: ArgumentParser) -> None:
     parser.add_argument("--leases", type=int, default=20_000)
     parser.add_argument("--events", type=int, default=400_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", choices=READERS)
     parser.add_argument("--read", nargs=3, metavar=("NAME", "URL", "EVENTS"))
-    asked = parser.parse_args()
+
+
+def measure(asked: Namespace, _folder: Path) -> None:
     if asked.read:
         read(asked.read[0], asked.read[1], int(asked.read[2]))
         return
     costs: dict[str, list[float]] = {name: [] for name in asked.only or READERS}
     for _ in range(asked.rounds):
         for name, some in costs.items():
-            found = measure(name, asked)
+            found = read_once(name, asked)
             some.append(found["cpu"] / found["events"] * 100_000)
     medians = {name: statistics.median(some) for name, some in costs.items()}
     print(f"{'CPU seconds per 100,000 events':38} {'CPU':>7} {'x floor':>8} {'x ours':>8}")
@@ -264,4 +267,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

@@ -13,44 +13,28 @@ is open beside them (a MutationObserver's clock, one machine).
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-import shutil
-import statistics
-import tempfile
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from playwright.sync_api import Page, sync_playwright
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.benchmarks.storm import Pages, Usage, calm_storm, print_page_times, storm
-from tests.support.processes import Server, free_port, get, wait_for
+from tests.benchmarks.parts.chromium import delays, watched_elections
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import Usage, spread
+from tests.benchmarks.parts.open_pages import Pages
+from tests.benchmarks.parts.storm_load import calm_options, storm_and_server
 
-SETTLE = 15.0  # seconds after the list until cadences are learned and nothing else is begun
-WATCHED = "leases/?kind=election&limit=200"
-OBSERVE = """() => {
-  window.seen = [];
-  const look = (records) => {
-    const now = Date.now() / 1000;
-    for (const { addedNodes } of records)
-      for (const row of addedNodes)
-        if (row.dataset?.key) window.seen.push([row.dataset.key,
-          row.querySelector(".holder")?.title ?? "", now]);
-  };
-  new MutationObserver(look).observe(document.body, {subtree: true, childList: true});
-}"""
+WARM_UP = 15.0  # seconds after the list until cadences are learned and nothing else is begun
 
 
-def arguments() -> Namespace:
-    parser = calm_storm(__doc__, seconds=60)
+def options(parser: ArgumentParser) -> None:
+    calm_options(parser, seconds=60)
     parser.add_argument("--pages", type=int, default=200)
-    return parser.parse_args()
 
 
 def filters(number: int, namespaces: list[str]) -> Iterator[str]:
@@ -72,14 +56,8 @@ class Filtered(Pages):
     opened = 0
 
     async def keep_filtered(self, query: str) -> None:
-        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
-        url = f"{self.server.url}/c/storm/live/page/".replace("http", "ws", 1)
-        headers = {"Cookie": cookies, "Origin": self.server.url}
-        text = await asyncio.to_thread(self.get, f"leases/{query}")
-        show = {"show": {"row": re.findall(r'data-key="([^"]+)"', text)}, "query": query}
         with suppress(OSError, ConnectionClosed):
-            async with connect(url, additional_headers=headers, compression=None) as socket:
-                await socket.send(json.dumps(show))
+            async with self.socket(f"leases/{query}", query=query) as socket:
                 self.opened += 1
                 async for _ in socket:
                     self.frames += 1
@@ -104,86 +82,35 @@ async def open_for(pages: Filtered, queries: list[str], seconds: float) -> tuple
     return found
 
 
-@contextmanager
-def watched_in_chromium(pages: Pages) -> Iterator[Page]:
-    """The elections in a browser that notes in `window.seen` when a row changes."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
-        context = browser.new_context()
-        url = pages.server.url
-        jar = [{"name": c.name, "value": c.value or "", "url": url} for c in pages.cookies]
-        context.add_cookies(jar)  # type: ignore[arg-type]
-        page = context.new_page()
-        page.goto(f"{url}/c/storm/{WATCHED}")
-        page.wait_for_timeout(3000)
-        page.evaluate(OBSERVE)
-        yield page
-        browser.close()
+def measure(asked: Namespace, folder: Path) -> None:
+    with storm_and_server(asked, folder) as (server, truth):
+        time.sleep(WARM_UP)
+        pages = Filtered(server)
+        pages.print_first_paints()
+        usage = Usage(server.process.pid)
+        time.sleep(min(20.0, asked.seconds))
+        alone = usage.share
+        print(f"CPU without pages: {alone:.1f} % of one core")
+        spaces = re.findall(r'<option value="([^"]+)"', pages.get("leases/"))
+        queries = list(filters(asked.pages, spaces))
+        results: list[tuple[float, float]] = []
 
+        def run() -> None:
+            results.append(asyncio.run(open_for(pages, queries, asked.seconds)))
 
-def delays(truth: Path, seen: list[tuple[str, str, float]], since: float) -> list[float]:
-    """Milliseconds from each write of a new holder to the row that shows it."""
-    shown: dict[tuple[str, str], float] = {}
-    for key, holder, at in seen:
-        shown.setdefault((key, holder), at)
-    found = []
-    for line in truth.read_text().splitlines():
-        change = json.loads(line)
-        place = (change.get("key", ""), change.get("to") or "")
-        if change["kind"] in ("transition", "acquired") and place in shown and change["t"] > since:
-            found.append((shown[place] - change["t"]) * 1000)
-    return found
-
-
-def measure(server: Server, asked: Namespace, truth: Path) -> None:
-    time.sleep(SETTLE)
-    pages = Filtered(server)
-    pages.sign_in()
-    print_page_times(pages)
-    usage = Usage(server.process.pid)
-    time.sleep(min(20.0, asked.seconds))
-    alone = usage.share
-    print(f"CPU without pages: {alone:.1f} % of one core")
-    spaces = re.findall(r'<option value="([^"]+)"', pages.get("leases/"))
-    queries = list(filters(asked.pages, spaces))
-    results: list[tuple[float, float]] = []
-
-    def run() -> None:
-        results.append(asyncio.run(open_for(pages, queries, asked.seconds)))
-
-    with watched_in_chromium(pages) as page:
-        thread = Thread(target=run)
-        since = time.time()  # while they are opened, too
-        thread.start()
-        while thread.is_alive():
-            page.wait_for_timeout(500)
-        seen = page.evaluate("window.seen")
-    share, frames = results[0]
-    print(f"CPU with {asked.pages} pages: {share:.1f} % of one core, {frames:.0f} frames/s")
-    print(f"the pages cost {share - alone:.1f} % of one core")
-    late = delays(truth, seen, since)
-    if len(late) > 1:
-        cuts = statistics.quantiles(late, n=20)
-        print(
-            f"API event to DOM: median {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms ({len(late)} seen)"
-        )
-
-
-def main() -> None:
-    asked = arguments()
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        folder = Path(name)
-        port, truth = free_port(), folder / "truth"
-        stack.enter_context(storm(asked, port, truth))
-        source = f"storm=url:http://127.0.0.1:{port}"
-        server = Server(folder / "data", "--no-demo", "--cluster", source)
-        stack.callback(server.kill)
-        ready = f"{server.url}/readyz"
-        wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
-        measure(server, asked, truth)
+        with watched_elections(pages) as page:
+            thread = Thread(target=run)
+            since = time.time()  # while they are opened, too
+            thread.start()
+            while thread.is_alive():
+                page.wait_for_timeout(500)
+            seen = page.evaluate("window.seen")
+        share, frames = results[0]
+        print(f"CPU with {asked.pages} pages: {share:.1f} % of one core, {frames:.0f} frames/s")
+        print(f"the pages cost {share - alone:.1f} % of one core")
+        late = delays(truth, seen, since)
+        print(f"API event to DOM: {spread(late)} ({len(late)} seen)")
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from time import perf_counter
+
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import spread
 
 HEARTBEATS, ELECTIONS, ROUNDS = 130_000, 2_000, 20
 
 
-def main() -> None:
-    os.environ["LEASEBOARD_DATA"] = tempfile.mkdtemp(prefix="leaseboard-benchmark-")
+def measure(asked: Namespace, folder: Path) -> None:
+    os.environ["LEASEBOARD_DATA"] = str(folder)
     os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
     import django
 
@@ -44,7 +46,7 @@ def main() -> None:
         )
 
     spec = ClusterSpec("storm", Source(SourceKind.EMBEDDED))
-    runtime = Runtime(Options(clusters=(spec,), data=Path(os.environ["LEASEBOARD_DATA"])))
+    runtime = Runtime(Options(clusters=(spec,), data=folder))
     leases = [lease("kube-node-lease", f"node-{n}", n + 1) for n in range(HEARTBEATS)]
     leases += [lease(f"team-{n % 50}", f"controller-{n}", n + 1) for n in range(ELECTIONS)]
     runtime.clusters["storm"].store.replace(Listed(tuple(leases), "200000"), now)
@@ -54,11 +56,8 @@ def main() -> None:
         text = metrics(runtime, elections=ELECTIONS, now=datetime.now(UTC))
         took.append((perf_counter() - began) * 1000)
     lines = sum(not line.startswith("#") for line in text.splitlines())
-    print(
-        f"{lines} series, {len(text) / 1024:.0f} KiB: "
-        f"median {median(took):.1f} ms, worst {max(took):.1f} ms"
-    )
+    print(f"{lines} series, {len(text) / 1024:.0f} KiB: {spread(took, 1)}")
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure)

@@ -3,23 +3,22 @@
 python3 -m tests.benchmarks.patch_to_page [ROUNDS]
 
 Starts its own server and Chromium. Prints milliseconds, median and worst, from the start of
-kubectl and from
-its end to the moment at which the row shows the new holder (a MutationObserver's clock, one
-machine).
+kubectl and from its end to the moment at which the row shows the new holder (a MutationObserver's
+clock, one machine).
 """
 
 from __future__ import annotations
 
-import shutil
-import statistics
 import subprocess
-import sys
-import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from tests.benchmarks.parts.chromium import chromium
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import spread
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 from tests.support.signing_in import sign_in_page
@@ -42,23 +41,10 @@ def patch(server: Server, holder: str) -> tuple[float, float]:
     body = f'{{"spec":{{"holderIdentity":"{holder}"}}}}'
     start = time.time() * 1000
     subprocess.run(
-        [
-            "kubectl",
-            "--kubeconfig",
-            str(server.kubeconfig),
-            "-n",
-            "default",
-            "patch",
-            "lease",
-            NAME,
-            "--type",
-            "merge",
-            "-p",
-            body,
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+        ["kubectl", "--kubeconfig", str(server.kubeconfig), "-n", "default", "patch", "lease", NAME,
+         "--type", "merge", "-p", body],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
     return start, time.time() * 1000
 
 
@@ -70,7 +56,7 @@ def appeared(page: Page, holder: str) -> float:
     return moment
 
 
-def measure(server: Server, page: Page, rounds: int) -> tuple[list[float], list[float]]:
+def patch_often(server: Server, page: Page, rounds: int) -> tuple[list[float], list[float]]:
     from_start, from_end = [], []
     for number in range(rounds):
         holder = f"holder-{number}"
@@ -81,29 +67,23 @@ def measure(server: Server, page: Page, rounds: int) -> tuple[list[float], list[
     return from_start, from_end
 
 
-def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "data", "--no-demo") as server,
-    ):
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("rounds", nargs="?", type=int, default=20)
+
+
+def measure(asked: Namespace, folder: Path) -> None:
+    with serving(folder / "data", "--no-demo") as server, chromium() as browser:
         server.wait_synced()
         LeaseApi(server.kubeconfig).create(NAME, holder="nobody-yet")
-        with sync_playwright() as driver:
-            browser = driver.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-            )
-            page = browser.new_page()
-            sign_in_page(page, server.printed("Sign in"))
-            page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
-            page.locator('[data-live-pill]:has-text("Live")').wait_for()
-            page.evaluate(WATCH, f"default/{NAME}")
-            results = measure(server, page, rounds)
-            browser.close()
-    for label, values in zip(("from kubectl's start", "from kubectl's end"), results, strict=True):
-        median, worst = statistics.median(values), max(values)
-        print(f"{label}: median {median:.0f} ms, worst {worst:.0f} ms ({rounds} rounds)")
+        page = browser.new_page()
+        sign_in_page(page, server.printed("Sign in"))
+        page.goto(f"{server.url}/c/embedded/leases/?q={NAME}")
+        page.locator('[data-live-pill]:has-text("Live")').wait_for()
+        page.evaluate(WATCH, f"default/{NAME}")
+        from_start, from_end = patch_often(server, page, asked.rounds)
+    for label, values in (("kubectl's start", from_start), ("kubectl's end", from_end)):
+        print(f"from {label}: {spread(values)} ({asked.rounds} rounds)")
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

@@ -16,8 +16,8 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +25,7 @@ from pathlib import Path
 from tests.apiserver.clients import ADMIN, LEASES, Process
 from tests.apiserver.watch.crowd import Crowd, cpu_seconds
 from tests.apiserver.watch.streams import call
+from tests.benchmarks.parts.command import main
 from tests.support.processes import ROOT, free_port, get, wait_for
 
 CLIENTS = 64
@@ -100,22 +101,25 @@ async def deliver(api: Process, count: int, *, seconds: float) -> None:
         elapsed = time.monotonic() - start
         spent = cpu_seconds(api.process.pid) - before
         assert len({tuple(watch.versions) for watch in crowd.watches}) == 1
-        events, told = len(crowd.watches[0].versions), crowd.delivered
+        events, delivered = len(crowd.watches[0].versions), crowd.delivered
     print(
-        f"{count} watchers: {events} events, {told / elapsed:.0f} delivered a second, "
-        f"{1e6 * spent / told:.1f} us CPU for each",
+        f"{count} watchers: {events} events, {delivered / elapsed:.0f} delivered a second, "
+        f"{1e6 * spent / delivered:.1f} us CPU for each",
         flush=True,
     )
 
 
-def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    with tempfile.TemporaryDirectory() as folder, Process(Path(folder) / "data") as api:
-        compare(api, seconds=seconds, rounds=rounds)
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("seconds", nargs="?", type=float, default=5)
+    parser.add_argument("rounds", nargs="?", type=int, default=3)
+
+
+def measure(asked: Namespace, folder: Path) -> None:
+    with Process(folder / "data") as api:
+        compare(api, seconds=asked.seconds, rounds=asked.rounds)
         for count in WATCHERS:
-            asyncio.run(deliver(api, count, seconds=seconds))
+            asyncio.run(deliver(api, count, seconds=asked.seconds))
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

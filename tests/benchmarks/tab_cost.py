@@ -4,35 +4,33 @@ python3 -m tests.benchmarks.tab_cost [--leases 130000] [--elections 2000] [--rat
     [--seconds 600] [PAGE...]
 
 Starts leasestorm, `manage.py serve --no-demo` and Chromium (without a graphics card, so drawing is
-counted too), opens each page by itself and prints, as the DevTools protocol tells it: CPU of the
+counted too), opens each page by itself and prints, as the DevTools protocol reports it: CPU of the
 tab's process and of the browser's drawing process as a share of one core, and how the heap after a
-collection, the DOM and the process's memory grew. Pages: leases/ and nodes/ unless told otherwise.
+collection, the DOM and the process's memory grew. Pages: leases/ and nodes/ by default.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-from argparse import Namespace
-from contextlib import ExitStack
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 import msgspec
-from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.benchmarks.storm import calm_storm, storm
-from tests.support.processes import Server, free_port, get, wait_for
+from tests.benchmarks.parts.chromium import chromium
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import MIB
+from tests.benchmarks.parts.storm_load import calm_options, storm_and_server
+from tests.support.processes import Server
 from tests.support.signing_in import sign_in_page
 
 WARM_UP = 10_000  # ms until a page is drawn, its code compiled and its first frames are in
-MIB = 1024 * 1024
 
 
-def arguments() -> Namespace:
-    parser = calm_storm(__doc__, seconds=600)
+def options(parser: ArgumentParser) -> None:
+    calm_options(parser, seconds=600)
     parser.add_argument("pages", nargs="*", default=["leases/", "nodes/"])
-    return parser.parse_args()
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -88,30 +86,16 @@ def watch(browser: Browser, server: Server, state: str, path: str, seconds: floa
     context.close()
 
 
-def main() -> None:
-    asked = arguments()
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        folder = Path(name)
-        port = free_port()
-        stack.enter_context(storm(asked, port, folder / "truth"))
-        source = f"storm=url:http://127.0.0.1:{port}"
-        server = Server(folder / "data", "--no-demo", "--cluster", source)
-        stack.callback(server.kill)
-        ready = f"{server.url}/readyz"
-        wait_for(lambda: get(ready)[0] == 200, what="the list", seconds=180)
-        with sync_playwright() as driver:
-            browser = driver.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-            )
-            context = browser.new_context()
-            sign_in_page(context.new_page(), server.printed("Sign in"))
-            state = str(folder / "state.json")
-            context.storage_state(path=state)
-            context.close()
-            for path in asked.pages:
-                watch(browser, server, state, path, asked.seconds)
-            browser.close()
+def measure(asked: Namespace, folder: Path) -> None:
+    with storm_and_server(asked, folder) as (server, _), chromium() as browser:
+        context = browser.new_context()
+        sign_in_page(context.new_page(), server.printed("Sign in"))
+        state = str(folder / "state.json")
+        context.storage_state(path=state)
+        context.close()
+        for path in asked.pages:
+            watch(browser, server, state, path, asked.seconds)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

@@ -10,7 +10,6 @@ most 100 MiB more memory throughout.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import http.cookiejar
 import json
@@ -19,9 +18,9 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,13 +31,13 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from tests.benchmarks.parts.attacks import ATTACKS, HOST
-from tests.support.processes import environment, free_port, get, wait_for
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import MIB, percentile
+from tests.support.processes import ROOT, environment, free_port, get, wait_for
 from tests.support.signing_in import send_form
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ("/c/embedded/", "/c/embedded/history/", "/c/embedded/wall/")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-MIB = 1024 * 1024
 LIMIT = 30.0
 
 
@@ -216,25 +215,25 @@ class Watch:
             await asyncio.sleep(0.25)
 
 
-def p99(values: list[float]) -> float:
-    ordered = sorted(values) or [float("nan")]
-    return ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-
-
 def begin_attack(name: str, port: int, seconds: float, cookie: str) -> subprocess.Popen[str]:
-    """In a process of its own: it is to take no time from the measuring."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.benchmarks.parts.attacks",
-        name,
-        str(port),
-        str(seconds),
-    ]
-    return subprocess.Popen([*command, cookie], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    """In a process of its own, so that it takes no time from the measuring."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks.parts.attacks", name, str(port), str(seconds),
+         cookie],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
-async def measure(subject: Subject, names: list[str], seconds: float) -> None:
+def end_attack(attacker: subprocess.Popen[str]) -> str:
+    """What the attacker printed."""
+    try:
+        return attacker.communicate(timeout=10)[0].strip()
+    except subprocess.TimeoutExpired:
+        attacker.kill()
+        return attacker.communicate()[0].strip() or "did not end by itself"
+
+
+async def attack_all(subject: Subject, names: list[str], seconds: float) -> None:
     cookie = subject.sign_in()
     watch = Watch(subject, cookie)
     reading = asyncio.create_task(watch.feed())
@@ -250,37 +249,34 @@ async def measure(subject: Subject, names: list[str], seconds: float) -> None:
         try:
             seen = await watch.run(seconds)
         finally:
-            if attacker is not None and attacker.poll() is None:
-                with suppress(subprocess.TimeoutExpired):
-                    attacker.wait(5)
-                attacker.kill()
+            printed = await asyncio.to_thread(end_attack, attacker) if attacker else ""
         log = subject.log.stat().st_size - logged
-        ms = [1000 * value for value in (p99(seen.pages), max(seen.pages, default=0),
-              p99(seen.changes), max(seen.changes, default=0))]  # fmt: skip
+        ms = [1000 * value for value in (percentile(seen.pages, 0.99), max(seen.pages, default=0),
+              percentile(seen.changes, 0.99), max(seen.changes, default=0))]  # fmt: skip
         print(f"{name:15} {ms[0]:6.0f} ms {ms[1]:5.0f} ms {ms[2]:6.0f} ms {ms[3]:5.0f} ms "
               f"{seen.failed:6} {(seen.resident - calm) / MIB:9.0f} {seen.spooled / MIB:9.0f} "
               f"{log / 1000:9.1f} {seen.files:6}", flush=True)  # fmt: skip
-        if attacker is not None and attacker.stdout is not None:
-            print(f"{'':15} attacker: {attacker.stdout.read().strip()}", flush=True)
+        if attacker is not None:
+            print(f"{'':15} attacker: {printed}", flush=True)
         await asyncio.sleep(2.0)
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)
     print(f"afterwards: {subject.files()} files, RSS + {(subject.resident() - calm) / MIB:.0f} MiB")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def options(parser: ArgumentParser) -> None:
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to attack")
     parser.add_argument("--seconds", type=float, default=12.0, help="for each attack")
     parser.add_argument("--only", nargs="+", choices=list(ATTACKS), default=list(ATTACKS))
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        subject = Subject(asked.root, Path(home))
-        try:
-            asyncio.run(measure(subject, asked.only, asked.seconds))
-        finally:
-            subject.stop()
+
+
+def measure(asked: Namespace, home: Path) -> None:
+    subject = Subject(asked.root, home)
+    try:
+        asyncio.run(attack_all(subject, asked.only, asked.seconds))
+    finally:
+        subject.stop()
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, options)

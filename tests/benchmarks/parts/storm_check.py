@@ -6,7 +6,7 @@ TRUTH is the log of `leasestorm.py --truth`, HISTORY the output of `export_histo
 made, found, missing, doubled, different and extra as JSON; exits 1 unless all of the last four are
 none. `--until` is when the watch ended: what happened later is not asked for.
 
-Between a 410 and the list that follows it the API tells nothing. Changes of one Lease in that time
+Between a 410 and the list that follows it no event comes. Changes of one Lease in that time
 may be one inferred change, which counts as `merged` if it leads to the same holder.
 """
 
@@ -16,24 +16,23 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-SETTLING = 10.0  # seconds about a list in which what it tells may be observed
-TOLERANCE = 1.0  # seconds between lastRenew + duration and the `at` of `expired`
-WORDS = {
-    "transition": {"taken_over", "replaced"},
-    "released": {"released"},
-    "acquired": {"acquired"},
-    "deleted": {"deleted"},
-    "created": {"created"},
-    "resumed": {"recovered"},
-}
+from tests.benchmarks.parts.storm_truth import (
+    TOLERANCE,
+    WORDS,
+    Event,
+    History,
+    UnseenSpan,
+    read,
+    seconds,
+    silences,
+    unseen_spans,
+)
+
 WRONG = ("missing", "doubled", "different", "extra")
-Event = dict[str, Any]
 
 
 @dataclass
@@ -66,97 +65,18 @@ class Findings:
         return not any(self.wrong.values())
 
 
-def read(path: Path) -> list[Event]:
-    with path.open() as lines:
-        return [json.loads(line) for line in lines]
-
-
-def seconds(moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp()
-
-
-@dataclass(frozen=True)
-class Untold:
-    """A refused watch, up to where the next one began: in resourceVersions and in time."""
-
-    since: int
-    until: int
-    began: float
-    ended: float
-    last: dict[str, str | None]  # who held what was changed meanwhile, at its end
-
-    def has(self, moment: float) -> bool:
-        return self.began <= moment <= self.ended
-
-    def shows(self, change: Event) -> bool:
-        """Whether the list at its end told this: inferred, of a write in the span."""
-        version = int(change["resource_version"] or 0)
-        seen = self.has(seconds(change["observed_at"]))
-        return change["inferred"] and seen and self.since < version <= self.until
-
-
-def untold(truth: list[Event]) -> list[Untold]:
-    """The times of which the API told nothing but a list."""
-    spans: list[Untold] = []
-    since: int | None = None
-    written: list[tuple[int, float]] = [(0, 0.0)]
-    changes = [e for e in truth if e["kind"] in WORDS and e["kind"] != "resumed"]
-    for event in truth:
-        if event["kind"] in WORDS:
-            written.append((int(event["rv"]), event["t"]))
-        elif event["kind"] == "storm.410":
-            since = int(event["rv"]) if since is None else min(since, int(event["rv"]))
-        elif event["kind"] == "storm.watch" and since is not None:
-            began = max(at for version, at in written if version <= since)
-            until = int(event["rv"])
-            last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
-            spans.append(Untold(since, until, began - SETTLING, event["t"] + SETTLING, last))
-            since = None
-    return spans
-
-
-class History:
-    """The exported changes: each is asked for once, and what nobody asks for is extra."""
-
-    def __init__(self, changes: Iterable[Event]) -> None:
-        self.by_write: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
-        self.expired: dict[str, list[Event]] = defaultdict(list)
-        self.by_key: dict[str, list[Event]] = defaultdict(list)
-        self.unasked: dict[int, Event] = {}
-        for change in changes:
-            key = f"{change['namespace']}/{change['name']}"
-            self.unasked[id(change)] = change
-            self.by_key[key].append(change)
-            if change["change"] == "expired":
-                self.expired[key].append(change)
-            else:
-                self.by_write[key, change["resource_version"], change["change"]].append(change)
-
-    def take(self, key: str, version: str, words: Iterable[str]) -> list[Event]:
-        found = [c for word in words for c in self.by_write.get((key, version, word), ())]
-        for change in found:
-            self.unasked.pop(id(change), None)
-        return found
-
-    def take_expiry(self, key: str, at: float) -> list[Event]:
-        found = [c for c in self.expired[key] if abs(seconds(c["at"]) - at) <= TOLERANCE]
-        for change in found:
-            self.unasked.pop(id(change), None)
-        return found
-
-
 def compare(truth: list[Event], changes: list[Event], *, until: float) -> Findings:
     """Everything the storm did before `until`, looked for in the history."""
     findings = Findings()
     history = History(changes)
-    spans = untold(truth)
+    spans = unseen_spans(truth)
     begin = next(event for event in truth if event["kind"] == "storm.watch")
     for event in truth:
         if event["kind"] not in WORDS or event["kind"] == "resumed":
             continue
         if event["t"] <= until and int(event["rv"]) > int(begin["rv"]):
             _look_for(event, history, findings, spans)
-    for silent, resumed in _silences(truth):
+    for silent, resumed in silences(truth):
         if resumed is None or int(resumed["rv"]) > int(begin["rv"]):
             span = (begin["t"], until)
             _look_for_expiry(silent, resumed, history, findings, span=span, unseen=spans)
@@ -166,7 +86,7 @@ def compare(truth: list[Event], changes: list[Event], *, until: float) -> Findin
     return findings
 
 
-def _look_for(event: Event, history: History, findings: Findings, spans: list[Untold]) -> None:
+def _look_for(event: Event, history: History, findings: Findings, spans: list[UnseenSpan]) -> None:
     kind, key, version = event["kind"], event["key"], event["rv"]
     findings.made[kind] += 1
     found = history.take(key, version, WORDS[kind])
@@ -191,28 +111,16 @@ def _agrees(event: Event, change: Event) -> bool:
     return event["kind"] == "created" or change["previous_holder"] == (event["from"] or None)
 
 
-def _merged(event: Event, history: History, spans: list[Untold]) -> bool:
-    """Whether the API told it only by a list, and the history holds what that list showed."""
+def _merged(event: Event, history: History, spans: list[UnseenSpan]) -> bool:
+    """Whether the API showed it only in a list, and the history holds what that list showed."""
     for span in spans:
         if span.since < int(event["rv"]) <= span.until:
-            told = history.by_key[event["key"]]
-            before = [c for c in told if seconds(c["observed_at"]) <= span.ended]
+            known = history.by_key[event["key"]]
+            before = [c for c in known if seconds(c["observed_at"]) <= span.ended]
             last = span.last[event["key"]] or None
-            shown = [c for c in told if span.shows(c)]
+            shown = [c for c in known if span.shows(c)]
             return any(c["holder"] == last for c in (*shown, *before[-3:]))
     return False
-
-
-def _silences(truth: list[Event]) -> Iterator[tuple[Event, Event | None]]:
-    """Each `silent` with the `resumed` that ended it."""
-    silent: dict[str, Event] = {}
-    for event in truth:
-        if event["kind"] == "silent":
-            silent[event["key"]] = event
-        elif event["kind"] == "resumed":
-            yield silent.pop(event["key"]), event
-    for event in silent.values():
-        yield event, None
 
 
 def _look_for_expiry(
@@ -222,7 +130,7 @@ def _look_for_expiry(
     findings: Findings,
     *,
     span: tuple[float, float],
-    unseen: list[Untold],
+    unseen: list[UnseenSpan],
 ) -> None:
     since, until = span
     due = seconds(silent["lastRenew"]) + silent["duration"]
@@ -257,7 +165,7 @@ def _look_for_expiry(
             findings.wrong[what].append(f"recovered {silent['key']}@{resumed['rv']}")
 
 
-def _overtaken(resumed: Event, history: History, unseen: list[Untold]) -> bool:
+def _overtaken(resumed: Event, history: History, unseen: list[UnseenSpan]) -> bool:
     """Whether a list that came next showed another holder already, and the history holds that."""
     spans = [s for s in unseen if s.since < int(resumed["rv"]) <= s.until]
     back = resumed["to"]
@@ -265,8 +173,8 @@ def _overtaken(resumed: Event, history: History, unseen: list[Untold]) -> bool:
     return passed_on and _merged(resumed, history, spans)
 
 
-def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> list[Event]:
-    """The recovery that a list showed of one of which the API told nothing else."""
+def _shown_by_a_list(resumed: Event, history: History, unseen: list[UnseenSpan]) -> list[Event]:
+    """The recovery that a list showed of a Lease of which no event came."""
     spans = [s for s in unseen if s.since < int(resumed["rv"]) <= s.until]
     return [
         change
@@ -276,7 +184,7 @@ def _shown_by_a_list(resumed: Event, history: History, unseen: list[Untold]) -> 
 
 
 def _judge_rest(
-    history: History, findings: Findings, *, until: float, unseen: list[Untold]
+    history: History, findings: Findings, *, until: float, unseen: list[UnseenSpan]
 ) -> None:
     """What nobody asked for: the first sight of each Lease is right, anything else is extra."""
     seen: Counter[str] = Counter()

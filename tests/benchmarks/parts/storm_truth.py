@@ -1,0 +1,114 @@
+"""The log of a leasestorm, and the history that Leaseboard exported of it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+SETTLING = 10.0  # seconds about a list in which what it shows may be observed
+TOLERANCE = 1.0  # seconds between lastRenew + duration and the `at` of `expired`
+WORDS = {
+    "transition": {"taken_over", "replaced"},
+    "released": {"released"},
+    "acquired": {"acquired"},
+    "deleted": {"deleted"},
+    "created": {"created"},
+    "resumed": {"recovered"},
+}
+Event = dict[str, Any]
+
+
+def read(path: Path) -> list[Event]:
+    with path.open() as lines:
+        return [json.loads(line) for line in lines]
+
+
+def seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
+
+
+@dataclass(frozen=True)
+class UnseenSpan:
+    """A refused watch, up to where the next one began: in resourceVersions and in time."""
+
+    since: int
+    until: int
+    began: float
+    ended: float
+    last: dict[str, str | None]  # who held what was changed meanwhile, at its end
+
+    def has(self, moment: float) -> bool:
+        return self.began <= moment <= self.ended
+
+    def shows(self, change: Event) -> bool:
+        """Whether the list at its end showed this: inferred, of a write in the span."""
+        version = int(change["resource_version"] or 0)
+        seen = self.has(seconds(change["observed_at"]))
+        return change["inferred"] and seen and self.since < version <= self.until
+
+
+def unseen_spans(truth: list[Event]) -> list[UnseenSpan]:
+    """The times from which the API showed nothing but a list."""
+    spans: list[UnseenSpan] = []
+    since: int | None = None
+    written: list[tuple[int, float]] = [(0, 0.0)]
+    changes = [e for e in truth if e["kind"] in WORDS and e["kind"] != "resumed"]
+    for event in truth:
+        if event["kind"] in WORDS:
+            written.append((int(event["rv"]), event["t"]))
+        elif event["kind"] == "storm.410":
+            since = int(event["rv"]) if since is None else min(since, int(event["rv"]))
+        elif event["kind"] == "storm.watch" and since is not None:
+            began = max(at for version, at in written if version <= since)
+            until = int(event["rv"])
+            last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
+            spans.append(UnseenSpan(since, until, began - SETTLING, event["t"] + SETTLING, last))
+            since = None
+    return spans
+
+
+class History:
+    """The exported changes: each is asked for once, and what nobody asks for is extra."""
+
+    def __init__(self, changes: Iterable[Event]) -> None:
+        self.by_write: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
+        self.expired: dict[str, list[Event]] = defaultdict(list)
+        self.by_key: dict[str, list[Event]] = defaultdict(list)
+        self.unasked: dict[int, Event] = {}
+        for change in changes:
+            key = f"{change['namespace']}/{change['name']}"
+            self.unasked[id(change)] = change
+            self.by_key[key].append(change)
+            if change["change"] == "expired":
+                self.expired[key].append(change)
+            else:
+                self.by_write[key, change["resource_version"], change["change"]].append(change)
+
+    def take(self, key: str, version: str, words: Iterable[str]) -> list[Event]:
+        found = [c for word in words for c in self.by_write.get((key, version, word), ())]
+        for change in found:
+            self.unasked.pop(id(change), None)
+        return found
+
+    def take_expiry(self, key: str, at: float) -> list[Event]:
+        found = [c for c in self.expired[key] if abs(seconds(c["at"]) - at) <= TOLERANCE]
+        for change in found:
+            self.unasked.pop(id(change), None)
+        return found
+
+
+def silences(truth: list[Event]) -> Iterator[tuple[Event, Event | None]]:
+    """Each `silent` with the `resumed` that ended it."""
+    silent: dict[str, Event] = {}
+    for event in truth:
+        if event["kind"] == "silent":
+            silent[event["key"]] = event
+        elif event["kind"] == "resumed":
+            yield silent.pop(event["key"]), event
+    for event in silent.values():
+        yield event, None
