@@ -63,7 +63,7 @@ def test_style_sheets_and_scripts_stay_small_and_ask_no_other_host():
         assert "https://" not in text, path
 
 
-def test_what_tests_and_benchmarks_share_is_not_in_a_test():
+def test_no_test_or_benchmark_imports_a_test():
     importing = [
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")

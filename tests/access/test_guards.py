@@ -49,7 +49,7 @@ def test_an_operator_may_neither_edit_nor_manage_wall_links(operator, board):
     assert operator.get("/wall-links/").status_code == 403
 
 
-def test_the_audit_trail_tells_who_did_what_and_why(operator):
+def test_the_audit_trail_shows_who_did_what_and_why(operator):
     Edit.objects.create(
         at=timezone.now(),
         user=User.objects.get(username="olga"),

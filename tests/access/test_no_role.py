@@ -35,7 +35,7 @@ def test_every_page_says_who_is_signed_in_whom_to_ask_and_how_to_leave(guest, pa
     assert "kube-system" not in text.replace(page.path, "")
 
 
-def test_it_names_those_who_can_give_a_role_the_last_seen_first(guest):
+def test_the_no_role_page_names_admins_the_last_seen_first(guest):
     for name in ("ada", "bea"):
         member(name, "admin")
     User.objects.filter(username="bea").update(last_login=timezone.now(), first_name="Bea B.")
@@ -48,13 +48,13 @@ def test_it_names_those_who_can_give_a_role_the_last_seen_first(guest):
     assert "root" not in text
 
 
-def test_it_leads_on_once_a_role_is_given(guest):
+def test_the_no_role_page_leads_on_once_a_role_is_given(guest):
     assert guest.get("/").status_code == 403
     User.objects.get(username="gil").groups.add(Group.objects.get(name="operator"))
     assert guest.get("/", follow=True).status_code == 200
 
 
-def test_one_right_that_is_missing_is_told_as_before(operator):
+def test_a_user_with_a_role_sees_that_one_right_is_missing(operator):
     text = operator.get("/wall-links/").content.decode()
     assert "You may not do this" in text
     assert "no role" not in text

@@ -104,7 +104,7 @@ def test_files_that_an_earlier_version_left_open_are_closed(tmp_path):
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_directory_of_everybody_stays_one(tmp_path):
+def test_a_shared_directory_like_tmp_keeps_its_mode(tmp_path):
     data = tmp_path / "tmp"
     data.mkdir()
     data.chmod(0o1777)

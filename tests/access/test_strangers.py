@@ -83,7 +83,7 @@ def test_no_answer_to_a_stranger_names_a_cluster_or_its_problem(secretive, path,
 
 
 @pytest.mark.parametrize("rest", ["", "leases/", "wall/", "history/?format=json", "nowhere/"])
-def test_a_cluster_that_there_is_answers_a_stranger_like_one_that_there_is_not(secretive, rest):
+def test_strangers_cannot_find_out_which_clusters_exist(secretive, rest):
     def told(cluster: str) -> tuple[int, str, str]:
         answer = Client().get(f"/c/{cluster}/{rest}")
         moving = r'nonce="[^"]+"|content="\d+\.\d+"'
@@ -99,7 +99,7 @@ def test_the_front_door_leads_a_stranger_to_sign_in_and_others_in(secretive):
     assert reader.get("/").url == f"/c/{SECRET}/"
 
 
-def test_readiness_is_told_to_strangers_in_numbers(secretive):
+def test_strangers_get_readiness_in_numbers_only(secretive):
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     assert answer.content.decode() == (
@@ -107,7 +107,7 @@ def test_readiness_is_told_to_strangers_in_numbers(secretive):
     )
 
 
-def test_readiness_is_told_in_full_to_readers_and_to_the_token(secretive, monkeypatch):
+def test_readers_and_the_token_get_readiness_in_full(secretive, monkeypatch):
     told = browser_of(member("olga", "operator")).get("/readyz").content.decode()
     assert ADDRESS in told
     assert f"task watch of {SECRET}" in told
@@ -125,7 +125,7 @@ def test_no_token_in_the_settings_is_no_token_to_send(secretive):
     assert SECRET not in answer.content.decode()
 
 
-def test_the_database_tells_its_error_to_readers_alone(secretive, monkeypatch, operator):
+def test_only_readers_see_the_database_error(secretive, monkeypatch, operator):
     reader = operator
     monkeypatch.setattr(health_view, "_database_error", lambda: "no route to 10.9.9.9")
     assert "10.9.9.9" in reader.get("/readyz").content.decode()
@@ -133,7 +133,7 @@ def test_the_database_tells_its_error_to_readers_alone(secretive, monkeypatch, o
     assert told.endswith("database does not answer\n")
 
 
-def test_a_page_that_broke_tells_strangers_nothing_of_the_database(secretive, monkeypatch):
+def test_an_error_page_shows_strangers_nothing_of_the_database(secretive, monkeypatch):
     def refuse(*_args: object, **_more: object) -> None:
         raise OperationalError("connection to server at 10.9.9.9 failed")
 

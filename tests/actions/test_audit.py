@@ -43,7 +43,7 @@ def test_the_writes_of_a_stretch_are_those_that_were_done_in_it(monkeypatch):
     assert audit.done_between("a", moment(0), moment(10)) == {one: [moment(5)], two: [moment(3)]}
 
 
-def test_who_lost_the_race_is_told_who_holds_it_now():
+def test_the_loser_of_a_race_sees_who_holds_it_now():
     held = TermMoved(lease("cp-9"))
     assert (str(held), held.current) == ("The Lease is held by cp-9 now.", lease("cp-9"))
     assert str(TermMoved(lease(""))) == "The Lease is held by nobody now."

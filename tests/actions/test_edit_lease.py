@@ -85,7 +85,7 @@ async def test_a_hand_over_begins_a_term_and_leaves_a_closed_audit_row(client, i
     assert row.closed_at is not None
 
 
-async def test_nobody_is_written_as_empty_text_with_client_gos_duration(client, intent):
+async def test_a_release_is_written_as_client_go_does(client, intent):
     lease = await client.get(KEY)
     await edit_lease(
         client,
@@ -127,7 +127,7 @@ async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
     assert (await AuditRow.objects.aget()).detail == "written at attempt 3"
 
 
-async def test_another_term_than_the_one_shown_is_told_and_nothing_is_written(client, intent):
+async def test_an_edit_of_another_term_than_shown_is_refused(client, intent):
     seen = term_of(await client.get(KEY))
     await client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}})
     with pytest.raises(TermMoved, match="held by cp-9 now"):
@@ -141,7 +141,7 @@ async def test_another_term_than_the_one_shown_is_told_and_nothing_is_written(cl
     assert (await client.get(KEY)).holder == "cp-9"
 
 
-async def test_what_the_server_refuses_is_raised_with_its_causes_and_audited(client, intent):
+async def test_a_refused_write_is_raised_with_its_causes_and_audited(client, intent):
     lease = await client.get(KEY)
     wanted = LeaseEdit(holder="cp-1", duration_seconds=-3)
     with pytest.raises(Invalid) as caught:

@@ -84,7 +84,7 @@ def test_an_unknown_token_is_401_with_a_short_status(api: Process) -> None:
 
 
 @pytest.mark.parametrize("role", ["none", "read", "write"])
-def test_each_role_may_do_its_part_and_is_told_what_it_may_not(api: Process, role: str) -> None:
+def test_each_role_may_do_its_part_and_gets_403_for_the_rest(api: Process, role: str) -> None:
     user, value = f"user-{role}", f"{role}-token-value"
     tokens = Tokens(api.data)
     tokens.create(user, role, value)

@@ -97,7 +97,7 @@ def visits(signed_in: Visits) -> Iterator[Visits]:
     signed_in.leave()
 
 
-def test_nothing_keeps_its_colour(visits: Visits, api_process: ApiProcess) -> None:
+def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess) -> None:
     pages = {path: visits.open_live(f"/c/c/{path}") for path in PATHS}
     wall = visits.open("/c/c/wall/")
     expect(wall.locator("[data-wall-live]")).to_contain_text("Live")

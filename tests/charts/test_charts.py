@@ -69,7 +69,7 @@ def test_a_gap_of_seconds_in_a_day_is_a_mark_and_not_lost():
     assert gap.gap is not None
 
 
-def test_changes_too_thick_to_tell_apart_become_a_band_that_says_how_many():
+def test_changes_too_dense_to_draw_become_a_band_with_their_count():
     steps = [(0.0, ChangeType.CREATED, "cp-0")]
     steps += [(1800 + n, ChangeType.REPLACED, f"cp-{n % 3}") for n in range(1, 21)]
     first, band, last = shapes(fold(told(*steps)), HOUR)
@@ -79,7 +79,7 @@ def test_changes_too_thick_to_tell_apart_become_a_band_that_says_how_many():
     assert set(band.holders) == {"cp-0", "cp-1", "cp-2"}
 
 
-def test_a_band_tells_the_time_without_a_holder_in_it():
+def test_a_band_shows_the_time_without_a_holder():
     steps = [(0.0, ChangeType.CREATED, "cp-0")]
     for number in range(5):
         steps.append((1800.0 + 4 * number, ChangeType.RELEASED, None))

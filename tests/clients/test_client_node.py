@@ -92,7 +92,9 @@ def test_every_verb_and_every_patch(secure: Path, namespace: str) -> None:
         }
 
 
-def test_a_watch_tells_what_others_do(secure: Path, namespace: str, somebody: Somebody) -> None:
+def test_a_watch_reports_the_writes_of_others(
+    secure: Path, namespace: str, somebody: Somebody
+) -> None:
     with running("watch.mjs", secure, namespace) as node:
         assert node.next() == ["OPEN"]
         somebody.create("one", "a")

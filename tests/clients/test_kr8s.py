@@ -76,7 +76,7 @@ async def test_it_finds_leases_by_their_plural_name(api: Any) -> None:
     assert "Lease" in kinds
 
 
-async def test_a_watch_tells_what_others_do(api: Any, somebody: Somebody) -> None:
+async def test_a_watch_reports_the_writes_of_others(api: Any, somebody: Somebody) -> None:
     somebody.create("one", "a")
     seen = []
     async with asyncio.timeout(20):

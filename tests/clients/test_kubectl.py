@@ -144,7 +144,7 @@ def test_delete_by_name_and_by_label(demo: Kubectl) -> None:
     assert "No resources found" in demo.run("get", "leases")
 
 
-def test_watch_tells_what_happens(demo: Kubectl, somebody: Somebody, tmp_path: Path) -> None:
+def test_watch_prints_what_happens(demo: Kubectl, somebody: Somebody, tmp_path: Path) -> None:
     log = tmp_path / "watch.log"
     with log.open("wb") as out:
         watching = subprocess.Popen(
@@ -180,7 +180,7 @@ def test_namespaces_come_and_go(kubectl: Kubectl) -> None:
     assert "not found" in kubectl.run("get", "namespace", "extra", check=False)
 
 
-def test_can_i_tells_what_a_token_may_do(kubectl: Kubectl, lease_api: Process) -> None:
+def test_can_i_answers_what_a_token_may_do(kubectl: Kubectl, lease_api: Process) -> None:
     assert kubectl.run("auth", "can-i", "create", "leases").strip() == "yes"
     arguments = ("create", "--name", "reader", "--role", "read", "--token", "reader-token")
     manage(lease_api.data, "lease_tokens", *arguments)

@@ -130,7 +130,7 @@ def test_a_dry_run_keeps_nothing(api: Any, namespace: str) -> None:
     assert refused(api.read_namespaced_lease, "one", namespace).status == 404
 
 
-def test_what_is_invalid_is_told_by_field(api: Any, namespace: str) -> None:
+def test_invalid_values_are_reported_by_field(api: Any, namespace: str) -> None:
     told = refused(api.create_namespaced_lease, namespace, lease("one", lease_duration_seconds=0))
     assert told.status == 422
     causes = json.loads(told.body)["details"]["causes"]

@@ -47,7 +47,9 @@ async def test_a_lease_from_its_creation_to_its_end(api: Any, namespace: str) ->
     assert (caught.value.status, caught.value.reason) == (404, "Not Found")
 
 
-async def test_a_watch_tells_what_others_do(api: Any, namespace: str, somebody: Somebody) -> None:
+async def test_a_watch_reports_the_writes_of_others(
+    api: Any, namespace: str, somebody: Somebody
+) -> None:
     watch = imported("kubernetes.aio.watch").Watch()
     seen = []
     somebody.create("one", "a")

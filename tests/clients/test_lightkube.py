@@ -88,7 +88,7 @@ def test_pages_and_selectors(client: Any) -> None:
     assert list(client.list(kind())) == []
 
 
-def test_a_watch_tells_what_others_do(client: Any, somebody: Somebody) -> None:
+def test_a_watch_reports_the_writes_of_others(client: Any, somebody: Somebody) -> None:
     somebody.create("one", "a")
     seen = []
     for what, found in client.watch(kind()):

@@ -12,7 +12,7 @@ def first(count: int, *, seed: int) -> list[Cue]:
     return list(islice(script(seed), count))
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_makes_the_same_script() -> None:
     assert first(500, seed=7) == first(500, seed=7)
     assert first(500, seed=7) != first(500, seed=8)
 

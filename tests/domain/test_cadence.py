@@ -12,7 +12,7 @@ def learned(*samples: float) -> float | None:
     return median(window)
 
 
-def test_nothing_is_learned_of_nothing() -> None:
+def test_no_samples_give_no_cadence() -> None:
     assert learned() is None
 
 

@@ -52,7 +52,7 @@ def test_it_starts_with_the_wall_clock_and_goes_on_with_what_passed(machine):
 
 
 @pytest.mark.parametrize("by", [HOUR, -HOUR, timedelta(days=3650), -timedelta(days=3650)])
-def test_a_jump_is_told_once_and_then_followed(machine, by):
+def test_a_jump_is_reported_once_and_then_followed(machine, by):
     machine.goes_on(60)
     machine.is_set_by(by)
     assert machine.clock.now() == after(60)  # until somebody looks
@@ -65,7 +65,7 @@ def test_a_jump_is_told_once_and_then_followed(machine, by):
     assert machine.clock.now() == after(61) + by
 
 
-def test_a_step_too_small_to_tell_is_followed_slowly(machine):
+def test_a_step_below_the_jump_threshold_is_followed_slowly(machine):
     machine.is_set_by(timedelta(milliseconds=60))
     seen = []
     for _ in range(400):
@@ -86,7 +86,7 @@ def test_slewing_is_followed_and_no_jump(machine, rate):
         assert abs(machine.clock.now() - wall) <= timedelta(milliseconds=2)
 
 
-def test_clocks_that_were_not_read_at_one_instant_tell_nothing(machine):
+def test_clock_readings_too_far_apart_are_discarded(machine):
     machine.torn = 2 * SECOND  # the thread waited between the two readings
     assert machine.clock.look() is None
     machine.torn = 0
@@ -103,7 +103,7 @@ def test_clocks_that_were_not_read_at_one_instant_tell_nothing(machine):
         max_size=20,
     )
 )
-def test_what_passes_between_two_moments_is_exact_whatever_the_wall_clock_does(steps):
+def test_elapsed_time_is_exact_whatever_the_wall_clock_does(steps):
     machine = Machine()
     told, began, kept = timedelta(0), machine.passed, machine.clock.now()
     for seconds, milliseconds in steps:

@@ -74,7 +74,7 @@ def test_an_identity_splits_by_the_first_rule_that_fits(
 
 
 @pytest.mark.parametrize("real", REAL, ids=lambda entry: entry["metadata"]["name"])
-def test_real_holders_split_as_those_who_know_them_say(real: dict[str, Any]) -> None:
+def test_real_holders_split_as_recorded_by_hand(real: dict[str, Any]) -> None:
     truth, identity = real["truth"], real["spec"].get("holderIdentity")
     subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
     right = split_holder(identity, owner_node(subject)) == Holder(truth["host"], truth["suffix"])

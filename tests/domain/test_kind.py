@@ -29,7 +29,7 @@ NOT_SEEN = "pvc-e2a88db5-4baa-4526-8363-2cd9cd9da09c"
 @pytest.mark.parametrize(
     "real", REAL, ids=lambda one: f"{one['metadata']['namespace']}/{one['metadata']['name']}"
 )
-def test_real_leases_are_what_those_who_know_them_say(real: dict[str, Any]) -> None:
+def test_real_leases_have_the_kinds_recorded_by_hand(real: dict[str, Any]) -> None:
     subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
     right = classify(subject, None)[0].value == real["truth"]["kind"]
     assert right is (subject.metadata.name != NOT_SEEN)
@@ -180,7 +180,5 @@ def test_a_vacant_lease_says_why_it_keeps_its_kind() -> None:
         (bare(name=f"apiserver-{'a1' * 13}", holder="XXXX", renewed=0, duration=5), Kind.UNKNOWN),
     ],
 )
-def test_a_mark_that_only_looks_like_one_of_a_known_writer_is_none(
-    subject: Lease, kind: Kind
-) -> None:
+def test_a_mark_that_resembles_a_known_writers_is_ignored(subject: Lease, kind: Kind) -> None:
     assert classify(subject, None)[0] is kind

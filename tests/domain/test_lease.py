@@ -22,7 +22,7 @@ def test_a_resource_version_is_a_number_that_etcd_could_count_to(
     assert is_number(version or "") is bool(number)
 
 
-def test_of_labels_the_first_that_says_something_counts() -> None:
+def test_the_first_meaningful_label_counts() -> None:
     names = ("new", "old")
     assert first_label({"old": "a", "new": "b"}, names) == "b"
     assert first_label({"old": "a", "new": ""}, names) == "a"
@@ -39,7 +39,7 @@ def test_of_labels_the_first_that_says_something_counts() -> None:
         (ConnectionState.CONNECTING, None, 10),
     ],
 )
-def test_what_is_known_is_as_old_as_the_last_word_of_a_watch_that_is_not_live(
+def test_without_a_live_watch_data_is_as_old_as_its_last_event(
     state: ConnectionState, heard: float | None, known: float
 ) -> None:
     one = Connection(state=state, since=NOON, heard_at=None if heard is None else after(heard))

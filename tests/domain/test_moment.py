@@ -15,7 +15,7 @@ seconds = st.floats(allow_nan=False) | st.integers(-(2**70), 2**70)
 moments = st.datetimes(timezones=st.just(UTC))
 
 
-def test_a_sum_inside_the_calendar_is_what_datetime_says() -> None:
+def test_a_sum_inside_the_calendar_equals_datetimes() -> None:
     assert after(NOON, 15) == NOON + timedelta(seconds=15)
     assert after(NOON, 10, microseconds=1) == NOON + timedelta(seconds=10, microseconds=1)
     assert plus(NOON, timedelta(days=-1)) == NOON - timedelta(days=1)

@@ -86,7 +86,7 @@ def test_a_renewal_may_always_be_one_second_overdue() -> None:
     assert phase(lease(), after(1.3), cadence=0.2, seen=9) is Phase.LATE
 
 
-def test_who_renews_29_of_30_seconds_is_never_late() -> None:
+def test_a_holder_that_renews_29_of_30_seconds_is_never_late() -> None:
     kubert = lease(duration=30)
     assert phase(kubert, after(29.9), cadence=29.0, seen=5) is Phase.HELD
     assert phase(kubert, after(30), cadence=29.0, seen=5) is Phase.EXPIRED
@@ -108,7 +108,7 @@ def test_an_untimed_lease_with_a_learned_cadence_can_be_late() -> None:
         (lease(renewed=None), None, 0),
     ],
 )
-def test_the_phase_turns_exactly_when_it_says_it_will(
+def test_a_phase_turns_exactly_at_its_deadline(
     subject: Lease, cadence: float | None, seen: int
 ) -> None:
     now, turns = NOON, 0
@@ -161,7 +161,7 @@ def test_the_wall_clock_may_disagree_about_a_holder_with_a_slow_clock() -> None:
     assert (told.phase, told.wall_clock_expired) == (Phase.HELD, True)
 
 
-def test_a_clause_says_how_its_number_goes_on() -> None:
+def test_a_clause_agrees_with_its_number() -> None:
     def of(seconds: float, *, seen: int = 3) -> list[tuple[float | None, str, float]]:
         told = explain(known(lease(), cadence=2.0, seen=seen), after(seconds))
         return [(clause.seconds, clause.counts, clause.offset) for clause in told.clauses]

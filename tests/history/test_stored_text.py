@@ -73,7 +73,7 @@ def _own(sql: str) -> str:
     return sql.replace("%s", "?") if connection.vendor == "sqlite" else sql
 
 
-def test_a_holder_with_a_nul_is_told_exactly_as_it_was():
+def test_a_holder_with_a_nul_is_read_back_exactly():
     holders = [NUL, "a\N{SYMBOL FOR NULL}b", "\0", "\N{SYMBOL FOR ESCAPE}\0", "ü"]
     changes = [a_change(n, holder=one, previous_holder=one) for n, one in enumerate(holders)]
     write_what_fits(a_batch(*changes))
@@ -92,7 +92,7 @@ def test_stored_text_comes_back(text):
     assert from_stored(to_stored(text)) == text
 
 
-def test_what_an_earlier_version_stored_reads_as_the_nul_it_was():
+def test_the_nul_that_an_earlier_version_stored_is_read_as_one():
     assert from_stored("a␀b") == NUL
 
 

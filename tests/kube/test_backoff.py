@@ -27,11 +27,11 @@ def test_success_begins_with_the_short_delay_again() -> None:
     assert backoff.delay() == 0.8
 
 
-def test_what_the_server_asks_for_is_the_least() -> None:
+def test_a_delay_is_at_least_what_the_server_asks_for() -> None:
     backoff = Backoff(jitter=lambda: 0.0)
     assert backoff.delay(at_least=5.0) == 5.0
     assert backoff.delay(at_least=0.1) == 1.6
 
 
-def test_who_was_refused_waits_for_a_person() -> None:
+def test_a_refusal_waits_longer_for_a_person_to_act() -> None:
     assert Backoff(refused=15.0, jitter=lambda: 0.0).delay(refused=True) == 15.0

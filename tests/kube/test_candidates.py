@@ -88,7 +88,7 @@ async def test_a_refusal_stays_a_refusal(cluster: ScriptedServer, client: LeaseC
         await candidates_of(client, KEY, within=LIMIT)
 
 
-async def test_who_does_not_answer_holds_nobody(
+async def test_a_silent_server_delays_nobody_for_long(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", silence())
@@ -96,7 +96,7 @@ async def test_who_does_not_answer_holds_nobody(
         await candidates_of(client, KEY, within=0.1)
 
 
-async def test_what_is_no_list_is_said_to_be_none(
+async def test_a_body_that_is_no_list_is_named_so(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", answer(200, msgspec.json.encode({"items": 7})))

@@ -65,7 +65,7 @@ async def test_a_refusal_stays_a_refusal(cluster: ScriptedServer, client: LeaseC
         await events_of(client, KEY, within=LIMIT)
 
 
-async def test_what_is_no_list_is_said_to_be_none(
+async def test_a_body_that_is_no_list_is_named_so(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("verb", answer(200, b"<html>"))

@@ -65,7 +65,7 @@ async def test_a_list_that_grew_too_old_is_begun_anew():
     assert found == []
 
 
-async def test_a_refusal_and_nonsense_are_told_apart():
+async def test_a_refusal_differs_from_an_unreadable_answer():
     with pytest.raises(Forbidden):
         await asked(answer(403, status(403, "Forbidden")))
     with pytest.raises(Unreachable, match="no table of Nodes"):

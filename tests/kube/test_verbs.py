@@ -45,7 +45,7 @@ async def client(api: LeaseApiServer) -> AsyncIterator[LeaseClient]:
     await made.close()
 
 
-async def test_what_was_created_can_be_got_whole_and_in_short(client: LeaseClient) -> None:
+async def test_a_created_lease_can_be_read_as_yaml_and_as_a_table(client: LeaseClient) -> None:
     created = await client.create(lease("a", leaseDurationSeconds=15))
     assert await client.get(KEY) == created
     assert created.holder == "x"
@@ -120,7 +120,7 @@ async def test_a_list_in_pages_is_the_list(client: LeaseClient) -> None:
     assert await client.newest_version() == whole.resource_version
 
 
-async def test_a_watch_tells_what_came_after_its_version_and_ends_in_its_time(
+async def test_a_watch_sends_what_follows_its_version_and_ends_at_its_timeout(
     client: LeaseClient,
 ) -> None:
     first = await client.create(lease("a"))
@@ -140,7 +140,7 @@ async def test_a_version_from_before_the_beginning_is_gone(client: LeaseClient) 
             await anext(events)
 
 
-async def test_what_was_written_while_nobody_watched_is_told_again(
+async def test_events_written_while_nobody_watched_are_replayed(
     client: LeaseClient, backoff: Backoff
 ) -> None:
     await client.create(lease("a"))

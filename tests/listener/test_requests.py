@@ -30,7 +30,7 @@ async def test_a_body_in_chunks_within_the_limits_is_answered():
         assert await client.answer() == (200, b"20000 bytes")
 
 
-async def test_a_client_that_asks_first_is_told_to_go_on():
+async def test_a_client_that_expects_100_continue_gets_it():
     async with port_with(LIMITS) as port, port.client() as client:
         await client.send(request("POST", "/", "Content-Length: 5", "Expect: 100-continue"))
         assert await client.answer() == (100, b"")
@@ -164,7 +164,7 @@ async def test_a_connection_that_sends_requests_and_reads_no_answer_is_cut():
         b"GET / HTTP/9.9\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_is_refused_and_not_logged(caplog, data):
+async def test_bytes_that_are_no_http_are_refused_and_not_logged(caplog, data):
     async with port_with(LIMITS) as port, port.client() as client:
         await client.send(data)
         assert (await client.answer())[0] == 400

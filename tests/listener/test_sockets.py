@@ -49,7 +49,7 @@ async def test_a_message_in_endless_empty_pieces_is_cut():
         await until(lambda: len(port.book) == 0, "the socket to end")
 
 
-async def test_one_socket_too_many_is_told_so():
+async def test_one_socket_too_many_gets_a_close_reason():
     async with port_with(replace(LIMITS, sockets=2)) as port, AsyncExitStack() as stack:
         first = await upgraded(port, stack)
         await upgraded(port, stack)

@@ -55,7 +55,7 @@ def test_a_server_starts_with_no_socket_of_its_own_and_keeps_its_state_in_one_pl
     assert {"connections", "tasks", "total_requests", "default_headers"} <= attributes(ServerState)
 
 
-async def test_asyncio_reads_as_much_at_once_as_it_is_told():
+async def test_asyncio_reads_as_much_at_once_as_the_limit_allows():
     async with port_with(replace(LIMITS, read_bytes=1000)) as port, port.client() as client:
         await client.send(b"GET / HTTP/1.1\r\n")
         await until(lambda: any(one.in_head for one in port.book._waiting), "a head to begin")

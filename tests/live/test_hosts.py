@@ -75,7 +75,7 @@ def test_an_origin_is_ours_or_trusted(origin, opens, settings):
 
 
 @pytest.mark.parametrize("accepts_first", [True, False])
-async def test_a_socket_that_the_database_does_not_let_in_is_told_to_try_again(accepts_first):
+async def test_a_socket_that_the_database_cannot_check_has_to_try_again(accepts_first):
     async def refusing(_scope, receive, send):
         if accepts_first:
             await receive()

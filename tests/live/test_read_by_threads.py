@@ -100,7 +100,7 @@ def test_the_newest_changes_are_read_while_others_come(publisher):
     beside(tell(publisher), read)
 
 
-def test_what_is_settled_is_asked_while_changes_come(publisher):
+def test_threads_may_read_the_settled_number_while_changes_come(publisher):
     beside(tell(publisher), lambda: settled_seq("a", T0))
 
 
@@ -135,7 +135,7 @@ def test_pages_that_ask_the_same_share_one_answer():
         assert len(set(map(id, found))) == 1
 
 
-def test_what_is_counted_adds_up_while_a_lease_changes_its_phase(monkeypatch):
+def test_counts_add_up_while_a_lease_changes_its_phase(monkeypatch):
     """A reader that comes in the middle of a move has each Lease once."""
     leases = [tracked(f"lease-{number}", kind=Kind.LOCK) for number in range(20)]
     store = Store("a")

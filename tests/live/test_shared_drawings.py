@@ -52,7 +52,7 @@ def test_a_group_draws_its_regions_and_none_of_them_again(hub, group, shown):
 
 
 @pytest.mark.parametrize("moves", [{"holder_identity": "cp-2"}, {"holder_identity": None}])
-def test_what_moved_is_drawn_again(hub, moves):
+def test_a_changed_lease_is_drawn_again(hub, moves):
     drawn = shared_drawings._fresh(GROUPS["overview"].draw, {}, hub, NOW)
     assert 'href="/c/a/leases/kube-system/scheduler/"' in drawn["elections"][1]
     known = {name: shared_drawings.Drawn(1, *one) for name, one in drawn.items()}

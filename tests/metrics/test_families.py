@@ -46,7 +46,7 @@ async def watched(board: Runtime, *events: object) -> None:
     tracker.stop()
 
 
-async def test_the_watch_is_told_with_what_it_heard(board: Runtime):
+async def test_metrics_count_what_a_watch_received(board: Runtime):
     await watched(
         board,
         Listed((a_lease(),), "1"),
@@ -71,7 +71,7 @@ async def test_the_watch_is_told_with_what_it_heard(board: Runtime):
     assert ("leaseboard_seconds_behind", "b") not in told
 
 
-async def test_an_election_is_told_by_itself(board: Runtime):
+async def test_an_election_has_series_of_its_own(board: Runtime):
     await watched(
         board,
         Listed((a_lease(holder='odd "one"\\'),), "1"),
@@ -89,7 +89,7 @@ async def test_an_election_is_told_by_itself(board: Runtime):
     assert told["leaseboard_election_unheld_seconds_total", *which] == 0
 
 
-async def test_a_holder_of_any_spelling_is_told(board: Runtime):
+async def test_a_holder_of_any_spelling_is_a_label(board: Runtime):
     await watched(board, Listed((a_lease(holder='odd "one"\\ \n'),), "1"))
     which = ("a", KEY.namespace, KEY.name)
     assert samples()["leaseboard_election_holder_info", *which, 'odd "one"\\ \n'] == 1
@@ -122,7 +122,7 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     assert cluster.counters.election(tracked, datetime.now(UTC)) == (1, 9.0)
 
 
-def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, settings):
+def test_metrics_list_the_first_elections_and_count_the_rest(board: Runtime, settings):
     settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_elections=2)
     fill(board.clusters["a"].store, *(a_lease(ObjectName("n", f"e-{n}")) for n in range(5)))
     told = samples()
@@ -133,7 +133,7 @@ def test_only_so_many_elections_are_told_and_the_rest_counted(board: Runtime, se
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_history_and_readers_are_told(board: Runtime):
+async def test_metrics_count_history_writes_and_open_feeds(board: Runtime):
     board.recorder.add(StateSource("a", lambda _: None, lambda: "1", clock.now))
     board.publisher.hubs["a"].feeds.add(object())  # type: ignore[arg-type]
     await board.recorder.flush()
@@ -174,7 +174,7 @@ def test_every_alert_asks_for_what_there_is(board: Runtime):
         assert rule["annotations"]["summary"]
 
 
-def test_readme_tells_every_family(board: Runtime):
+def test_the_docs_name_every_metric_family(board: Runtime):
     section = OPERATIONS.partition("## Metrics")[2].partition("\n## ")[0]
     told = set(re.findall(r"`(leaseboard_\w+)", section))
     assert told == known_names(board)

@@ -62,7 +62,7 @@ def good_news(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", EVERYWHERE)
-def test_a_cluster_without_leases_says_so_and_nothing_better(path, cluster, operator):
+def test_a_cluster_without_leases_says_only_that(path, cluster, operator):
     listed(cluster)
     text = page_of(operator, path)
     assert not good_news(text)
@@ -103,7 +103,7 @@ def test_leases_that_nobody_holds_are_no_good_news(path, cluster, operator):
     assert not good_news(text)
 
 
-def test_only_heartbeats_are_good_news_of_heartbeats_alone(cluster, operator):
+def test_a_cluster_of_heartbeats_alone_says_that_all_are_in_time(cluster, operator):
     listed(cluster, heartbeat("node-1"), heartbeat("node-2"))
     overview = words(page_of(operator, ""))
     assert "Nothing needs attention 2 heartbeats in time. 2 Leases are watched." in overview
@@ -146,7 +146,7 @@ def test_filters_that_leave_nothing_say_what_was_asked(path, cluster, operator):
     assert "Clear all filters" in text
 
 
-def test_what_a_node_takes_down_with_its_pods_is_not_known(cluster, operator):
+def test_forecasts_ignore_leases_whose_pods_die_with_the_node(cluster, operator):
     listed(cluster, heartbeat("node-1"), a_lease(holder="node-1"), a_lease(ObjectName("x", "y")))
     text = words(page_of(operator, "holders/"))
     rows = re.split(r"(?=node-1)", text)

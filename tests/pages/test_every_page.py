@@ -27,7 +27,7 @@ def test_every_icon_on_a_page_is_in_its_sprite(path, store, admin):
     assert wanted <= set(re.findall(r'<symbol id="([^"]+)"', html))
 
 
-def test_only_an_admin_is_told_that_he_may_edit(store, operator, admin):
+def test_only_admins_get_the_mark_that_they_may_edit(store, operator, admin):
     assert "<body data-may-edit" in text_of(admin.get(f"/c/a/leases/{KEY}/"))
     assert "<body data-may-edit" not in text_of(operator.get(f"/c/a/leases/{KEY}/"))
 
@@ -40,7 +40,7 @@ def test_the_theme_of_the_cookie_is_drawn_by_the_server(store, db):
     assert "data-theme" not in text_of(client.get("/c/a/"))[:200]
 
 
-def test_who_may_read_nothing_is_told_whom_to_ask(store, guest):
+def test_a_user_without_a_role_sees_whom_to_ask(store, guest):
     response = guest.get("/c/a/")
     assert response.status_code == 403
     html = text_of(response)

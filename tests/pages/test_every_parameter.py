@@ -212,7 +212,7 @@ def test_any_part_of_a_path_is_found_or_is_404(browser, part):
         ("/c/a/holders/?q=keep-me&range=x", "keep-me"),
     ],
 )
-def test_what_was_typed_is_still_in_the_form_when_it_is_refused(browser, path, typed):
+def test_a_refused_form_keeps_what_was_typed(browser, path, typed):
     answer = browser.get(path)
     assert answer.status_code == 400
     text = answer.content.decode()

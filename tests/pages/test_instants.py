@@ -124,7 +124,7 @@ def test_an_instant_that_nobody_watched_claims_no_state(page):
     assert "not watched" in lane(text, KEY).partition("data-as-of")[2]
 
 
-def test_a_stretch_that_nobody_watched_tells_of_no_change(page):
+def test_an_unwatched_stretch_shows_no_change(page):
     query = urlencode({"from": ago(55).isoformat(), "to": ago(35).isoformat()})
     text = text_of(page, f"timeline/?{query}")
     assert "No change" not in text
@@ -247,7 +247,7 @@ def test_links_of_the_past_lead_to_the_past(page):
     assert f'href="/c/a/leases/{KEY}/?{at(200)}"' in lane(text, KEY)
 
 
-def test_what_went_on_at_the_end_of_a_stretch_is_not_said_to_go_on_now(page):
+def test_a_term_at_the_end_of_a_past_stretch_is_not_shown_as_present(page):
     query = urlencode({"from": ago(290).isoformat(), "to": ago(250).isoformat()})
     text = text_of(page, f"timeline/?{query}")
     assert f"{said(250)} and on (40 m 0 s)" in lane(text, KEY) or "and on" in lane(text, KEY)

@@ -72,7 +72,7 @@ def test_attention_names_it(puzzled: Runtime, operator: Client):
     assert "Nothing needs attention" not in page
 
 
-def test_attention_tells_of_a_write_without_a_readable_name(board: Runtime, operator: Client):
+def test_attention_shows_a_write_without_a_readable_name(board: Runtime, operator: Client):
     store = board.clusters["a"].store
     fill(store, a_lease())
     now = datetime.now(UTC)
@@ -82,7 +82,7 @@ def test_attention_tells_of_a_write_without_a_readable_name(board: Runtime, oper
     assert "whose name could not be read" in text(operator, "/c/a/")
 
 
-def test_programs_are_told(puzzled: Runtime, operator: Client):
+def test_json_says_since_when_a_lease_is_not_understood(puzzled: Runtime, operator: Client):
     items = operator.get("/c/a/leases/?format=json").json()["items"]
     since = {item["name"]: item.get("not_understood_since") for item in items}
     assert since["healthy"] is None

@@ -116,7 +116,7 @@ def test_ages_of_heartbeats_are_those_of_the_moment(heard, operator):
     assert "expired" not in ages[1] or "0 expired" in ages[1]
 
 
-def test_what_was_known_on_another_day_is_dated(board, operator):
+def test_knowledge_of_another_day_is_dated(board, operator):
     heard = known_until(board, timedelta(days=3))
     day = f"{heard.day} {heard:%b %Y} {heard:%H:%M:%S}"
     text = words(operator.get("/c/a/leases/").content.decode())

@@ -119,7 +119,7 @@ def test_changes_that_were_missed_are_said():
     assert text.endswith("2 changes of holder before it not seen.")
 
 
-def test_an_inferred_change_tells_its_window():
+def test_an_inferred_change_shows_its_window():
     line = change_line(
         a_change(ChangeType.DELETED, inferred=True, inferred_since=NOW - timedelta(minutes=5)), NOW
     )

@@ -61,7 +61,7 @@ def test_nobody_else_acquires_a_heartbeat():
     assert said(gone) == "It ran out at 12:04:18."
 
 
-def test_of_a_lock_only_the_earliest_moment_is_claimed():
+def test_a_lock_shows_only_the_earliest_moment():
     one = tracked(kind=Kind.LOCK, age=5.0)
     assert said(one).endswith("others may acquire it in about 10 s at the earliest.")
     stuck = tracked(kind=Kind.LOCK, phase=Phase.UNTIMED, duration=None)

@@ -29,7 +29,7 @@ def test_an_identity_falls_into_its_parts(identity, host, tail, quiet):
     assert view.host + view.tail + view.id == identity
 
 
-def test_nobody_is_no_holder():
+def test_an_empty_holder_is_no_holder():
     assert holder_view("") is None
     assert holder_view(None) is None
 
@@ -40,7 +40,7 @@ def test_two_processes_of_one_host_have_one_hue():
     assert 1 <= one.hue <= HUES
 
 
-def test_a_short_holder_keeps_the_tail_that_tells_two_pods_apart():
+def test_a_shortened_holder_keeps_the_tail_that_distinguishes_pods():
     view = holder_view("opentelemetry-operator-controller-manager-5b97d6f4c8-kd2xs")
     assert view.short == "opentelemetry-operator-…-kd2xs"
     assert len(view.short) == SHORT

@@ -51,7 +51,7 @@ def test_each_counts_a_phase_and_says_what_it_is_made_of():
     assert found["Late"].url == "/c/prod/leases/?phase=late"
 
 
-def test_what_was_not_read_is_not_zero():
+def test_unread_counts_are_not_shown_as_zero():
     strip = kpis("prod", {}, last_day(0, Activity(), [], NOW), known=False)
     assert [value(kpi) for kpi in strip] == ["?"] * 8
     assert {kpi.detail for kpi in strip} == {"not read yet", "not watched"}
@@ -102,7 +102,7 @@ def test_a_caption_says_since_when_it_counts():
     assert captions(watched_since(40, 2, until=30))[0] == "of elections, 21 h 4 m not watched"
 
 
-def test_time_without_a_holder_counts_since_the_caption_says():
+def test_time_without_a_holder_counts_from_the_time_in_the_caption():
     open_for_days = tracked(phase=Phase.EXPIRED, age=9e5, gap_since=NOW - timedelta(days=9))
     found = figures(activity=watched_since(2), elections=[open_for_days])
     assert value(found["Without holder, 24 h"]) == "2h0m"

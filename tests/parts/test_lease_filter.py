@@ -142,7 +142,7 @@ def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
         ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 1,000."),
     ],
 )
-def test_a_bad_filter_is_told_what_to_write(query, sentence):
+def test_a_bad_filter_is_answered_with_the_right_form(query, sentence):
     with pytest.raises(BadFilter) as refused:
         read_filter(QueryDict(query))
     assert str(refused.value).startswith(sentence)

@@ -125,7 +125,7 @@ def test_a_watch_that_is_late_again_is_waited_for_again(gate, clock):
         assert clock.now >= again + 1.0
 
 
-def test_what_fails_lets_the_next_page_begin(gate):
+def test_a_failing_page_lets_the_next_begin(gate):
     with pytest.raises(ZeroDivisionError), gate.drawing(()):
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), gate.drawing(()), gate.waiting():

@@ -95,7 +95,7 @@ def test_from_and_to_fix_the_stretch_and_never_reach_beyond_now():
         ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 200."),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_with_a_way_out(query, says):
+def test_an_undrawable_range_is_refused_with_a_link_to_another(query, says):
     with pytest.raises(BadFilter, match=says):
         shown(query)
 

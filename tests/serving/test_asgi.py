@@ -51,7 +51,7 @@ async def test_a_socket_of_another_host_is_refused_whoever_asks() -> None:
     assert (said["code"], said["reason"]) == (4403, UNKNOWN_HOST)
 
 
-async def test_a_socket_whose_user_the_database_does_not_tell_tries_again(monkeypatch) -> None:
+async def test_a_socket_whose_user_cannot_be_loaded_tries_again(monkeypatch) -> None:
     async def refusing(_scope: object) -> None:
         raise OperationalError("no route")
 

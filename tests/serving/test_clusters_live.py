@@ -84,7 +84,7 @@ def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path
     )
 
 
-def test_an_api_that_nobody_answers_or_that_refuses_is_told_and_the_pages_stay_up(tmp_path):
+def test_pages_report_an_unreachable_or_refusing_api_and_stay_up(tmp_path):
     with lease_api(tmp_path / "b") as (_process, url):
         dead = free_port()
         with serving(

@@ -132,7 +132,7 @@ async def test_elections_are_supervised_where_they_are_held(start):
     assert ("elections", "") in running.supervisor.restarts
 
 
-async def test_what_history_remembers_is_shown_from_the_start(start):
+async def test_the_checkpoint_is_shown_from_the_start(start):
     await ChangeRecord.objects.abulk_create([a_row(**days_ago(0.01))])
     running = await start()
     assert sum(running.activity("a").totals(clock.now()).values()) == 1
@@ -208,7 +208,7 @@ async def test_a_right_that_ends_here_ends_at_once(start):
     await until(lambda: ended)
 
 
-async def test_pages_tell_what_is_wrong_anywhere(tmp_path, monkeypatch):
+async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     running = Runtime(options(tmp_path))
     hub = running.publisher.hubs["a"]
     assert hub.problem() is None

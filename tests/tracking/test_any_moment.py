@@ -21,7 +21,7 @@ from tests.tracking.odd_histories import Follower, Step, odd_histories
 
 @settings(max_examples=300, deadline=None)
 @given(odd_histories())
-def test_an_odd_lease_raises_nothing_and_bends_nothing_told_of_others(history: list[Step]) -> None:
+def test_an_odd_lease_raises_nothing_and_changes_nothing_of_others(history: list[Step]) -> None:
     both, alone = Follower(), Follower()
     both.follow(history)
     alone.follow([(what, event if what == "plain" else None, now) for what, event, now in history])
@@ -32,7 +32,7 @@ def test_an_odd_lease_raises_nothing_and_bends_nothing_told_of_others(history: l
 
 @settings(max_examples=100, deadline=None)
 @given(odd_histories())
-def test_all_that_is_known_of_an_odd_lease_can_be_kept_told_and_drawn(history: list[Step]) -> None:
+def test_an_odd_lease_can_be_stored_sent_and_drawn(history: list[Step]) -> None:
     follower = Follower()
     follower.follow(history)
     now = history[-1][2]

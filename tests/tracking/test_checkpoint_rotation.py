@@ -41,7 +41,7 @@ def test_one_that_goes_or_comes_between_turns_takes_none_from_others():
     assert turns(store, 5, 5) == "aaabcd"
 
 
-def test_what_was_not_renewed_since_is_not_remembered_again():
+def test_a_lease_without_a_new_renewal_is_not_stored_again():
     store = a_store("abc")
     for second in (1, 2, 3):
         turns(store, 9, second)

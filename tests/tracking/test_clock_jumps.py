@@ -100,7 +100,7 @@ async def test_no_lease_runs_out_or_recovers_by_it(watched: Watched, by: timedel
 
 
 @steps
-async def test_what_runs_out_after_it_does_so_at_its_time_and_is_inferred(
+async def test_an_expiry_after_a_jump_keeps_its_time_and_is_inferred(
     watched: Watched, by: timedelta
 ) -> None:
     watched.live(lease())
@@ -150,7 +150,7 @@ async def test_a_lease_made_anew_ends_the_gap_that_began_before_it(
 
 @steps
 @pytest.mark.parametrize("skew", [timedelta(0), None], ids=["own clock", "same clock"])
-async def test_a_holder_goes_on_and_is_told_as_it_happens(
+async def test_a_holder_keeps_renewing_and_the_watch_follows(
     watched: Watched, by: timedelta, skew: timedelta | None
 ) -> None:
     """Whether the holder runs on this machine, so that its clock jumped too, or on another."""
@@ -169,7 +169,7 @@ async def test_a_holder_goes_on_and_is_told_as_it_happens(
 
 
 @steps
-async def test_what_was_learned_of_renewals_stays(watched: Watched, by: timedelta) -> None:
+async def test_learned_renewal_intervals_survive_a_jump(watched: Watched, by: timedelta) -> None:
     watched.live(lease())
     log = RenewalLog()
     for number in range(1, 8):
@@ -193,7 +193,7 @@ async def test_what_was_learned_of_renewals_stays(watched: Watched, by: timedelt
 
 
 @steps
-async def test_a_late_one_stays_late_and_a_held_one_held(watched: Watched, by: timedelta) -> None:
+async def test_unchanged_phases_stay(watched: Watched, by: timedelta) -> None:
     watched.live(lease())
     watched.at(12)
     before = watched.store.get(KEY)
@@ -230,7 +230,7 @@ async def test_grace_after_a_break_lasts_as_long_as_ever(watched: Watched) -> No
     assert watched.of(ChangeType.EXPIRED).at == after(1) + HOUR
 
 
-async def test_after_sleep_what_comes_tells_of_the_past(watched: Watched) -> None:
+async def test_after_sleep_arriving_events_are_of_the_past(watched: Watched) -> None:
     watched.live(lease())
     watched.renew(2, 2, skew=timedelta(0))
     watched.passed = 602.0  # the machine slept

@@ -45,7 +45,7 @@ def test_a_deadline_that_comes_nearer_fires_at_its_new_time_only() -> None:
     assert list(deadlines.due(after(60))) == []
 
 
-def test_what_is_disarmed_does_not_fire() -> None:
+def test_a_disarmed_deadline_does_not_fire() -> None:
     deadlines: Deadlines[Alarm] = Deadlines()
     one = alarm("one")
     deadlines.arm(one, after(5))

@@ -87,7 +87,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultAt]:
 
 
 @pytest.mark.parametrize("place", ["next_sight", "compare", "_arm"])
-def test_of_one_reading_all_is_followed_but_what_fails(
+def test_one_failing_event_of_a_reading_holds_up_no_other(
     store: Store, fault: FaultAt, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault(place)
@@ -159,7 +159,7 @@ def test_one_not_understood_that_is_deleted_is_gone(store: Store, uid: str) -> N
     assert store.not_understood() == []
 
 
-def test_what_came_before_a_failed_write_of_another_uid_is_told_after_it(
+def test_changes_before_a_failed_write_of_another_uid_come_after_it(
     store: Store, fault: FaultAt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault("first_sight")
@@ -201,7 +201,7 @@ def test_a_list_is_read_but_for_what_fails(
     assert changes(update) == [("odd", "replaced", "y", True)]
 
 
-def test_a_lease_whose_name_cannot_be_read_keeps_a_list_from_telling_deletions(
+def test_a_lease_with_an_unreadable_name_keeps_a_list_from_inferring_deletions(
     store: Store,
 ) -> None:
     nameless = Unreadable(None, "No.")
@@ -247,7 +247,7 @@ def test_a_renewal_known_by_its_bytes_is_read_whole_once_its_lease_is_not_unders
     assert (known.phase, known.lasting.not_understood) == (Phase.HELD, None)
 
 
-def test_what_an_admin_said_meanwhile_stands_afterwards(store: Store) -> None:
+def test_an_override_set_meanwhile_stays(store: Store) -> None:
     store.follow([GARBAGE], after(5))
     store.set_overrides({ODD: ("lock", "set by ada")}, after(6))  # type: ignore[dict-item]
     store.follow([Applied(one("odd", version=10, renewed=7))], after(7))

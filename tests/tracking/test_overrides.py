@@ -43,7 +43,7 @@ def test_a_verdict_is_seen_at_once_and_counted() -> None:
     assert [row.key for row in store.select((Kind.LOCK,), tuple(Phase))] == [KEY]
 
 
-def test_what_stands_already_is_no_news() -> None:
+def test_an_override_set_twice_changes_nothing() -> None:
     store = watched()
     store.set_overrides({KEY: LOCK}, after(1))
     assert store.set_overrides({KEY: LOCK}, after(2)) is None

@@ -84,7 +84,7 @@ def test_a_lease_made_anew_begins_anew():
     assert told(log) == [(0, 2.0), (20, 7.0)]
 
 
-def test_what_is_not_renewed_any_more_is_forgotten():
+def test_leases_that_are_no_longer_renewed_are_forgotten():
     log = RenewalLog()
     log.look([renewed(0, 2.0, seen=1)])
     log.forget(NOW - timedelta(seconds=30))
@@ -106,7 +106,7 @@ def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
     assert log.of(other.replace(intervals=EMPTY, renewals_seen=0)) == ()
 
 
-def test_who_was_not_followed_tells_what_it_remembers_and_is_asked_for(monkeypatch):
+def test_a_lease_not_followed_shows_its_remembered_intervals_and_is_requested(monkeypatch):
     monkeypatch.setattr(renewal_intervals, "MAX_ASKED", 1)
     log = RenewalLog()
     assert [one.seconds for one in log.of(renewed(0, 2.0, 12.0, seen=9000))] == [2.0, 12.0]

@@ -21,7 +21,7 @@ def test_a_stream_that_comes_byte_by_byte_gives_the_same_lines() -> None:
     assert [line for byte in STREAM for line in cutter.feed(bytes([byte]))] == LINES
 
 
-def test_what_follows_the_last_newline_is_no_line_yet() -> None:
+def test_bytes_after_the_last_newline_are_no_line_yet() -> None:
     cutter = LineCutter()
     assert cutter.feed(b'{"a":1}\n{"b"') == [b'{"a":1}']
     assert cutter.feed(b":2}") == []

@@ -103,7 +103,7 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @given(histories())
 @settings(max_examples=300)
-def test_what_is_not_decoded_differs_in_version_and_renewal_alone(
+def test_undecoded_events_differ_only_in_version_and_renewal(
     found: list[dict[str, Any]],
 ) -> None:
     known: dict[int, Lease] = {}

@@ -50,7 +50,7 @@ def test_an_answer_that_is_no_status_carries_its_code_and_text() -> None:
     assert wire.read_status(503, b'"\xff"').code == 503
 
 
-def test_causes_tell_which_field_is_wrong() -> None:
+def test_causes_name_the_wrong_field() -> None:
     cause = {"reason": "FieldValueInvalid", "message": "must be > 0", "field": "spec.x"}
     error = wire.error_of(wire.read_status(422, body(code=422, details={"causes": [cause]})))
     assert [(one.field, one.message) for one in error.causes] == [("spec.x", "must be > 0")]

@@ -64,7 +64,7 @@ def test_an_event_that_cannot_be_read_names_its_lease(text: str, kind: str) -> N
     assert event.reason.startswith("It cannot be read: ")
 
 
-def test_of_a_deletion_the_name_is_enough() -> None:
+def test_a_deletion_is_readable_by_its_name_alone() -> None:
     event = read_event(f'{{"type":"DELETED","object":{ODD[0]}}}'.encode())
     assert isinstance(event, Deleted)
     assert (event.lease.key, event.lease.uid) == (ObjectName("ns", "odd"), "u-1")
@@ -72,7 +72,7 @@ def test_of_a_deletion_the_name_is_enough() -> None:
 
 
 @pytest.mark.parametrize("text", NAMELESS, ids=range(len(NAMELESS)))
-def test_what_no_page_and_no_database_can_name_is_nameless(text: str) -> None:
+def test_an_unusable_name_counts_as_none(text: str) -> None:
     event = read_event(f'{{"type":"MODIFIED","object":{text}}}'.encode())
     assert isinstance(event, Unreadable)
     assert event.key is None
@@ -83,7 +83,7 @@ def test_what_no_page_and_no_database_can_name_is_nameless(text: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "9" * 33, "1\\u0000"])
-def test_a_version_that_cannot_be_one_is_not_told(version: str) -> None:
+def test_an_invalid_version_reads_as_none(version: str) -> None:
     text = odd().replace('"17"', f'"{version}"')
     event = read_event(f'{{"type":"MODIFIED","object":{text}}}'.encode())
     assert isinstance(event, Unreadable)
@@ -138,7 +138,7 @@ def test_brackets_and_quotes_in_text_do_not_cut_a_list() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"items":{}}', b"", b'{"metadata":{"items":[{}]}}'])
-def test_what_has_no_items_is_not_cut(body: bytes) -> None:
+def test_a_document_without_items_is_not_cut(body: bytes) -> None:
     assert cut_list(body) is None
 
 

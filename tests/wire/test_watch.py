@@ -129,7 +129,7 @@ def test_every_recorded_stream_can_be_read_to_its_end(name: str) -> None:
         assert version == said["object"]["metadata"]["resourceVersion"]
 
 
-def test_a_page_of_a_list_tells_where_the_next_begins() -> None:
+def test_a_page_of_a_list_names_where_the_next_begins() -> None:
     meta = {"resourceVersion": "12", "continue": "abc", "remainingItemCount": 3}
     page = read_page(json.dumps({"metadata": meta, "items": [lease()]}).encode())
     assert page.metadata.resource_version == "12"

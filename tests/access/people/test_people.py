@@ -150,7 +150,7 @@ def test_a_stranger_is_led_to_the_one_sign_in_and_back(path, there):
     assert answer.redirect_chain[-1][0] == f"/sign-in/?next={there}"
 
 
-def test_who_may_manage_people_is_led_past_the_sign_in(browser):
+def test_an_admin_is_led_past_the_sign_in(browser):
     answer = browser.get("/admin/login/?next=/admin/auth/user/")
     assert (answer.status_code, answer.url) == (302, "/admin/")
 
@@ -240,7 +240,7 @@ def test_a_new_account_is_no_more_than_its_fields_say(browser):
     assert not made.user_permissions.exists()
 
 
-def test_whoever_may_delete_people_deletes_nobody_who_may_do_more(ada, root, stronger):
+def test_the_right_to_delete_people_spares_those_who_may_do_more(ada, root, stronger):
     ada.user_permissions.add(permission("auth.delete_user"))
     browser = browser_of(User.objects.get(pk=ada.pk))
     weak = member("olga", "operator")
@@ -251,7 +251,7 @@ def test_whoever_may_delete_people_deletes_nobody_who_may_do_more(ada, root, str
     assert set(User.objects.values_list("username", flat=True)) == {"ada", "root", "sara"}
 
 
-def test_whoever_may_edit_groups_gives_a_group_no_more_than_he_has(ada):
+def test_the_right_to_edit_groups_gives_no_more_than_ones_own_rights(ada):
     for name in ("auth.view_group", "auth.change_group", "auth.add_group"):
         ada.user_permissions.add(permission(name))
     browser = browser_of(User.objects.get(pk=ada.pk))
@@ -269,7 +269,7 @@ def test_whoever_may_edit_groups_gives_a_group_no_more_than_he_has(ada):
     assert not Group.objects.filter(name="new").exists()
 
 
-def test_a_superuser_may_do_all_of_it(root, ada):
+def test_a_superuser_may_manage_everybody(root, ada):
     browser = browser_of(root)
     fields = form(ada, is_superuser="on", is_staff="on")
     assert browser.post(page(ada), fields).status_code == 302

@@ -53,7 +53,7 @@ def change_key(watch: RightsWatch, session: SimpleNamespace, new: str) -> None:
         session.session_key = new
 
 
-async def test_what_is_open_moves_to_the_new_key(watch, database):
+async def test_open_sockets_move_to_the_new_key(watch, database):
     ended: list[str] = []
     moved = [watch.add(OLD, ended.append), watch.add(OLD, ended.append)]
     watch.add(NEW, ended.append)

@@ -64,7 +64,7 @@ CHANGES: dict[str, Callable[..., object]] = {
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_told_once_it_is_committed(told, change, board):
+def test_a_change_is_reported_after_its_commit(told, change, board):
     group = Group.objects.create(name="readers")
     permission = Permission.objects.get(codename="view_change")
     group.permissions.add(permission)

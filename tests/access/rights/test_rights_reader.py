@@ -92,7 +92,7 @@ def test_a_session_of_somebody_else_is_no_right(board):
         (lambda: User.objects.update(is_active=False), DEACTIVATED),
     ],
 )
-def test_what_stood_at_the_last_look_is_not_believed_for_ever(board, change, reason):
+def test_a_right_that_stood_at_the_last_check_is_checked_again(board, change, reason):
     right, reader = with_session("olga"), RightsReader()
     for _ in range(2):
         assert reader.find_ended([right], now=clock.now()) == {}
@@ -129,7 +129,7 @@ def test_a_socket_has_the_right_of_its_key_or_of_its_user(board):
 
 
 @pytest.mark.django_db
-def test_of_two_people_the_one_who_may_not_read_any_more_is_found(board):
+def test_of_two_people_only_the_one_without_a_role_may_not_read(board):
     reads, left = member("olga", "operator"), member("gil", None)
     both = [UserRight(user.pk, None) for user in (reads, left)]
     assert find_ended(both, now=clock.now()) == {both[1]: MAY_NOT_READ}

@@ -34,7 +34,7 @@ def watch_of(answers: list[dict[Right, str] | Exception]) -> RightsWatch:
     return RightsWatch(find)
 
 
-async def test_what_is_open_stays_open_while_the_database_does_not_answer(caplog):
+async def test_open_sockets_stay_open_while_the_database_does_not_answer(caplog):
     ended: list[str] = []
     refused = OperationalError("no route to host")
     watch = watch_of([refused, refused, {}, {RIGHT: "over"}])
@@ -50,7 +50,7 @@ async def test_what_is_open_stays_open_while_the_database_does_not_answer(caplog
     assert ended == ["over"]
 
 
-async def test_a_database_that_hangs_is_told_too(monkeypatch):
+async def test_a_database_that_hangs_is_a_problem_too(monkeypatch):
     watch = watch_of([{}])
     watch.add(RIGHT, str)
     await watch.check()
@@ -67,7 +67,7 @@ async def test_the_problem_is_on_every_page(board):
     assert PROBLEM in board.problem("a")
 
 
-async def test_nothing_open_asks_nothing():
+async def test_without_open_rights_no_query_is_made():
     await watch_of([]).check()
 
 
@@ -188,7 +188,7 @@ async def test_there_is_no_problem_once_nothing_is_open():
     assert watch.problem is None
 
 
-async def test_what_was_closed_while_the_database_was_asked_is_not_ended_again():
+async def test_a_socket_closed_during_the_query_is_not_ended_again():
     ended: list[str] = []
     watch = RightsWatch(lambda *_, **__: watch.remove(grant) or {RIGHT: "over"})
     grant = watch.add(RIGHT, ended.append)

@@ -42,7 +42,7 @@ def test_too_many_mistakes_slow_down_and_say_for_how_long(ada):
     assert 'value="ada"' in answer.content.decode()
 
 
-def test_it_is_slow_and_not_closed_for_ever(ada):
+def test_a_slowed_address_may_sign_in_again_after_the_cool_off(ada):
     fail(MAX_FAILURES)
     let_pass(COOL_OFF / 2)
     assert fail(3) == [429] * 3  # attempts that are refused do not make it longer
@@ -90,7 +90,7 @@ def test_a_known_browser_is_slowed_by_its_own_mistakes_and_known_for_one_account
     assert sign_in("bob", RIGHT, client=browser).status_code == 429
 
 
-def test_what_a_browser_calls_itself_makes_no_rows_and_no_exceptions(ada):
+def test_the_user_agent_makes_no_rows_and_no_exceptions(ada):
     for number in range(MAX_FAILURES):
         Client().post(
             "/sign-in/",
@@ -102,7 +102,7 @@ def test_what_a_browser_calls_itself_makes_no_rows_and_no_exceptions(ada):
     assert sign_in("ada", RIGHT).status_code == 429
 
 
-def test_who_is_refused_writes_nothing_and_has_no_password_checked(
+def test_a_refused_sign_in_writes_nothing_and_checks_no_password(
     ada, monkeypatch, django_assert_max_num_queries
 ):
     fail(MAX_FAILURES)

@@ -117,7 +117,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
         yield one
 
 
-def test_of_thirty_at_the_same_instant_one_signs_in(server):
+def test_one_of_thirty_at_the_same_instant_signs_in(server):
     link = server.printed("Sign in")
     together = threading.Barrier(MANY)
 
@@ -143,7 +143,7 @@ def has_session(browser: Opener) -> bool:
     return "sessionid" in {cookie.name for cookie in jars[0]}
 
 
-def test_whatever_is_done_to_a_link_no_log_tells_its_token(tmp_path):
+def test_no_log_holds_the_token_of_a_link(tmp_path):
     with serving(tmp_path / "data", "--no-demo") as server:
         link = server.printed("Sign in")
         token = link.rstrip("/").rpartition("/")[2]

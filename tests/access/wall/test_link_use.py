@@ -72,7 +72,7 @@ async def test_each_link_that_was_used_gets_the_time_of_the_write(board, now):
     assert await sync_to_async(used_at)() == {"one": T0, "unused": None, "shown": later}
 
 
-async def test_what_a_failed_write_held_is_written_with_what_was_used_meanwhile(board, now, caplog):
+async def test_uses_of_a_failed_write_are_written_with_the_next(board, now, caplog):
     caplog.set_level("INFO")
     one, two = await sync_to_async(made)("one", "two")
     database = Database()

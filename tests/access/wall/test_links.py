@@ -40,7 +40,7 @@ def test_a_link_reads_the_walls_of_its_clusters_and_nothing_else(board):
     assert opened(link("both", "a", "b")[1], "b")[0] == 200
 
 
-def test_what_a_closed_wall_shows_names_no_cluster_of_ours(board):
+def test_a_closed_wall_names_no_cluster(board):
     _, token = link("lobby", "b")
     for answer in (opened(token, "a")[1], opened("nonsense", "a")[1]):
         assert "Watched:" not in answer

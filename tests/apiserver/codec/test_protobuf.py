@@ -115,7 +115,7 @@ def test_a_binary_renewal_and_deletion(client: Client) -> None:
         (unknown(field(1, field(1, "x")) + field(2, field(2, -1))), 422, "must be greater than 0"),
     ],
 )
-def test_what_cannot_be_taken(client: Client, data: bytes, code: int, told: str) -> None:
+def test_bodies_that_are_refused(client: Client, data: bytes, code: int, told: str) -> None:
     answer = post(client, data)
     assert (answer.status, answer.json["kind"]) == (code, "Status")
     assert told in answer.json["message"]

@@ -35,7 +35,7 @@ from leases.wire.selectors import SelectorError, parse_fields, parse_labels
         (b"[" * 20_000, "exceeded max depth"),
     ],
 )
-def test_what_is_no_json(text: bytes, told: str) -> None:
+def test_a_body_that_is_no_json(text: bytes, told: str) -> None:
     with pytest.raises(JsonError) as error:
         loads(text)
     assert str(error.value) == told
@@ -67,7 +67,7 @@ def test_yaml_is_read_as_yaml_1_1(text: bytes, value: Any) -> None:
     assert load_yaml(text).value == value
 
 
-def test_yaml_tells_repeated_keys_by_line_and_errors_in_libyamls_words() -> None:
+def test_yaml_reports_repeated_keys_by_line_and_errors_in_libyamls_words() -> None:
     assert load_yaml(b"a: 1\nb: 2\na: 3\n").duplicates == ['line 3: key "a" already set in map']
     with pytest.raises(YamlError, match="^yaml: line 2: mapping values are not allowed in this"):
         load_yaml(b"x:\n  a: b: c\n")

@@ -36,7 +36,7 @@ def test_a_patch_that_is_too_deep(api: Process, kind: str, depth: int) -> None:
     assert "exceeded max depth" in told.status["message"]
 
 
-def test_what_is_deep_but_not_too_deep_is_an_unknown_field(api: Process) -> None:
+def test_nesting_within_the_limit_is_an_unknown_field(api: Process) -> None:
     body = b'{"metadata":{"name":"deep"},"zzz":%s}' % nested(MAX_DEPTH - 1)
     told = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
     assert told.code == 201
@@ -120,7 +120,7 @@ def test_bytes_that_are_no_utf_8_become_replacement_characters(api: Process) -> 
     assert '"holderIdentity":"a\ufffd\ufffd\ufffd\ufffdb\ufffd"' in heard.body.decode()
 
 
-def test_a_name_that_comes_twice_counts_the_last_time_and_is_told(api: Process) -> None:
+def test_the_last_of_two_equal_keys_counts_with_a_warning(api: Process) -> None:
     body = b'{"metadata":{"name":"twice"},"spec":{"holderIdentity":"a","holderIdentity":"b"}}'
     heard = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
     assert (heard.code, b'"holderIdentity":"b"' in heard.body) == (201, True)

@@ -69,7 +69,7 @@ def test_an_odd_method_behind_a_good_request_repeats_nothing(api: Process) -> No
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused_in_plain_text(api: Process, data: bytes) -> None:
+def test_bytes_that_are_no_http_are_refused_in_plain_text(api: Process, data: bytes) -> None:
     with connect(api.url) as connection:
         connection.sendall(data)
         answers = b""

@@ -109,7 +109,7 @@ async def test_requests_sent_at_once_are_answered_in_their_order(
         assert [transitions(await connection.hear()) for _ in range(2)] == [4, 4]
 
 
-async def test_of_two_at_the_same_time_one_conflicts(
+async def test_one_of_two_writes_at_once_conflicts(
     api: LeaseApiServer, held: dict[str, Any]
 ) -> None:
     async with connect(api) as one, connect(api) as other:
@@ -119,7 +119,7 @@ async def test_of_two_at_the_same_time_one_conflicts(
 
 
 @pytest.mark.parametrize("more", [{}, {"kind": "Least"}])
-async def test_who_wants_to_be_hung_up_on_is(
+async def test_connection_close_is_honoured(
     more: dict[str, str], api: LeaseApiServer, held: dict[str, Any]
 ) -> None:
     async with connect(api) as connection:

@@ -55,7 +55,7 @@ async def test_an_untracked_lease_is_tracked_from_its_first_apply(api: LeaseApiS
     assert owners(applied)["before-first-apply"] == {"f:spec": {"f:holderIdentity": {}}}
 
 
-async def test_what_does_not_fit_the_type_is_told_all_at_once(api: LeaseApiServer) -> None:
+async def test_all_fields_of_a_wrong_type_are_reported_at_once(api: LeaseApiServer) -> None:
     told = await apply(api, "one", holderIdentity=5, zz=1)
     assert told["code"] == 500
     assert told["message"].endswith(

@@ -52,7 +52,7 @@ def test_directives_in_a_list(patch: list[Any], after: list[Any]) -> None:
     )
 
 
-def test_the_order_of_a_list_can_be_told() -> None:
+def test_a_strategic_merge_can_order_a_list() -> None:
     after = strategic(
         lease(finalizers=["a", "b", "c"]), **{"$setElementOrder/finalizers": ["c", "a"]}
     )
@@ -113,7 +113,7 @@ def test_the_order_of_a_list_can_be_told() -> None:
         ),
     ],
 )
-def test_what_cannot_be_merged(meta: dict[str, Any], code: int, told: str) -> None:
+def test_bodies_that_cannot_be_merged(meta: dict[str, Any], code: int, told: str) -> None:
     before = lease(labels={"k": "v"}, finalizers=["a"], ownerReferences=[OWNER])
     with pytest.raises(StrategicError, match=re.escape(told)) as error:
         strategic(before, **meta)

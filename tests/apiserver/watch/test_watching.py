@@ -79,7 +79,7 @@ async def test_a_selector_makes_additions_and_deletions_of_changes(api: LeaseApi
     await watch.close()
 
 
-async def test_events_of_other_namespaces_are_not_told(api: LeaseApiServer) -> None:
+async def test_a_watch_of_one_namespace_skips_all_others(api: LeaseApiServer) -> None:
     watch = await Watch.open(api.url)
     elsewhere = LEASES.replace("default", "kube-system")
     await call(api.url, "POST", elsewhere, lease("other"))

@@ -28,7 +28,7 @@ def expect_names(page: Page, *names: str) -> None:
         ("nodes/", ["Every heartbeat is in time", "Held 3 Late 0 Expired 0"]),
     ],
 )
-def test_a_page_tells_its_story_without_a_script(
+def test_a_page_shows_everything_without_a_script(
     browser: Browser, signed_in: str, server: Server, api: LeaseApi, path: str, told: list[str]
 ) -> None:
     context = browser.new_context(storage_state=json.loads(signed_in), java_script_enabled=False)

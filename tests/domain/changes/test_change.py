@@ -24,7 +24,7 @@ def test_a_renewal_is_no_change() -> None:
     assert words(Known(lease=lease()), lease(renewed=2, version=2)) == []
 
 
-def test_nobody_then_somebody_is_acquired_and_ends_the_gap() -> None:
+def test_a_first_holder_after_a_vacancy_is_acquired_and_ends_the_gap() -> None:
     vacant = Known(lease=lease(""), phase=Phase.VACANT, gap_since=after(-3))
     (change,) = changes(vacant, lease("b", acquired=2, renewed=2, transitions=1, version=7))
     assert change == Change(
@@ -132,7 +132,7 @@ def test_a_stamp_that_a_writer_renews_for_ever_reconfigures_nothing() -> None:
         ("", 2, 1, 1),
     ],
 )
-def test_the_counter_tells_how_many_changes_of_holder_were_missed(
+def test_the_counter_shows_how_many_changes_of_holder_were_missed(
     holder: str, acquired: float, counter: int | None, missed: int
 ) -> None:
     (change,) = changes(
@@ -187,7 +187,7 @@ def test_an_expiry_says_who_held_it_and_how_it_is_known() -> None:
     assert unseen.renewal == f"{NOON.isoformat()} {NOON.isoformat()} 15 a"
 
 
-def test_what_appears_and_vanishes_says_where_when_and_of_what_kind() -> None:
+def test_creations_and_deletions_say_where_when_and_of_what_kind() -> None:
     late = Observation(now=after(5), since=after(1))
     born = appeared(
         "c", lease(), holder=None, kind=Kind.LOCK, seen=late, at=after(4), gap_since=NOON
@@ -204,7 +204,7 @@ def test_what_appears_and_vanishes_says_where_when_and_of_what_kind() -> None:
     assert gone.renewal == ""
 
 
-def test_what_was_missed_is_told_once() -> None:
+def test_missed_changes_are_counted_once() -> None:
     moved = lease(acquired=5, transitions=4, labels={"a": "b"}, renewed=5)
     restarted, reconfigured = changes(Known(lease=lease(transitions=1)), moved)
     assert (restarted.change, restarted.missed) == ("restarted", 2)

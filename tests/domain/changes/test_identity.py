@@ -12,7 +12,7 @@ from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, after, lease
 
 
-def test_an_expiry_is_known_by_the_renewal_that_ran_out() -> None:
+def test_an_expiry_is_identified_by_the_renewal_that_ran_out() -> None:
     def expired(renewed: float, observed: float, **more: Any) -> str:
         known = Known(lease=lease(renewed=renewed, **more), observed_at=after(observed))
         at = after(observed + 15)
@@ -27,7 +27,7 @@ def test_an_expiry_is_known_by_the_renewal_that_ran_out() -> None:
     assert identity(by_hand) != expired(0, 0)
 
 
-def test_everything_else_is_known_by_its_write() -> None:
+def test_other_changes_are_identified_by_their_write() -> None:
     (one,) = changes(Known(lease=lease()), lease("b", version=7), 3)
     (two,) = changes(Known(lease=lease()), lease("b", version=7), 4)
     (other,) = changes(Known(lease=lease()), lease("b", version=8), 4)
@@ -55,7 +55,7 @@ def test_an_identity_fits_its_column_however_long_the_holder() -> None:
     assert len(identity(change)) < 400
 
 
-def test_a_holding_is_known_by_the_fields_that_renew_it() -> None:
+def test_a_holding_is_identified_by_the_fields_that_renew_it() -> None:
     (released,) = changes(Known(lease=lease()), lease(None, acquired=None, renewed=2))
     assert released.renewal == f" {after(2).isoformat()} 15 "
     assert identity(released).startswith("uid-1 term 1 ")

@@ -44,7 +44,7 @@ def test_each_of_four_fields_renews(renewed: Lease) -> None:
     assert renewal_moved(lease(), renewed)
 
 
-def test_what_others_write_renews_nothing() -> None:
+def test_writes_without_a_new_renew_time_renew_nothing() -> None:
     assert not renewal_moved(lease(), lease(version=2, transitions=9, labels={"a": "b"}))
     assert not renewal_moved(lease(None), lease(""))
 
@@ -103,7 +103,7 @@ def test_an_acquire_time_at_either_end_of_the_window_is_inside() -> None:
         assert moment == (after(acquired), True)
 
 
-def test_a_list_without_a_new_renew_time_tells_no_moment() -> None:
+def test_a_list_without_a_new_renew_time_dates_nothing() -> None:
     assert written_at(Claims(lease()), lease(duration=9), seen(20, 5)) == (after(20), False)
 
 

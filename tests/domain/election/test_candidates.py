@@ -52,13 +52,13 @@ def test_the_oldest_emulation_version_wins():
     assert found.why == "It has the oldest emulation version, 1.9.0."
 
 
-def test_of_equal_emulation_versions_the_older_binary_wins():
+def test_the_older_binary_of_equal_emulation_versions_wins():
     found = elect([candidate("a", binary="1.37.0"), candidate("b", binary="1.36.2")], NOON)
     assert found.winner == "b"
     assert found.why.endswith("also that of a; its binary version, 1.36.2, is older.")
 
 
-def test_of_equal_versions_the_one_created_first_wins():
+def test_the_earlier_of_equal_versions_wins():
     found = elect([candidate("a", created=2), candidate("b", created=1)], NOON)
     assert found.winner == "b"
     assert found.why.endswith("it was created first.")

@@ -57,12 +57,12 @@ def test_a_controller_gives_a_coordinated_lease_to_a_candidate_that_answers():
         (Kind.UNKNOWN, Outlook.LOCK),
     ],
 )
-def test_of_other_kinds_only_the_run_out_is_known(kind, outlook):
+def test_for_other_kinds_only_the_expiry_is_forecast(kind, outlook):
     seen = told(lease(), kind)
     assert (seen.outlook, seen.earliest, seen.latest) == (outlook, after(15), None)
 
 
-def test_what_cannot_run_out_is_stuck_with_its_holder():
+def test_a_lease_that_cannot_expire_is_stuck_with_its_holder():
     assert told(lease(duration=None), Kind.LOCK).outlook is Outlook.STUCK
     assert told(lease(duration=None), Kind.ELECTION).outlook is Outlook.STUCK
     assert told(lease(duration=None), Kind.HEARTBEAT).outlook is Outlook.HEARTBEAT

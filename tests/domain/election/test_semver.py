@@ -34,5 +34,5 @@ def test_build_metadata_is_left_out() -> None:
     ["", "1", "1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.02.3", "1.2.3-", "1.2.3-a..b", "1.2.3-01",
      "1.2.3-012", "1.2.3-a.00", "1.2.3+", "1.2.3+a..b", "1.2.3+.", " 1.2.3"],
 )  # fmt: skip
-def test_what_is_no_strict_version_is_none(text: str) -> None:
+def test_an_invalid_semver_is_none(text: str) -> None:
     assert parse_version(text) is None

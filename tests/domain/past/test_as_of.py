@@ -75,6 +75,6 @@ def test_a_lease_of_whose_holder_nothing_is_remembered_is_there_all_the_same():
     assert (stood.exists, stood.phase, stood.holder) == (True, PastPhase.UNKNOWN, None)
 
 
-def test_of_a_lease_without_a_life_nothing_is_known():
+def test_a_lease_without_changes_has_no_state():
     stood = as_of(fold([]), after(0))
     assert (stood.exists, stood.phase) == (False, PastPhase.UNKNOWN)

@@ -19,7 +19,7 @@ def test_five_holders_in_half_an_hour_are_too_many_for_an_election():
     assert flaps(passes(4, Kind.ELECTION), after(300)) == []
 
 
-def test_what_is_longer_ago_does_not_count():
+def test_older_changes_do_not_count():
     spread = passes(5, Kind.ELECTION, every=HALF_AN_HOUR / 4)
     assert len(flaps(spread, after(HALF_AN_HOUR))) == 5
     assert flaps(spread, after(HALF_AN_HOUR + 1)) == []
@@ -35,5 +35,5 @@ def test_a_heartbeat_flaps_by_running_out():
     assert flaps(passes(5, Kind.ELECTION, "expired"), after(300)) == []
 
 
-def test_nothing_does_not_flap():
+def test_no_changes_are_no_flapping():
     assert flaps([], after(0)) == []

@@ -51,7 +51,7 @@ def test_a_term_that_goes_on_is_as_long_as_the_range_shows():
     assert of(350, 410).longest == 100
 
 
-def test_of_nothing():
+def test_a_change_of_nothing():
     found = statistics([], since=after(0), until=after(9))
     assert (found.terms, found.longest, found.median, found.takeover_p95) == (0, None, None, None)
 

@@ -96,13 +96,13 @@ def test_between_two_generations_there_is_absence_and_no_gap():
     assert life.gaps == ()
 
 
-def test_a_death_nobody_told_has_happened_by_the_next_creation():
+def test_an_unseen_deletion_is_dated_before_the_next_creation():
     life = fold([told(0, "created", "a"), told(50, "created", "b", uid="u-2")])
     assert life.terms[0] == term("a", 0, 50, "created", "deleted")
     assert life.generations[0].until == after(50)
 
 
-def test_a_deletion_told_late_does_not_end_its_successor():
+def test_a_late_deletion_does_not_end_the_next_lease_of_that_name():
     life = fold(
         [told(0, "created", "a"), told(50, "created", "b", uid="u-2"), told(51, "deleted", "a")]
     )
@@ -184,11 +184,11 @@ def test_a_clock_set_back_does_not_turn_the_order():
     assert life.gaps == (gap(130, None, "released", "b", None, vacant=130),)
 
 
-def test_what_came_before_all_memory_is_not_made_up():
+def test_nothing_is_claimed_about_the_time_before_the_first_record():
     life = fold([told(30, "recovered", "a"), told(60, "released", "a")])
     assert life.terms == (term("a", 30, 60, None, "released"),)
     assert life.generations[0].born is False
 
 
-def test_nothing_told_is_no_life():
+def test_no_changes_make_an_empty_life():
     assert fold([]).generations == ()

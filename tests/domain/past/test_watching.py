@@ -19,7 +19,7 @@ def times(
     ]
 
 
-def test_what_no_span_covers_was_not_watched():
+def test_times_outside_every_span_are_unwatched():
     assert times([watched(10, 40), watched(60, 90)]) == [(0, 10), (40, 60), (90, 100)]
 
 
@@ -37,7 +37,7 @@ def test_a_pause_too_brief_to_matter_is_none():
     assert times([watched(-5, 40), watched(41.9, 120)]) == []
 
 
-def test_a_pause_says_how_the_watching_before_it_ended():
+def test_a_pause_shows_how_the_watch_before_it_ended():
     spans = [watched(-20, -5, "stopped"), watched(30, 60, "lost", "no route to host")]
     first, second = unwatched(spans, since=after(0), until=after(100))
     assert (first.ended, first.since) == (WatchEnd.STOPPED, after(0))

@@ -45,7 +45,7 @@ def test_hours_pass_without_a_change():
     assert activity.of(KEY, NOW) == [0] * 24
 
 
-def test_what_was_there_before_we_looked_is_no_activity():
+def test_leases_of_the_first_list_are_no_activity():
     created = change(change=ChangeType.CREATED, inferred=True)
     assert noted(created).totals(NOW) == {}
 

@@ -46,7 +46,7 @@ def test_the_hours_of_the_last_day_bear_them():
     activity.forget(T0)
 
 
-def test_a_counter_that_leapt_over_all_numbers_is_told_as_far_as_a_column_counts():
+def test_a_leap_of_the_counter_is_capped_at_what_a_column_holds():
     before = Known(lease=lease("a", transitions=-(2**31)))
     after = lease("b", transitions=MAX_INT32, version=2)
     (change, *_) = compare(

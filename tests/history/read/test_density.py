@@ -61,7 +61,7 @@ def test_the_past_is_not_counted_again_and_the_present_is():
     assert hours(2, now=now) == [1, 1]
 
 
-def test_what_was_kept_is_let_go_after_a_while(monkeypatch):
+def test_kept_counts_are_dropped_after_a_while(monkeypatch):
     remember(10)
     assert hours(1) == [1]
     remember(20)

@@ -41,7 +41,7 @@ def test_every_ending_counts_for_the_holder_whose_term_it_ended():
     assert told() == {("x", "a", 3), ("y", "a", 1), ("z", "a", 1)}
 
 
-def test_what_ends_no_term_counts_for_nobody():
+def test_changes_that_end_no_term_count_for_nobody():
     keep(ChangeType.EXPIRED, 1, holder="x", previous_holder="x")
     keep(ChangeType.RECOVERED, 2, holder="x", previous_holder="x")
     keep(ChangeType.DELETED, 3, previous_holder=None)
@@ -59,7 +59,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
     assert past.since == T0
 
 
-def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
+def test_of_too_many_changes_the_newest_are_read_and_the_page_says_since_when(monkeypatch):
     monkeypatch.setattr(past_holders, "MAX_CHANGES", 2)
     for minutes in range(5):
         keep(ChangeType.RELEASED, minutes, previous_holder=f"h{minutes}")
@@ -68,7 +68,7 @@ def test_of_too_many_the_newest_are_read_and_it_is_said_since_when(monkeypatch):
     assert {ended.holder for ended in past.ended} == {"h2", "h3", "h4"}
 
 
-def test_a_busy_lane_that_is_not_counted_still_tells_who_held_it(monkeypatch):
+def test_a_busy_lane_that_is_not_counted_still_names_its_holders(monkeypatch):
     monkeypatch.setattr(timeline_lanes, "CHANGES", 4)
     monkeypatch.setattr(timeline_lanes, "MIN_CHANGES", 4)
     monkeypatch.setattr(timeline_lanes, "MIN_PIECES", 4)

@@ -124,7 +124,7 @@ def test_a_lane_of_what_was_not_there_yet_is_left_out():
     assert lanes("a", [WORKER], since=at(-50), until=at(4)) == []
 
 
-def test_a_busy_lane_is_told_in_bands_that_say_how_many(monkeypatch):
+def test_a_busy_lane_is_drawn_as_bands_with_counts(monkeypatch):
     monkeypatch.setattr(lanes_module, "MIN_CHANGES", 10)
     monkeypatch.setattr(lanes_module, "CHANGES", 10)
     holders = [f"h-{n}" for n in range(300)]

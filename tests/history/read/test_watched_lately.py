@@ -37,7 +37,7 @@ def blind(watched: WatchedLately, since: float, until: float) -> list[tuple[floa
     ]
 
 
-def test_what_nobody_watched_is_known_from_the_connection_alone():
+def test_unwatched_times_are_known_from_the_connection_alone():
     watched = WatchedLately()
     assert blind(watched, -60, 0) == [(-60, 0, False)]
     watched.record(live(-50))

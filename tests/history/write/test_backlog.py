@@ -105,7 +105,9 @@ async def test_it_says_when_the_limit_is_near(running, caplog):
     assert len(await kept()) == 6
 
 
-async def test_what_finds_no_room_is_lost_and_its_time_is_no_quiet(running, clock):
+async def test_changes_beyond_the_backlog_are_lost_and_their_time_counts_as_unwatched(
+    running, clock
+):
     await fail(running)
     running.record(cluster="a", changes=tuple(a_change(n) for n in range(2, 11)))
     clock[0] = 100

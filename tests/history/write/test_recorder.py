@@ -123,7 +123,7 @@ async def test_rows_come_back_as_the_changes_they_were(running):
     assert msgspec.json.encode(change)
 
 
-async def test_what_a_list_tells_is_written_once_it_is_complete(states):
+async def test_a_list_is_written_once_it_is_complete(states):
     one = Recorder()
     listing = [True]
     source = StateSource("a", states.get, lambda: "7", lambda: T0, lambda: bool(listing))
@@ -138,7 +138,7 @@ async def test_what_a_list_tells_is_written_once_it_is_complete(states):
     await one.close(task)
 
 
-async def test_what_a_database_cannot_hold_stops_nothing_else(running):
+async def test_values_that_the_database_refuses_stop_nothing_else(running):
     odd = a_change(1, holder="a\x00b")
     endless = a_change(2, namespace="n" * 300, uid="u" * 300)
     running.record(cluster="a", changes=(odd, endless, a_change(3)), changed=(KEY,))

@@ -35,7 +35,7 @@ def kept() -> list[int | None]:
 
 
 @pytest.mark.parametrize("odd", [[0], [5], [10], [3, 4], [0, 1, 2, 6, 10], list(range(11))])
-def test_all_but_what_is_refused_are_written_in_their_order(odd):
+def test_rows_that_are_not_refused_are_written_in_order(odd):
     changes = [a_change(n, transitions=BEYOND + n if n in odd else n) for n in range(11)]
     found = write_what_fits(a_batch(*changes, states=[(KEY, b"{}")]))
     assert kept() == [n for n in range(11) if n not in odd]
@@ -43,7 +43,7 @@ def test_all_but_what_is_refused_are_written_in_their_order(odd):
     assert remembered() == ((b"{}",), "7", T0)
 
 
-def test_what_is_set_aside_says_all_that_it_said_and_why():
+def test_a_row_set_aside_keeps_all_its_values_and_the_reason():
     write_what_fits(a_batch(a_change(transitions=BEYOND, holder=NUL)))
     row = models.RefusedRow.objects.get()
     assert (row.cluster, row.what) == ("a", "change")
@@ -53,7 +53,7 @@ def test_what_is_set_aside_says_all_that_it_said_and_why():
     assert any(word in row.error for word in ("too large", "out of range"))
 
 
-def test_what_is_told_again_is_set_aside_once(caplog):
+def test_a_repeated_change_is_set_aside_once(caplog):
     told = a_batch(a_change(transitions=BEYOND), a_change(1))
     with caplog.at_level(logging.ERROR):
         assert len(write_what_fits(told)) == 1
@@ -91,7 +91,7 @@ def test_a_version_without_end_holds_up_no_change():
     assert kept() == [0]
 
 
-async def test_the_recorder_goes_on_and_tells_what_was_refused():
+async def test_the_recorder_goes_on_and_reports_what_was_refused():
     one = Recorder()
     one.add(StateSource("a", lambda _: b"{}", lambda: "7", lambda: T0))
     task = asyncio.create_task(one.run())
@@ -207,7 +207,7 @@ def test_nothing_is_set_aside_while_nothing_can_be_written():
     assert (kept(), models.RefusedRow.objects.count()) == ([1], 1)
 
 
-def test_what_was_set_aside_is_shown_for_a_day_and_forgotten_with_history(monkeypatch):
+def test_rows_set_aside_are_shown_for_a_day_and_deleted_with_history(monkeypatch):
     write_what_fits(a_batch(*(a_change(n, transitions=BEYOND) for n in range(5))))
     at = models.RefusedRow.objects.earliest("id").at
     assert len(recently_refused("a", at)) == 5

@@ -48,7 +48,7 @@ def tell(order: int, *accounts: Change) -> list[Change]:
 
 
 @pytest.mark.parametrize("word", [ChangeType.CREATED, ChangeType.DELETED, ChangeType.EXPIRED])
-def test_what_one_saw_stands_above_what_another_concluded(word, order):
+def test_an_observed_change_replaces_an_inferred_one(word, order):
     one = a_change(3, change=word, resource_version="")
     other = concluded(1, 9, change=word, resource_version="")
     assert tell(order, one, other) == [one]
@@ -61,13 +61,13 @@ def test_a_take_over_stands_above_a_replacement_that_another_clock_saw(order):
 
 
 @pytest.mark.parametrize("holder", ["cp-1", None])
-def test_a_list_that_shows_a_later_renewal_tells_no_second_change(holder, order):
+def test_a_list_that_shows_a_later_renewal_makes_no_second_change(holder, order):
     seen = a_change(3, holder=holder)
     guess = concluded(1, 9, holder=holder, resource_version="888", missed=2)
     assert tell(order, seen, guess) == [seen]
 
 
-def test_two_lists_that_show_different_renewals_tell_one_change(order):
+def test_two_lists_that_show_different_renewals_make_one_change(order):
     told = tell(
         order,
         concluded(1, 9, resource_version="888"),
@@ -93,7 +93,7 @@ def test_different_changes_of_one_write_are_kept(order):
     assert len(told) == 2
 
 
-def test_what_was_concluded_of_a_lease_is_found_without_reading_all_that_was_seen():
+def test_an_index_finds_the_inferred_changes_of_a_lease():
     write_changes([a_change(number) for number in range(2000)])
     forget = _FORGET.format("%s")
     values = ["a", "kube-system", "scheduler", "u-1", "cp-1", at(3), at(3), "acquired"]

@@ -111,7 +111,7 @@ def test_so_many_changes_stay_over_all_clusters():
     assert retention.cut_of_rows(19) is not None
 
 
-def test_of_nothing_nothing_has_to_go():
+def test_an_empty_list_is_not_shortened():
     assert retention.cut_of_rows(1) is None
     assert forget("a", 0) == [0]
 

@@ -111,7 +111,7 @@ async def test_a_replica_that_watches_leaves_no_doubt():
     assert await times(90, now=90) == []
 
 
-async def test_what_is_to_come_is_not_unwatched():
+async def test_the_future_is_not_unwatched():
     run = Run()
     run.record(live(0))
     await run.write(30)

@@ -84,7 +84,7 @@ def test_names_of_leases_that_are_there_are_never_let_go() -> None:
     assert names(taken) == list("abcdefgh")
 
 
-def test_what_is_put_back_is_taken_again_as_if_it_had_not_been() -> None:
+def test_a_batch_put_back_is_taken_again_unchanged() -> None:
     def filled() -> Waiting:
         queue = Waiting()
         for name in ("a", "b", "a", "c"):

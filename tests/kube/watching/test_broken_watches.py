@@ -110,7 +110,7 @@ async def test_gone_as_an_answer_or_as_an_event_lists_again(
     ]
 
 
-async def test_what_a_cluster_still_tells_after_a_410_comes_before_the_list(
+async def test_events_still_available_after_a_410_come_before_the_list(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     cluster.script("list", listing(), listing(lease("a", version=400), version="400"))

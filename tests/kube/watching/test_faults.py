@@ -121,7 +121,7 @@ FAULTS = (
     ("fault", "limits"),
     [pytest.param(fault, fault.limits, id=fault.name) for fault in FAULTS],
 )
-async def test_every_change_is_told_once_whatever_happens_to_the_watch(
+async def test_every_change_is_reported_once_whatever_happens_to_the_watch(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, fault: Fault
 ) -> None:
     cluster.script("watch", *fault.watch)

@@ -80,7 +80,7 @@ async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
     assert cluster.seen("watch")[-1].query["resourceVersion"] == "120"
 
 
-async def test_what_happens_while_a_list_is_read_is_told_after_it(
+async def test_events_during_a_list_come_after_it(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     watched = asyncio.Event()
@@ -101,7 +101,7 @@ async def test_what_happens_while_a_list_is_read_is_told_after_it(
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
 
 
-async def test_after_a_restart_the_time_between_is_told_again_before_the_list(
+async def test_after_a_restart_the_missed_events_are_replayed_before_the_list(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     cluster.script("list", listing(lease("a", version=100), version="100"))
@@ -199,7 +199,7 @@ async def test_a_past_the_cluster_has_forgotten_is_skipped(
     assert told(seen) == ["Listed 0 start", "Connected"]
 
 
-async def test_a_cluster_that_is_younger_than_our_memory_was_restored_and_has_no_past_to_tell(
+async def test_a_cluster_at_a_lower_version_than_the_checkpoint_was_restored_and_is_not_replayed(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="5000")

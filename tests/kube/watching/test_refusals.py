@@ -97,7 +97,7 @@ async def test_an_overloaded_server_is_given_the_time_it_asks_for(
     assert "asks us to wait" in disconnected(seen)[0].detail
 
 
-async def test_failures_in_a_row_are_asked_about_ever_less_often(
+async def test_repeated_failures_are_retried_ever_less_often(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     ill = answer(500, status(500, "InternalError", "etcd is away"))

@@ -14,7 +14,7 @@ LONG = "holder-" + "x" * 2000
 MANY = 5 * READ_BUFFER // len(LONG)  # events: more than two readings hold
 
 
-async def test_what_waits_stays_untold_until_the_last_of_it_was_told(
+async def test_bytes_stay_unprocessed_until_the_last_event_of_them_is(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
@@ -32,7 +32,7 @@ async def test_what_waits_stays_untold_until_the_last_of_it_was_told(
         assert min(unprocessed_seconds) >= OLD
 
 
-async def test_nothing_is_untold_while_nothing_comes(
+async def test_nothing_is_unprocessed_while_nothing_comes(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
     cluster.script("watch", stream(modified("a", version=101), end="hang"))

@@ -103,14 +103,14 @@ def test_many_renewals_between_two_frames_are_one(page, hub):
     assert list(page.frame(NOW + timedelta(seconds=5))["renewed"]) == [str(KEY)]
 
 
-def test_a_lease_that_dies_is_gone_and_one_that_never_was_too(page, hub):
+def test_a_page_removes_rows_of_deleted_and_unknown_leases(page, hub):
     page.show(Show({"row": [str(KEY), "x/y"]}))
     assert page.frame(NOW)["gone"] == ["x/y"]
     hub.publish(hub.store.apply(Deleted(a_lease(version="9", now=NOW)), NOW))
     assert page.frame(NOW)["gone"] == [str(KEY)]
 
 
-async def test_what_all_pages_share_is_drawn_once_and_sent_where_it_is_new(hub):
+async def test_shared_parts_are_drawn_once_and_sent_where_they_are_new(hub):
     pages = [PageReader(hub, Drawings()) for _ in range(3)]
     for one in pages:
         hub.pages.add(one)

@@ -33,7 +33,7 @@ def test_feed_lines_come_once_and_those_missed_while_away_come_too(page, hub):
     assert re.search("cp-3", line)
 
 
-def test_a_page_from_before_a_restart_is_told_to_fetch_again(page, hub):
+def test_a_page_from_before_a_restart_has_to_reload(page, hub):
     hub.recent.append((hub.seq, CHANGE))
     for number in (hub.seq + 1000, hub.first_seq - 1000):
         page.show(Show({}, feed=number))
@@ -42,7 +42,7 @@ def test_a_page_from_before_a_restart_is_told_to_fetch_again(page, hub):
         assert "feed" not in frame
 
 
-def test_a_page_that_missed_more_than_is_kept_is_told_to_fetch_again(page, hub):
+def test_a_page_that_missed_more_than_is_kept_has_to_reload(page, hub):
     page.show(Show({}, feed=hub.seq))
     page.frame(NOW)
     for number in range(2, 60):

@@ -51,7 +51,7 @@ def test_a_release_may_be_won_by_the_same_holder():
     assert "If another one wins, cp-1 stops" in said
 
 
-def test_who_takes_a_vacant_lease_takes_it_from_nobody():
+def test_a_vacant_lease_is_taken_from_nobody():
     said = means("cp-2", 15, now_held=None)
     assert said == "If cp-2 is not running, nobody acts until the Lease expires: 15 s."
 
@@ -64,7 +64,7 @@ def test_who_takes_a_vacant_lease_takes_it_from_nobody():
         (15, None, "It can no longer expire: a dead holder keeps it until somebody edits it."),
     ],
 )
-def test_a_duration_says_how_long_others_wait(before, after, sentence):
+def test_the_form_shows_how_long_others_wait_for_a_duration(before, after, sentence):
     assert means(CP1, after, lasts=before, kind=Kind.HEARTBEAT) == sentence
     assert "client-go writes its own duration" in means(CP1, after, lasts=before)
 

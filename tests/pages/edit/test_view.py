@@ -90,7 +90,7 @@ async def test_a_preview_writes_nothing_and_confirming_writes(cluster, admin):
         ({"holder_identity": "a\x1bb"}, "A holder is one line of printable characters."),
     ],
 )
-async def test_what_cannot_be_is_422_with_a_sentence_at_its_field(cluster, admin, given, sentence):
+async def test_an_invalid_field_is_422_with_a_sentence_beside_it(cluster, admin, given, sentence):
     answer = await admin.post(PATH, await typed(cluster, **given))
     assert answer.status_code == 422
     assert sentence in answer.content.decode()

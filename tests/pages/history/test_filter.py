@@ -18,7 +18,7 @@ def asked(query: str) -> HistoryFilter:
     return read_history_filter(QueryDict(query))
 
 
-def test_nothing_asked_is_everything_wanted():
+def test_an_empty_filter_matches_everything():
     assert asked("") == HistoryFilter()
     assert asked("change=&kind=&lease=+&inferred=&since=") == HistoryFilter()
 
@@ -69,7 +69,7 @@ def test_a_filter_survives_its_own_query_string():
         ("lease=%00", "lease cannot be '\\x00': leave out the NUL"),
     ],
 )
-def test_a_bad_filter_is_told_what_to_write(query, sentence):
+def test_a_bad_filter_is_answered_with_the_right_form(query, sentence):
     with pytest.raises(BadFilter) as refused:
         asked(query)
     assert str(refused.value).startswith(sentence)

@@ -50,7 +50,7 @@ def test_the_strip_of_history_counts_what_the_filter_leaves(store, operator):
 
 
 @pytest.mark.parametrize(("query", "shown"), [("change=released", False), ("kind=election", True)])
-def test_what_is_asked_for_rarely_is_folded_until_it_is_chosen(query, shown, store, operator):
+def test_rare_filters_are_folded_until_they_are_chosen(query, shown, store, operator):
     html = text_of(operator.get(f"/c/a/history/?{query}"))
     assert ('<details class="more-filters" open>' in html) is shown
 

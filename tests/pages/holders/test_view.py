@@ -131,7 +131,7 @@ def test_by_identity_each_stands_for_itself(store, operator):
     assert "cp-1" not in found
 
 
-def test_who_held_in_the_range_and_no_longer_does_is_told(store, operator):
+def test_past_holders_of_the_range_are_listed(store, operator):
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     remember(ChangeType.RELEASED, minutes_ago=90, previous_holder="cp-8")
     response = operator.get("/c/a/holders/?holds=past&range=1h")
@@ -149,7 +149,7 @@ def test_terms_count_those_that_ended_and_those_that_go_on(store, operator):
     assert found["cp-9"]["terms"] == 1
 
 
-def test_a_lane_tells_when_anything_was_held(store, operator):
+def test_a_lane_shows_when_anything_was_held(store, operator):
     remember(ChangeType.TAKEN_OVER, minutes_ago=45, holder="cp-9", previous_holder="cp-8")
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     html = operator.get("/c/a/holders/?range=1h&q=cp-9").content.decode()
@@ -162,7 +162,7 @@ def test_a_lease_that_had_but_one_host_is_counted(store, operator):
     assert re.search(r"Only ever one host\s+4\s", told)
 
 
-def test_a_change_of_host_is_not_counted_as_only_one(store, operator):
+def test_another_host_ends_the_count_of_single_hosts(store, operator):
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     assert re.search(r"Only ever one host\s+3\s", text_of(operator.get("/c/a/holders/")))
 
@@ -275,7 +275,7 @@ def test_a_lane_has_a_bounded_number_of_spells():
     assert sum(spell.terms for spell in spells(terms, scale)) == len(terms)
 
 
-def test_what_a_host_holds_beside_a_lease_is_told_without_the_lease(store, board):
+def test_the_other_leases_of_a_host_leave_out_the_one_shown(store, board):
     holdings = board.clusters["a"].holdings
     one = store.get(ObjectName("kube-system", "scheduler"))
     beside = [other.lease.metadata.name for other in holdings.beside(one)]

@@ -77,7 +77,7 @@ def text_of(response) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
-async def test_the_part_tells_candidates_who_should_win_and_who_wrote(cluster, operator):
+async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(cluster, operator):
     response = await operator.get(PATH, headers=HTMX)
     assert response.content.decode().lstrip().startswith('<div class="stack" id="asked">')
     told = text_of(response)
@@ -102,7 +102,7 @@ async def test_strangers_and_guests_get_nothing(cluster, operator):
     assert (await guest.get(PATH)).status_code == 403
 
 
-async def test_what_may_not_be_read_is_one_quiet_sentence(scripted, operator):
+async def test_a_missing_permission_is_one_quiet_sentence(scripted, operator):
     _, server = scripted
     server.script("verb", answer(403, status(403, "Forbidden", "no")))
     response = await operator.get(PATH, headers=HTMX)
@@ -125,7 +125,7 @@ async def test_a_cluster_that_is_not_connected_says_so(board, operator):
     assert "a is not connected." in text_of(await operator.get(PATH, headers=HTMX))
 
 
-def test_managed_fields_are_told_by_their_names():
+def test_managed_fields_are_shown_by_their_names():
     fields = {
         "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
         "f:spec": {"f:holderIdentity": {}, "f:renewTime": {}},

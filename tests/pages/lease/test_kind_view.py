@@ -73,7 +73,7 @@ def test_an_admin_says_what_a_lease_is_for_and_takes_it_back(followed: Runtime, 
     assert "is lock, was election" in admin.get("/audit/").content.decode()
 
 
-def test_who_may_not_neither_sees_the_form_nor_sends_it(
+def test_users_without_the_right_neither_see_the_form_nor_send_it(
     followed: Runtime, operator: Client, guest: Client
 ):
     assert b"Set kind" not in operator.get(PAGE).content
@@ -84,7 +84,7 @@ def test_who_may_not_neither_sees_the_form_nor_sends_it(
     assert not Edit.objects.exists()
 
 
-def test_what_is_no_kind_is_refused(followed: Runtime, admin: Client):
+def test_an_unknown_kind_is_refused(followed: Runtime, admin: Client):
     page = admin.post(f"{PAGE}kind/", {"kind": "leader"}, follow=True).content.decode()
     assert "leader is not one of the available choices" in page
     assert kind(followed)[0] is Kind.ELECTION
@@ -94,7 +94,7 @@ def test_a_lease_that_is_gone_cannot_be_judged(followed: Runtime, admin: Client)
     assert admin.post("/c/a/leases/n/gone/kind/", {"kind": "lock"}).status_code == 404
 
 
-async def test_what_another_replica_stored_is_taken_over(followed: Runtime):
+async def test_the_checkpoint_of_another_replica_is_used(followed: Runtime):
     await KindOverride.objects.acreate(
         cluster="a", namespace=KEY.namespace, name=KEY.name, kind="identity", username="bo",
         at=datetime.now(UTC),

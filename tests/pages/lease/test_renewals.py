@@ -42,11 +42,11 @@ def test_a_bar_has_the_phase_that_the_lease_was_in_when_it_ended():
     assert drawn.longest.seconds == 15.0
 
 
-def test_of_intervals_that_fall_together_the_longest_is_drawn():
+def test_the_longest_of_intervals_at_one_place_is_drawn():
     assert [bar.seconds for bar in chart((105, 2.0), (95, 5.0), (80, 3.0)).bars] == [5.0, 3.0]
 
 
-def test_what_lies_outside_is_not_drawn():
+def test_renewals_outside_the_range_are_not_drawn():
     assert chart((3700, 2.0), (-1, 2.0)).bars == ()
 
 

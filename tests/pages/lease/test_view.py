@@ -73,7 +73,7 @@ def figures(response) -> dict[str, str]:
     return dict(found)
 
 
-def test_the_past_is_told_as_terms_newest_first(store, operator):
+def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     a_story()
     html = html_of(operator.get(HOUR))
     table = html[html.index('aria-label="Terms"') :]
@@ -176,7 +176,7 @@ def test_older_changes_are_a_page_away_and_keep_the_range(store, operator, monke
     assert f'href="{HOUR}" hx-get="{HOUR}">' in panel
 
 
-def test_what_the_host_holds_besides_is_listed(store, operator):
+def test_the_other_leases_of_the_host_are_listed(store, operator):
     html = html_of(operator.get(PATH))
     panel = html[html.index('id="beside"') :]
     assert re.findall(r'<a class="name" href="([^"]+)"', panel) == ["/c/a/leases/apps/other/"]

@@ -138,7 +138,7 @@ def test_a_time_in_which_nobody_watched_is_said(page):
         ("at=2026-11-20T12:00:00Z&labels=a%3Db", "labels cannot be asked of the past"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_sentence(page, query, words):
+def test_impossible_queries_are_refused_in_a_sentence(page, query, words):
     answer = page.get(f"/c/a/leases/?{query}&format=json")
     assert answer.status_code == 400
     assert words in answer.json()["error"]

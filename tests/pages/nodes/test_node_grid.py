@@ -55,7 +55,7 @@ async def test_every_heartbeat_has_a_slot_in_name_order(store):
     assert read(field.whole()) == (WHOLE, 1, 5, bytes([HELD] * 5))
 
 
-async def test_slots_lie_in_the_groups_that_the_nodes_tell(store):
+async def test_slots_lie_in_the_groups_of_their_nodes(store):
     nodes = NodeBook()
     nodes.nodes = {f"n-{n}": Node(f"n-{n}", True, zone="ab"[n % 2]) for n in range(4)}
     field = await ordered(NodeGrid(store, nodes, "zone"))
@@ -63,7 +63,7 @@ async def test_slots_lie_in_the_groups_that_the_nodes_tell(store):
     assert field.layout.groups == [("", 1), ("a", 2), ("b", 2)]
 
 
-async def test_a_difference_tells_the_slots_that_turned_and_nothing_else(store):
+async def test_a_difference_holds_only_the_slots_that_changed(store):
     field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     assert field.since(start) is None
@@ -76,7 +76,7 @@ async def test_a_difference_tells_the_slots_that_turned_and_nothing_else(store):
     assert read(field.whole())[3] == bytes([EXPIRED, HELD, EXPIRED, HELD, EXPIRED])
 
 
-async def test_who_comes_stands_at_the_end_and_who_goes_leaves_a_gap(store):
+async def test_new_nodes_come_last_and_deleted_ones_leave_a_gap(store):
     field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     field.notice(store.apply(Applied(beat("a-new", version=10)), at(1)))
@@ -93,7 +93,7 @@ async def test_a_list_orders_everything_anew_under_the_next_generation(store):
     assert [key.name for key in field.layout.keys] == ["a", "z"]
 
 
-async def test_what_moves_while_the_order_is_made_is_not_lost(store):
+async def test_changes_while_the_order_is_made_are_not_lost(store):
     field = NodeGrid(store, NodeBook(), "none")
     field.tick()
     field.notice(store.apply(Deleted(beat("n-2", version=11)), at(1)))

@@ -86,7 +86,7 @@ def test_groups_come_troubled_first(hub):
     assert group_lines(hub, "none") == ()
 
 
-def test_the_page_tells_all_without_a_script(hub, operator):
+def test_the_page_shows_everything_without_a_script(hub, operator):
     read_nodes(hub, Node("n-1", True, "eu-1a"), Node("n-2", True, "eu-1b"))
     html = operator.get("/c/a/nodes/").content.decode()
     for said in ("eu-1b", "4 heartbeats: 2 held, 0 late, 2 expired.", 'title="n-2"', "n-4"):
@@ -95,13 +95,13 @@ def test_the_page_tells_all_without_a_script(hub, operator):
     assert "Pools" in operator.get("/c/a/nodes/?group=pool").content.decode()
 
 
-def test_orphans_are_told_on_the_overview_in_one_line(hub, operator):
+def test_orphans_are_one_line_of_the_overview(hub, operator):
     read_nodes(hub, Node("n-1", True))
     html = operator.get("/c/a/").content.decode()
     assert "<b>Orphaned.</b> 3 heartbeats of Nodes that are not there." in html
 
 
-def test_cells_tell_who_stands_in_them(board, operator):
+def test_cells_name_their_nodes(board, operator):
     hub = board.publisher.hubs["a"]
     listed(hub, datetime.now(UTC))  # the view reads the clock: NOW may be minutes ago
     field = hub.grids["none"] = NodeGrid(hub.store, hub.nodes, "none")

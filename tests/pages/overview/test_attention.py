@@ -91,7 +91,7 @@ def test_changes_long_ago_are_no_flapping():
     assert lines(changes=[passed(3600 + n) for n in range(6)]) == []
 
 
-def test_changes_that_we_missed_are_told_last():
+def test_missed_changes_are_named_last():
     found = lines(tracked(phase=Phase.LATE, age=9), changes=[passed(60, missed=2)])
     assert [line.word for line in found] == ["Late.", "Missed changes."]
     assert found[1].amount == "2 unseen"

@@ -11,7 +11,7 @@ from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
 
 
-def test_the_overview_tells_figures_trouble_and_changes(store, operator):
+def test_the_overview_shows_figures_trouble_and_changes(store, operator):
     remember(ChangeType.RELEASED, previous_holder="cp-9", namespace="apps", name="free")
     html = text_of(operator.get("/c/a/"))
     assert re.search(r'data-figure="total".*?<span class="v">3</span>', html, re.DOTALL)

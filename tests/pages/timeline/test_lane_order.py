@@ -27,7 +27,7 @@ def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(sto
     ]
 
 
-def test_of_a_stretch_that_is_over_only_what_happened_in_it_counts(store, now):
+def test_a_past_stretch_is_ordered_by_what_happened_in_it(store, now):
     busy = {
         OTHER: LaneTotals(handovers=9, leaderless=0.0),
         KEY: LaneTotals(handovers=1, leaderless=2.0),

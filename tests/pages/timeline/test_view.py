@@ -78,14 +78,14 @@ def test_terms_and_gaps_are_drawn_with_their_words(operator, handed_over, now):
     ("minutes_ago", "phase", "holder"),
     [(200, "held", "cp-1"), (61, "expired", "cp-1"), (60, "held", "cp-2"), (1, "held", "cp-2")],
 )
-def test_the_instant_in_the_url_tells_who_held_it(
+def test_the_instant_in_the_url_selects_the_holder_shown(
     operator, handed_over, now, minutes_ago, phase, holder
 ):
     found = item(operator, url(now, minutes_ago=minutes_ago))
     assert (found["phase"], found["holder"], found["watched"]) == (phase, holder, True)
 
 
-def test_the_column_beside_the_lanes_tells_the_same(operator, handed_over, now):
+def test_the_column_beside_the_lanes_agrees_with_them(operator, handed_over, now):
     html = operator.get(url(now, minutes_ago=61)).content.decode()
     assert '<span class="host">no holder</span>' in lane_of(html).split("data-as-of")[1]
     held = operator.get(url(now, minutes_ago=200)).content.decode()
@@ -93,7 +93,7 @@ def test_the_column_beside_the_lanes_tells_the_same(operator, handed_over, now):
     assert "<b data-nobody>1</b> of 3 without a holder, 2 unknown" in html
 
 
-def test_the_json_tells_terms_gaps_and_the_stretch_as_promised(operator, handed_over, now):
+def test_the_json_holds_terms_gaps_and_the_stretch_as_documented(operator, handed_over, now):
     answer = operator.get(url(now, format="json", sort="name")).json()
     assert set(answer) == {"items", "total", "next", "now"}
     assert (answer["total"], answer["next"]) == (3, None)

@@ -44,7 +44,7 @@ async def test_one_request_has_one_thread_for_all_that_it_does():
 
 
 @pytest.mark.parametrize(("waiting", "per_client"), [(2, 9), (9, 2)])
-async def test_a_request_too_many_is_told_at_once(waiting, per_client):
+async def test_a_request_too_many_is_refused_at_once(waiting, per_client):
     pool, go = threads(size=1, waiting=waiting, per_client=per_client), asyncio.Event()
     asking = [asyncio.create_task(turns(pool, "a", set(), go)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def test_one_address_leaves_room_in_the_line_for_others():
     await asyncio.gather(*asking)
 
 
-async def test_who_waits_and_goes_away_takes_no_thread_along():
+async def test_a_cancelled_wait_keeps_no_thread():
     pool, go = threads(size=1), asyncio.Event()
     first = asyncio.create_task(turns(pool, "a", set(), go))
     second = asyncio.create_task(turns(pool, "a", set(), go))

@@ -93,7 +93,7 @@ def test_head_is_answered_with_the_same_length_and_no_body(pages):
         assert (status, text) in ((200, ""), (404, "")), path
 
 
-def test_a_database_that_went_away_tells_no_secret(pages, postgres):
+def test_an_unreachable_database_logs_no_secret(pages, postgres):
     """The last test here: the database takes no connection any more."""
     server, browser, url = pages
     name = url.rpartition("/")[2]

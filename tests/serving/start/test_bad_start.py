@@ -131,7 +131,7 @@ def results(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_start_that_cannot_be_is_one_sentence_and_exit_code_1(results, name):
+def test_an_impossible_start_is_one_sentence_and_exit_code_1(results, name):
     code, text = results[name]
     assert CASES[name].said in text
     assert code == 1

@@ -22,7 +22,7 @@ def collected(tmp_path, settings) -> tuple[Path, Path]:
     return source / "own.css", settings.STATIC_ROOT
 
 
-def test_what_was_collected_before_is_left_alone(collected):
+def test_other_files_of_the_static_directory_stay(collected):
     _, root = collected
     (root / "own.css").write_text("kept")
     collect(root)

@@ -135,7 +135,7 @@ def test_passwords_of_a_database_url_are_found_as_they_are_sent_and_as_they_are_
     assert "require" not in found
 
 
-def test_what_django_refuses_is_one_short_line():
+def test_a_request_that_django_refuses_is_one_short_line():
     try:
         raise ValueError("where")
     except ValueError as error:

@@ -52,7 +52,7 @@ def test_a_day_later_it_needs_no_attention(board: Runtime, refused):
     assert hub.refused(now + timedelta(days=1, seconds=1)) == []
 
 
-async def test_a_restart_still_tells_it(board: Runtime, refused):
+async def test_refused_rows_are_shown_after_a_restart(board: Runtime, refused):
     await prepared(board)
     assert len(board.publisher.hubs["a"].refused(utc_now())) == 2
     await end(board)
@@ -86,7 +86,7 @@ def test_the_metrics_count_it(board: Runtime, refused):
     assert samples()["leaseboard_history_refused_total",] == 2
 
 
-def test_an_admin_finds_all_that_it_said(board: Runtime, refused):
+def test_an_admin_finds_the_whole_refused_row(board: Runtime, refused):
     ada = member("ada", "admin")
     User.objects.filter(pk=ada.pk).update(is_staff=True)
     browser = browser_of(ada)

@@ -85,7 +85,7 @@ def test_a_cluster_without_leases_notices_it_too(board: Board) -> None:
     assert SAID in board.text("")
 
 
-def test_what_is_written_right_after_a_step_has_the_new_time(board: Board) -> None:
+def test_changes_right_after_a_step_have_the_new_time(board: Board) -> None:
     """The next event of the watch notices it: nobody waits for the next look at the clock."""
     board.api.create("steady", holder="h-0", duration=3000)
     _, began = board.lease("steady")

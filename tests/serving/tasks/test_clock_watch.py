@@ -61,7 +61,7 @@ def machine() -> Machine:
     return Machine()
 
 
-def test_who_follows_is_told_before_anything_else_is_judged(machine):
+def test_a_jump_reaches_its_receivers_at_once(machine):
     told: list[Jump] = []
     machine.watch.on_jump.append(told.append)
     machine.is_set(HOUR)
@@ -119,7 +119,7 @@ def test_a_far_step_ahead_is_doubted_for_a_day_or_until_it_is_taken_back(machine
     assert not machine.watch.doubtful
 
 
-def test_sleep_is_no_jump_and_tells_since_when_nothing_was_watched(machine):
+def test_sleep_is_no_jump_and_reports_since_when_nothing_was_watched(machine):
     since: list[datetime] = []
     machine.watch.on_sleep.append(since.append)
     began = machine.watch.now()
@@ -216,7 +216,7 @@ async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
 
 
 @pytest.mark.usefixtures("process_clock")
-def test_the_runtime_tells_it_to_history_to_its_pages_and_to_metrics(machine, tmp_path):
+def test_the_runtime_passes_it_to_history_pages_and_metrics(machine, tmp_path):
     running = runtime(tmp_path)
     stands = Connection(state=ConnectionState.LIVE, since=clock.now())
     running.recorder.watches.record("a", stands)

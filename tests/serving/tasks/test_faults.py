@@ -190,7 +190,7 @@ def exported_holders(data: Path) -> list[str]:
     return [c["holder"] for c in mine if c["change"] in ("created", "replaced")]
 
 
-def test_a_fault_in_each_task_is_told_and_mended_and_no_change_is_lost(tmp_path: Path) -> None:
+def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path: Path) -> None:
     with faulty(tmp_path) as one:
         one.wait_told(*AT_START)
         server = one.server

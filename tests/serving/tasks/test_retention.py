@@ -44,7 +44,7 @@ def kept() -> list[float]:
     return [(at - T0).total_seconds() for at in times]
 
 
-async def test_what_is_too_old_goes_and_what_comes_meanwhile_is_written(recorder):
+async def test_old_rows_are_deleted_while_new_ones_are_written(recorder):
     await keep(0, 10, 20, 30)
     forgetting = Forgetting(recorder, days=1, rows=100)
     recorder.record(cluster="a", changes=(a_change(40),))
@@ -55,7 +55,7 @@ async def test_what_is_too_old_goes_and_what_comes_meanwhile_is_written(recorder
     assert await kept() == [30, 40]
 
 
-async def test_what_is_too_much_goes(recorder):
+async def test_rows_beyond_the_limit_are_deleted(recorder):
     await keep(*range(10))
     assert await Forgetting(recorder, days=1, rows=4).run(T0) == 5
     assert await kept() == [5, 6, 7, 8, 9]

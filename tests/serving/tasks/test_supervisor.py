@@ -61,7 +61,7 @@ class Work:
         await asyncio.Event().wait()
 
 
-async def test_a_task_that_raises_is_told_counted_and_started_again(supervisor, clock, caplog):
+async def test_a_task_that_raises_is_logged_counted_and_restarted(supervisor, clock, caplog):
     work, told = Work(KeyError("a-secret"), KeyError("a-secret")), []
     supervisor.start("counter", work, effect=EFFECT, cluster="c", on_death=told.append)
     await until(lambda: work.starts == 3)
@@ -141,7 +141,7 @@ async def test_a_stop_wakes_a_task_that_waits_to_be_restarted_so_that_it_can_fin
     assert work.starts == 2
 
 
-async def test_what_is_told_of_a_death_and_raises_does_not_keep_the_task_down(supervisor, caplog):
+async def test_a_failing_death_callback_does_not_keep_the_task_down(supervisor, caplog):
     def raises(_problem: Problem) -> None:
         raise ValueError
 
@@ -173,7 +173,7 @@ async def test_the_delay_grows_and_is_short_again_after_a_good_run(clock):
     assert delays == [0.8, 1.6, 0.8, 1.6]
 
 
-async def test_a_failure_told_by_itself_lasts_until_it_is_settled(supervisor, clock, caplog):
+async def test_a_reported_failure_lasts_until_it_is_settled(supervisor, clock, caplog):
     caplog.set_level(logging.ERROR)
     supervisor.failed("drawing", KeyError("x"), effect="Old pictures.", cluster="c")
     assert [problem.task for problem in supervisor.problems("c")] == ["drawing"]

@@ -54,7 +54,7 @@ def test_the_clock_turns_held_to_late_to_expired() -> None:
     assert (store.next_deadline(), store.turn(after(9999))) == (None, None)
 
 
-def test_an_event_that_beats_the_timer_tells_the_expiry_first() -> None:
+def test_an_event_that_beats_the_timer_reports_the_expiry_first() -> None:
     store = Store("c")
     renewing(store, 6)
     update = put(store, 21.5, holder="b", acquired=21.5, renewed=21.5, transitions=1, version=50)

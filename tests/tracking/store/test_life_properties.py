@@ -161,7 +161,7 @@ def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Ev
 
 @settings(max_examples=60)
 @given(histories())
-def test_what_comes_later_does_not_change_how_it_stood(events: list[Event]) -> None:
+def test_later_changes_leave_the_state_as_of_an_instant(events: list[Event]) -> None:
     for changes in replay(events)[0].values():
         whole = fold(changes)
         for cut, (last, following) in enumerate(pairwise(changes), start=1):

@@ -30,7 +30,7 @@ def test_a_renew_time_from_the_future_is_observed_now() -> None:
     assert known(store).observed_at == after(0)
 
 
-def test_what_ran_out_long_before_the_first_list_is_expired_at_once() -> None:
+def test_a_lease_that_expired_before_the_first_list_is_expired_at_once() -> None:
     store = Store("c")
     dead = lease(acquired=None, renewed=-1000, created=-5000)
     update = store.replace(Listed((dead,), "7"), after(0))
@@ -52,7 +52,7 @@ def test_nothing_is_dated_before_the_lease_was_created() -> None:
     assert (state.phase, state.phase_since) == (Phase.EXPIRED, after(-3600))
 
 
-def test_what_ran_out_while_the_list_was_read_waits_for_the_watch() -> None:
+def test_a_lease_that_expires_during_the_list_waits_for_the_watch() -> None:
     store = Store("c")
     update = store.replace(Listed((lease(renewed=-16),), "7"), after(0))
     assert words(update) == ["created"]
@@ -67,7 +67,7 @@ def test_a_renewal_while_the_list_was_read_is_as_old_as_it_says() -> None:
     assert known(store).observed_at == after(2)
 
 
-def test_a_list_that_tells_nothing_new_changes_nothing() -> None:
+def test_a_list_without_news_changes_nothing() -> None:
     store = Store("c")
     last = renewing(store, 6)
     update = relisted(store, 7, lease(renewed=6, version=last))
@@ -75,7 +75,7 @@ def test_a_list_that_tells_nothing_new_changes_nothing() -> None:
     assert known(store).estimated is False
 
 
-def test_a_list_that_was_begun_twice_still_tells_what_is_gone() -> None:
+def test_a_list_begun_twice_still_finds_deletions() -> None:
     store = Store("c")
     stays, goes = lease(), lease(name="b", uid="b")
     store.replace(Listed((stays, goes), "9"), after(0))
@@ -84,7 +84,7 @@ def test_a_list_that_was_begun_twice_still_tells_what_is_gone() -> None:
     assert words(store.replace(Listed((), "10"), after(3))) == ["deleted"]
 
 
-def test_a_list_tells_of_many_renewals_only_the_last() -> None:
+def test_a_list_shows_only_the_last_of_many_renewals() -> None:
     store = Store("c")
     version = renewing(store, 12)
     before = known(store)
@@ -99,7 +99,7 @@ def test_a_list_tells_of_many_renewals_only_the_last() -> None:
     assert words(store.turn(after(41))) == ["expired"]
 
 
-def test_what_followed_a_list_that_was_told_late_happened_when_it_says() -> None:
+def test_events_after_a_late_list_happened_at_the_times_they_claim() -> None:
     """What was before a list is told first, which takes a while: it is as of when it came."""
     store = Store("c")
     store.restore((), after(-60))

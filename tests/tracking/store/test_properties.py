@@ -32,7 +32,7 @@ def test_counts_and_phases_always_equal_a_recount(events: list[Event]) -> None:
 
 
 @given(histories())
-def test_the_same_events_told_again_add_nothing(events: list[Event]) -> None:
+def test_repeated_events_add_nothing(events: list[Event]) -> None:
     store = Store("c")
     tell(store, events)
     state = store.snapshot()
@@ -43,7 +43,7 @@ def test_the_same_events_told_again_add_nothing(events: list[Event]) -> None:
 
 
 @given(histories())
-def test_no_two_changes_of_a_lease_are_the_same_one(events: list[Event]) -> None:
+def test_no_two_changes_of_a_lease_share_an_identity(events: list[Event]) -> None:
     told = [(change.name, identity(change)) for change in tell(Store("c"), events)]
     assert len(set(told)) == len(told)
 
@@ -77,7 +77,7 @@ def test_every_term_that_begins_is_ended_before_the_next(events: list[Event]) ->
 
 
 @given(histories(), st.data())
-def test_replicas_with_clocks_of_their_own_tell_the_same_changes(
+def test_replicas_with_different_clocks_record_the_same_changes(
     events: list[Event], data: st.DataObject
 ) -> None:
     """What two saw live differs in verdicts at most, where a write came as the time ran out."""

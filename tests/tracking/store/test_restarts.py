@@ -74,7 +74,7 @@ def test_after_a_restart_everything_that_differs_is_inferred() -> None:
     assert update.removed == (ObjectName("default", "gone"),)
 
 
-def test_events_told_again_after_a_restart_keep_the_times_their_writers_claim() -> None:
+def test_events_replayed_after_a_restart_keep_the_times_their_writers_claim() -> None:
     before = Store("c")
     renewing(before, 6)
     store = restarted(before, 7)
@@ -111,7 +111,7 @@ def test_renewals_that_catch_up_are_judged_by_when_they_were_written() -> None:
     assert words(store.turn(after(61))) == []
 
 
-def test_an_expiry_and_a_take_over_that_catch_up_are_told_in_their_true_order() -> None:
+def test_an_expiry_and_a_take_over_that_catch_up_keep_their_true_order() -> None:
     store, last = cut(6)
     put(store, 60.1, renewed=8, version=last + 1)
     update = put(store, 60.1, holder="b", acquired=24, renewed=24, transitions=1, version=last + 2)
@@ -122,7 +122,7 @@ def test_an_expiry_and_a_take_over_that_catch_up_are_told_in_their_true_order() 
     assert (taken.at, taken.inferred, taken.gap_seconds) == (after(24), False, 1)
 
 
-def test_what_ran_out_while_nothing_was_seen_is_inferred() -> None:
+def test_an_expiry_during_a_cut_watch_is_inferred() -> None:
     store, _ = cut(6)
     store.caught_up()
     update = store.turn(after(61))

@@ -14,14 +14,14 @@ from tests.tracking.streams.replay import RECORDED, lines, moment, replay, truth
 
 
 @pytest.mark.parametrize("stream", RECORDED)
-def test_what_is_known_by_its_mark_tells_what_decoding_tells(stream: str) -> None:
+def test_a_known_fingerprint_gives_what_decoding_gives(stream: str) -> None:
     store, changes = replay(stream)
     decoded, told = replay(stream, marked=False)
     assert changes == told
     assert store.snapshot() == decoded.snapshot()
 
 
-def test_most_heartbeats_are_known_by_their_mark() -> None:
+def test_most_heartbeats_are_known_by_their_fingerprint() -> None:
     store, _ = replay("node-heartbeats")
     known = [type(event) is Renewed for _, event in lines("node-heartbeats", store.fingerprints)]
     assert sum(known) > len(known) / 2
@@ -45,7 +45,7 @@ def test_most_heartbeats_are_known_by_their_mark() -> None:
         ("initial-events", "created created created replaced created deleted"),
     ],
 )
-def test_a_stream_tells_these_changes_and_no_others(stream: str, words: str) -> None:
+def test_a_stream_makes_these_changes_and_no_others(stream: str, words: str) -> None:
     _, changes = replay(stream)
     assert [change.change.value for change in changes] == words.split()
 
@@ -67,7 +67,7 @@ def test_a_silent_node_seen_first_in_a_list_runs_out_by_its_renew_time() -> None
     assert expired.at == datetime.fromisoformat("2026-11-20T17:04:57.692467+00:00")
 
 
-def test_a_coordinated_election_tells_exactly_its_changes() -> None:
+def test_a_coordinated_election_makes_exactly_its_changes() -> None:
     _, changes = replay("coordinated-election")
     expected = truth("coordinated-election")["leases"]["coordinated/demo-scheduler"]["changes"]
     assert [
@@ -111,7 +111,7 @@ def test_the_skew_of_a_holder_is_learned() -> None:
 
 
 @pytest.mark.parametrize("stream", RECORDED)
-def test_a_stream_told_twice_adds_nothing(stream: str) -> None:
+def test_a_stream_replayed_twice_adds_nothing(stream: str) -> None:
     _, once = replay(stream)
     _, twice = replay(stream, twice=True)
     assert once == twice

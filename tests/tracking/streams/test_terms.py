@@ -127,7 +127,7 @@ def test_a_coordinated_elections_terms_are_those_of_its_truth() -> None:
     assert [mark.at for mark in life.reconfigurations] == [moment(at) for at in sorted(prefers)]
 
 
-def test_the_gap_between_a_deletion_and_the_next_holder_is_told() -> None:
+def test_the_gap_between_a_deletion_and_the_next_holder_is_measured() -> None:
     _, changes = replay("delete-recreate")
     gaps = [change.gap_seconds for change in changes if change.change is ChangeType.CREATED]
     assert gaps == [None, 2.005212, 0.002727, 1.00491]

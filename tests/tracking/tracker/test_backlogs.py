@@ -49,7 +49,7 @@ async def test_nothing_is_judged_while_something_that_arrived_is_unread(watched:
     assert watched.changes == ["created", "expired"]
 
 
-async def test_what_ran_out_before_the_unread_arrived_is_judged(watched: Watched) -> None:
+async def test_an_expiry_before_the_unread_bytes_arrived_is_judged(watched: Watched) -> None:
     watched.live(lease())
     watched.at(1, Connected(lambda: 0.5))
     watched.at(15.4)
@@ -58,7 +58,7 @@ async def test_what_ran_out_before_the_unread_arrived_is_judged(watched: Watched
     assert watched.changes == ["created", "expired"]
 
 
-async def test_what_is_still_to_come_has_not_been_watched(watched: Watched) -> None:
+async def test_events_still_to_come_are_not_yet_watched(watched: Watched) -> None:
     waits = 0.0
     watched.live(lease())
     watched.at(5, Applied(lease(renewed=5, version=2)), Disconnected("cut"))
@@ -71,7 +71,7 @@ async def test_what_is_still_to_come_has_not_been_watched(watched: Watched) -> N
     assert watched.tracker.watched_until == after(9)
 
 
-async def test_what_comes_after_we_stood_still_tells_of_the_past(watched: Watched) -> None:
+async def test_events_that_arrive_after_a_standstill_are_of_the_past(watched: Watched) -> None:
     watched.live(lease(), lease(name="dead", uid="d"))
     watched.renew(11, 2)
     watched.now = after(71)  # nobody ran for a minute

@@ -18,7 +18,7 @@ async def test_a_lease_runs_out_while_we_watch(watched: Watched) -> None:
     assert watched.changes == ["created", "expired"]
 
 
-async def test_nothing_runs_out_because_we_stopped_listening(watched: Watched) -> None:
+async def test_no_lease_expires_because_the_watch_was_cut(watched: Watched) -> None:
     watched.live(lease())
     watched.at(5, Disconnected("the cable was cut"))
     watched.at(500)
@@ -26,7 +26,7 @@ async def test_nothing_runs_out_because_we_stopped_listening(watched: Watched) -
     assert watched.states == ["live", "stale"]
 
 
-async def test_what_ran_out_unseen_is_told_after_what_catches_up(watched: Watched) -> None:
+async def test_an_unseen_expiry_comes_after_the_events_that_catch_up(watched: Watched) -> None:
     watched.live(lease())
     watched.renew(2, 2)
     watched.at(5, Disconnected("cut"))

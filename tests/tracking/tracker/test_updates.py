@@ -36,7 +36,7 @@ async def test_a_bookmark_moves_the_version_and_the_start_of_the_window(watched:
     assert (deleted.inferred, deleted.inferred_since) == (True, after(7))
 
 
-async def test_events_told_again_are_inferred(watched: Watched) -> None:
+async def test_replayed_events_are_inferred(watched: Watched) -> None:
     watched.store.restore((), after(-60))
     watched.at(0, Replayed(Applied(lease(acquired=-30, renewed=-30, created=-30, version=7))))
     (created,) = watched.told[-1].changes
@@ -81,7 +81,7 @@ async def test_a_sink_that_fails_is_logged_and_stops_nobody(
     assert "full disk" in caplog.text
 
 
-async def test_the_connection_is_told_when_it_changes_and_only_then(watched: Watched) -> None:
+async def test_the_connection_is_reported_only_when_it_changes(watched: Watched) -> None:
     assert watched.store.connection.state is ConnectionState.CONNECTING
     watched.at(1, Disconnected("no route"), Disconnected("no route"))
     assert watched.states == ["connecting"]
