@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from leases.domain.lease import ObjectName
 
 LeaseObject = dict[str, Any]
 _GROUP = "/apis/coordination.k8s.io"
+_MERGE_PATCH = "application/merge-patch+json"
 _SECONDS = 5.0  # an API that does not answer within this time counts as down
 _CONNECTIONS = 8
 
@@ -73,10 +75,18 @@ class DemoApi:
         """Delete the object if it exists."""
         await self._ask("DELETE", _path(key.namespace, key.name, candidate=candidate))
 
+    async def write(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
+        """Send a request for an object beside the Leases. None where the API refuses it."""
+        with suppress(ApiDownError):
+            return await self._ask(method, path, body)
+        return None
+
     async def _ask(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
         data = None if body is None else msgspec.json.encode(body)
+        headers = {"Content-Type": _MERGE_PATCH} if method == "PATCH" else None
+        url = self._url + path
         try:
-            async with self._session.request(method, self._url + path, data=data) as response:
+            async with self._session.request(method, url, data=data, headers=headers) as response:
                 text = await response.read()
                 status = response.status
         except (aiohttp.ClientError, OSError, TimeoutError) as error:

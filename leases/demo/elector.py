@@ -14,8 +14,10 @@ from typing import Any
 
 import msgspec
 
+from leases.demo.cluster_objects import DemoPod, record_election
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
 from leases.demo.names import ElectionName
+from leases.domain.holder_identity import split_holder
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
 
@@ -68,6 +70,7 @@ class Contender:
         self._observed_at = 0.0
         self._renewed_at = 0.0
         self._newborn = True
+        self._pod: DemoPod | None = None
         self.identity = election.new_identity(index, random)
         self.leading = False
 
@@ -81,6 +84,9 @@ class Contender:
         await asyncio.sleep(self._pace.retry_period * (self._index + self._random.random()) / 2)
         while True:
             await self._attempt()
+            if self._pod is None:
+                self._pod = self._new_pod()
+                await self._pod.start()
             try:
                 async with asyncio.timeout(self._pause()):
                     order = await self._orders.get()
@@ -92,7 +98,15 @@ class Contender:
         period = self._pace.retry_period
         return period if self.leading else period * (1 + JITTER * self._random.random())
 
+    def _new_pod(self) -> DemoPod:
+        namespace, name = self._election.namespace, self._election.name
+        host = split_holder(self.identity).host or self.identity
+        if "{host}" in self._election.identity:  # a static Pod of that machine
+            return DemoPod(namespace, f"{name}-{host}", host, api=self._api)
+        return DemoPod(namespace, host, "", api=self._api)
+
     async def _attempt(self) -> None:
+        led = self.leading
         try:
             self.leading = await self._try_acquire_or_renew()
         except ApiDownError:
@@ -100,6 +114,12 @@ class Contender:
             self.leading = self.leading and silent < self._pace.renew_deadline
         else:
             self._renewed_at = time.monotonic()
+        if self.leading and not led:
+            await self._record("became leader")
+
+    async def _record(self, what: str) -> None:
+        uid = self._lease["metadata"].get("uid", "") if self._lease else ""
+        await record_election(self._api, self._key, uid, self.identity, what)
 
     async def _try_acquire_or_renew(self) -> bool:
         if self.leading and self._lease and await self._write(self._lease):
@@ -153,11 +173,15 @@ class Contender:
             await self._api.update({**self._lease, "spec": spec})
         except ApiDownError:
             return  # then the Lease will expire
+        await self._record("stopped leading")
 
     async def _obey(self, order: Order) -> None:
         if order.release:
             await self._release()
         self.leading = False
+        if order.reborn and self._pod is not None:
+            await self._pod.stop()
+            self._pod = None
         await asyncio.sleep(order.away)
         if order.reborn:
             self.identity = self._election.new_identity(self._index, self._random)

@@ -11,14 +11,16 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+from leases.demo.cluster_objects import DemoNode
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
 from leases.demo.elector import Pace
-from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, new_uuid
+from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, NODES, new_uuid
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
 
 INTERVAL = 10.0
 JITTER = 0.04
+NODE_GRACE = 50.0  # seconds: kube-controller-manager's --node-monitor-grace-period
 ARRIVAL = 3.0  # at the start all register within this time
 
 
@@ -35,8 +37,10 @@ class Heartbeat:
         api: DemoApi,
         pace: Pace,
         random: Random,
+        node: DemoNode | None = None,
     ) -> None:
         self.key = key
+        self._node = node
         self._holder = holder
         self._duration = pace.lasting(duration)
         self._metadata = {"namespace": key.namespace, "name": key.name, **metadata}
@@ -59,6 +63,7 @@ class Heartbeat:
     async def run(self) -> None:
         """Renew until cancelled."""
         await asyncio.sleep(self._random.uniform(0, ARRIVAL) / self._pace.tempo)
+        await self._register()
         pause = self._random.uniform(1, INTERVAL)
         while True:
             try:
@@ -71,7 +76,22 @@ class Heartbeat:
             except TimeoutError:
                 pause = INTERVAL * self._random.uniform(1, 1 + JITTER)
             else:
-                await asyncio.sleep(seconds)
+                await self._be_down(seconds)
+
+    async def _register(self) -> None:
+        """Register the Node; its Lease names it as its owner."""
+        uid = "" if self._node is None else await self._node.register()
+        for owner in self._metadata.get("ownerReferences", ()) if uid else ():
+            owner["uid"] = uid
+
+    async def _be_down(self, seconds: float) -> None:
+        silent = min(seconds, NODE_GRACE / self._pace.tempo)
+        await asyncio.sleep(silent)
+        if self._node is not None and seconds > silent:
+            await self._node.fall_silent()
+        await asyncio.sleep(seconds - silent)
+        if self._node is not None and seconds > silent:
+            await self._node.come_back()
 
     async def _beat(self) -> None:
         if self._lease is not None:
@@ -104,6 +124,8 @@ def node(name: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
         api=api,
         pace=pace,
         random=random,
+        # Somebody removed the last machine from the cluster, but its kubelet still runs.
+        node=None if name == NODES[-1] else DemoNode(name, api=api),
     )
 
 
@@ -118,4 +140,5 @@ def api_server(name: str, host: str, *, api: DemoApi, pace: Pace, random: Random
         api=api,
         pace=pace,
         random=random,
+        node=DemoNode(host, api=api),
     )

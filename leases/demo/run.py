@@ -7,6 +7,7 @@ import logging
 import time
 
 from leases.demo.actors import Stage
+from leases.demo.cluster_objects import forget_pods
 from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.elector import Pace
 from leases.demo.names import NAMESPACES
@@ -43,6 +44,7 @@ async def _prepare(api: DemoApi) -> bool:
         try:
             for namespace in NAMESPACES:
                 await api.ensure_namespace(namespace)
+                await forget_pods(api, namespace)
             return await api.serves_candidates()
         except ApiDownError as error:
             logger.info("demo: waiting for the API: %s", error)

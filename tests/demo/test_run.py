@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
@@ -15,7 +16,7 @@ import yaml
 from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
-from leases.demo.names import API_SERVERS, COORDINATED, ELECTIONS, LOCKS, NODES
+from leases.demo.names import API_SERVERS, COORDINATED, ELECTIONS, LOCKS, NODE_NAMESPACE, NODES
 from leases.demo.run import run_demo
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import Lease, ObjectName
@@ -25,6 +26,8 @@ from leases.kube.candidates import candidates_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
+from leases.kube.lease_events import events_of
+from leases.kube.nodes import list_nodes
 from leases.kube.reflector import reflect
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -137,6 +140,29 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
     assert leases[LOCKS[0]].spec.lease_duration_seconds is None
     servers = [name for name in leases if name.startswith("apiserver-")]
     assert {len(name) for name in servers} == {len("apiserver-") + 26}
+
+
+async def test_nodes_pods_and_events_stand_beside_the_leases(
+    embedded: tuple[LeaseApiServer, LeaseClient],
+) -> None:
+    api, client = embedded
+    key = ObjectName("kube-system", "kube-scheduler")
+    async with asyncio.timeout(LIMIT), playing_at(api):
+        while len(nodes := await list_nodes(client)) < len(NODES) - 1 + API_SERVERS:
+            await asyncio.sleep(0.05)
+        while not (events := await events_of(client, key, within=LIMIT)):
+            await asyncio.sleep(0.05)
+        lease = await client.raw_get(ObjectName(NODE_NAMESPACE, NODES[0]), within=LIMIT)
+        node = json.loads(await client.read(f"/api/v1/nodes/{NODES[0]}", within=LIMIT))
+        path = "/api/v1/namespaces/kube-system/pods/kube-scheduler-control-plane-1"
+        pod = json.loads(await client.read(path, within=LIMIT))
+    assert {node.name for node in nodes} & set(NODES) == set(NODES[:-1])
+    assert {node.ready for node in nodes} == {True}
+    assert len({node.zone for node in nodes}) == 3
+    assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
+    assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("control-plane-1", "Running")
+    assert (events[0].reason, events[0].component) == ("LeaderElection", "kube-scheduler")
+    assert events[0].message.endswith(" became leader")
 
 
 async def test_the_coordinated_lease_moves_to_its_preferred_holder(tmp_path: Path) -> None:

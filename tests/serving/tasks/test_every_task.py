@@ -27,6 +27,7 @@ SEEN_BY = {
     ("dashboard/pages/nodes/node_grid.py", "tick"): "_make tells, and is tried again",
     ("dashboard/live/shared_drawings.py", "tick"): "_draw tells, and is tried again",
     ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep tells, and tries again",
+    ("leases/apiserver/registry/core/event_expiry.py", "__init__"): "_run tells, and goes on",
     ("leases/listener/server.py", "startup"): "Acceptor.run tells, and goes on",
     ("leases/apiserver/watch/hub.py", "add"): "_tick tells, and cuts the one watch",
     ("leases/apiserver/watch/hub.py", "_tick"): "_tick tells, and cuts the one watch",
