@@ -84,7 +84,9 @@ class App:
     async def _serve_resource(self, request: Request, access: Access) -> None:
         parts = request.parts
         version = parts[2] if access.group or parts[0] == "apis" else parts[1]
-        resource = self._resources.get((access.group, version, access.resource))
+        # RequestInfo ignores slashes before a path, but no route begins with two.
+        routed = not request.path.startswith("//")
+        resource = self._resources.get((access.group, version, access.resource)) if routed else None
         place = place_of(request, resource) if resource else None
         if place is None:
             await self._unknown(request)
@@ -119,8 +121,8 @@ class App:
         if document is None:
             await self._unknown(request)
             return
-        any_method = bare.startswith("/apis/") and bare.count("/") == 2
-        if request.method != "GET" and not any_method and bare != "/":
+        any_method = bare in ("/", "/apis") or (bare.startswith("/apis/") and bare.count("/") == 2)
+        if request.method != "GET" and not any_method:
             raise method_not_allowed()
         if bare in ("/api", "/apis") and await self._serve_aggregated(request, bare):
             return

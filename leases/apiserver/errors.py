@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from leases.wire.status import ApiError, Status, StatusCause, StatusDetails, error_of
+from leases.wire.status_causes import go_quote
 
 GROUP = "coordination.k8s.io"
 META_GROUP = "meta.k8s.io"
@@ -52,7 +53,7 @@ def unauthorized() -> ApiError:
 
 
 def not_found(resource: str, name: str, group: str = GROUP) -> ApiError:
-    message = f'{qualified(resource, group)} "{name}" not found'
+    message = f"{qualified(resource, group)} {go_quote(name)} not found"
     return failure(404, "NotFound", message, about(name, resource, group))
 
 
@@ -84,12 +85,12 @@ def already_exists(
     resource: str, name: str, group: str = GROUP, *, deleting: bool = False
 ) -> ApiError:
     before = "object is being deleted: " if deleting else ""
-    message = f'{before}{qualified(resource, group)} "{name}" already exists'
+    message = f"{before}{qualified(resource, group)} {go_quote(name)} already exists"
     return failure(409, "AlreadyExists", message, about(name, resource, group))
 
 
 def conflict(kind: str, name: str, why: str, group: str = GROUP) -> ApiError:
-    message = f'Operation cannot be fulfilled on {qualified(kind, group)} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {qualified(kind, group)} {go_quote(name)}: {why}"
     return failure(409, "Conflict", message, about(name, kind, group))
 
 
@@ -102,7 +103,7 @@ def invalid(kind: str, name: str, causes: Sequence[StatusCause], group: str = GR
     """422 with every cause; the message lists them as field.ErrorList does: each text only once."""
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{qualified(kind, group)} "{name}" is invalid: {listed}'
+    message = f"{qualified(kind, group)} {go_quote(name)} is invalid: {listed}"
     return failure(422, "Invalid", message, about(name, kind, group, causes=tuple(causes)))
 
 

@@ -35,11 +35,13 @@ from leases.apiserver.registry.get_list import StoredPage, list_page, wait_for_v
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.registry.preconditions import check_uid
 from leases.apiserver.registry.tables import convert_list, convert_object
+from leases.apiserver.registry.validation import path_segment_errors
 from leases.apiserver.resources import NAMESPACES, Resource
 from leases.apiserver.storage.records import Version
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.stream import Watches
 from leases.wire.status import NotFound
+from leases.wire.status_causes import go_quote
 
 Object = dict[str, Any]
 Handler = Callable[[Request, RequestTarget, Output], Awaitable[None]]
@@ -89,6 +91,7 @@ class Handlers:
             raise bad_request(
                 "the export parameter, deprecated since v1.14, is no longer supported"
             )
+        _check_name(place.name)
         await wait_for_version(self._store, request.query.text("resourceVersion"))
         found = self._store.get(resource.plural, place.namespace, place.name)
         if found is None:
@@ -175,6 +178,8 @@ class Handlers:
             known = None if old is None else old["metadata"]
             obj = read_object(request, data, media_type, resource, options.validation, known=known)
             check_sent(place, obj, request.warn)
+            if old is None:
+                _check_name(place.name)
             check_uid(place, obj, old)
             return obj
 
@@ -182,6 +187,7 @@ class Handlers:
         await self._answer_written(request, place, written, output)
 
     async def _patch(self, request: Request, place: RequestTarget, output: Output) -> None:
+        _check_name(place.name)
         written = await self._patcher.patch(request, place)
         await self._answer_written(request, place, written, output)
 
@@ -196,6 +202,7 @@ class Handlers:
     async def _delete(self, request: Request, place: RequestTarget, output: Output) -> None:
         resource = place.resource
         options = await delete_options(request)
+        _check_name(place.name)
         if resource is NAMESPACES:
             marked = await self._namespaces.mark_deleted(place.name, dry_run=options.dry_run)
             await self._answer_object(request, resource, 200, marked, output)
@@ -219,6 +226,12 @@ class Handlers:
                 await delete(self._store, place.resource, place.namespace, version.name, options)
         await self._namespaces.finish(place.namespace)
         await self._answer_page(request, place.resource, page, output)
+
+
+def _check_name(name: str) -> None:
+    """Raises 400 for a name that no path can hold. Source: registry/generic's NamespaceKeyFunc."""
+    if wrong := path_segment_errors(name):
+        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
 
 
 def _plain(request: Request, resource: Resource, output: Output) -> bool:

@@ -154,31 +154,38 @@ def _invalid(path: str, value: str, detail: str) -> str:
 
 
 def _matcher(key: str, operator: str, values: set[str]) -> Matcher:
-    if operator in (">", "<"):
-        return _comparison(key, operator, min(values))
-    wrong = [
+    compares = operator in (">", "<")
+    wrong = []
+    if compares and _int64(min(values)) is None:
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        wrong.append(_invalid("values[0]", min(values), detail))
+    wrong += [
         _invalid(f"values[{index}][{key}]", value, "; ".join(errors))
         for index, value in enumerate(sorted(values))
         if (errors := label_value_errors(value))
     ]
     if wrong:
         raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+    if compares:
+        return _comparison(key, operator, int(min(values)))
     if operator in ("notin", "!="):
         return lambda labels: labels.get(key) not in values
     return lambda labels: labels.get(key) in values
 
 
-def _comparison(key: str, operator: str, value: str) -> Matcher:
-    if not _INTEGER.fullmatch(value):
-        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-        raise SelectorError(_invalid("values[0]", value, detail))
-    limit = int(value)
+def _int64(text: str) -> int | None:
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
+
+def _comparison(key: str, operator: str, limit: int) -> Matcher:
     def matches(labels: Labels) -> bool:
-        text = labels.get(key, "")
-        if not _INTEGER.fullmatch(text):
+        number = _int64(labels.get(key, ""))
+        if number is None:
             return False
-        return int(text) > limit if operator == ">" else int(text) < limit
+        return number > limit if operator == ">" else number < limit
 
     return matches
 

@@ -22,10 +22,16 @@ async def api(tmp_path: Path) -> AsyncIterator[LeaseApiServer]:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The administrator's connection to a server that the tests of one module share."""
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server that the tests of one module share."""
     with Process(tmp_path_factory.mktemp("api") / "data") as process:
-        client = Client(process.url)
-        yield client
-        client.close()
+        yield process
         assert "Traceback" not in process.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def client(process: Process) -> Iterator[Client]:
+    """The administrator's connection to that server."""
+    client = Client(process.url)
+    yield client
+    client.close()

@@ -55,8 +55,8 @@ class Discovery:
         return None
 
     def knows_group(self, path: str) -> bool:
-        """Whether the path is in a served group: a missing path there is answered with a Status."""
-        if path.startswith("/api/v1/"):
+        """Whether a missing path is answered with a Status: in a served group, for one."""
+        if path.startswith(("/api/", "/version/")):
             return True
         parts = path.split("/")
         return len(parts) > 2 and parts[1] == "apis" and parts[2] in self._groups

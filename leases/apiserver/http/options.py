@@ -56,15 +56,15 @@ def list_options(query: Params, resource: Resource) -> ListOptions:
     if watch and initial is None and not match and version in ("", "0"):
         initial, match = True, NOT_OLDER  # SetListOptionsDefaults: how clients watched before
     options = ListOptions(
-        selector=_selector(query, resource),
         watch=watch,
         bookmarks=bool(query.flag("allowWatchBookmarks")),
         version=version,
         match=match,
+        timeout=query.integer("timeoutSeconds"),
         limit=query.integer("limit") or 0,
         token=query.text("continue"),
-        timeout=query.integer("timeoutSeconds"),
         initial_events=initial,
+        selector=_selector(query, resource),  # after the numbers, whose errors come first
     )
     wrong = _watch_errors(options) if watch else _list_errors(options)
     if wrong:

@@ -7,6 +7,7 @@ The limits are those of kube-apiserver: pkg/server/secure_serving.go, and its re
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import struct
 
@@ -30,6 +31,8 @@ LIMITS = Limits(
     large=256,
 )
 LATE = "leaseboard.late"
+# Source: Go's net/http, validMethod.
+_TOKEN = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 class Joined(ClosingTransport):
@@ -60,6 +63,8 @@ class Joined(ClosingTransport):
 class Protocol(LimitedProtocol):
     """Drops a request whose head is late. A late body sets LATE in the scope: the answer is 504."""
 
+    _unknown_method = ""
+
     def wrap(self, transport: asyncio.BaseTransport) -> Joined:
         self.joined = Joined(transport)
         return self.joined
@@ -80,12 +85,19 @@ class Protocol(LimitedProtocol):
         super().cut()
 
     def meet_unknown_method(self, data: bytes, *, again: bool) -> None:
-        """Parse the request with a known method that no route allows: the answer is the same."""
-        if again:
+        """Parse the request with a method that the parser knows; the app sees its own one."""
+        method, _, rest = data.partition(b" ")
+        if again or not _TOKEN.fullmatch(method):
             self.refuse(400)
             return
+        self._unknown_method = method.decode("ascii")
         self.parser = httptools.HttpRequestParser(self)
-        self.data_received(b"TRACE " + data.partition(b" ")[2])
+        self.data_received(b"TRACE " + rest)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self._unknown_method:
+            self.scope["method"], self._unknown_method = self._unknown_method, ""
 
     def _run_out(self) -> None:
         if not self.in_body or self.cycle.response_complete:

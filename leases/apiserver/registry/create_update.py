@@ -251,7 +251,7 @@ class Writer:
             meta["generation"] = before["generation"]
         if "deletionTimestamp" in before:
             meta["deletionTimestamp"] = before["deletionTimestamp"]
-            meta["deletionGracePeriodSeconds"] = before.get("deletionGracePeriodSeconds", 0)
+            meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
         new["metadata"] = ordered_metadata(meta)
         if resource is NAMESPACES:
             new |= {"spec": old["spec"], "status": old["status"]}

@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from leases.apiserver.codec.go_json import JsonError, dumps, loads
+from leases.apiserver.codec import schema
+from leases.apiserver.codec.decoding import Decoder
+from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word
 from leases.apiserver.errors import (
     ResumableError,
     bad_request,
@@ -28,6 +30,14 @@ from leases.wire.selectors import exact_name
 
 FUTURE_WAIT = 3.0
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a version, no secret
+_TOKEN = schema.Structure(
+    "continueToken",
+    {
+        "v": schema.Field(schema.TEXT),
+        "rv": schema.Field(schema.INT64),
+        "start": schema.Field(schema.TEXT),
+    },
+)
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 _PAGE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -89,12 +99,12 @@ async def list_page(
     """One page. Raises 400, 410 and 504."""
     prefix = f"{namespace}/" if namespace else ""
     start = _decode_token(options.token) if options.token else None
+    if start is not None and options.version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
     try:
         asked = parse_version(options.version)
     except ValueError as error:
         raise bad_request(f"invalid resource version: {error}") from None
-    if start is not None and options.version not in ("", "0"):
-        raise bad_request("specifying resource version is not allowed when using continue")
     limit = 0 if options.version == "0" else max(options.limit, 0)
     exact = options.match == EXACT or (limit > 0 and asked > 0 and not options.match)
     if start is not None:
@@ -178,13 +188,16 @@ def _read_token(text: str) -> Start:
         value = loads(data)
     except (JsonError, binascii.Error) as error:
         raise ValueError(str(error)) from None
-    token = value if isinstance(value, dict) else {}
+    if value is not None and not isinstance(value, dict):
+        into = "Go value of type storage.continueToken"
+        raise ValueError(f"json: cannot unmarshal {type_word(value)} into {into}")
+    token = Decoder().decode({} if value is None else value, _TOKEN)
     version, revision, start = token.get("v", ""), token.get("rv", 0), token.get("start", "")
     if version != _TOKEN_VERSION:
         raise ValueError(f"server does not recognize this encoded version {version}")
-    if not isinstance(revision, int) or revision == 0:
+    if revision == 0:
         raise ValueError(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
-    if not isinstance(start, str) or not start:
+    if not start:
         raise ValueError(f"encoded start key empty (version {_TOKEN_VERSION})")
     rooted = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(rooted) != rooted:

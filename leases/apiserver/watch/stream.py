@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from leases.apiserver.codec.protobuf import STREAM_TYPE
-from leases.apiserver.errors import expired, internal, not_acceptable, status_body
+from leases.apiserver.errors import expired, future_version, internal, not_acceptable, status_body
 from leases.apiserver.http.negotiation import JSON, PROTOBUF, STREAMED, YAML, Output
 from leases.apiserver.http.options import ListOptions
 from leases.apiserver.http.request import Request
@@ -30,6 +30,7 @@ from leases.apiserver.watch.hub import (
     Render,
     Watcher,
 )
+from leases.wire.status import ApiError
 
 MIN_TIMEOUT = 1800
 _PIECE = 256 * 1024
@@ -64,16 +65,15 @@ class Watches:
         watcher = self._watcher(request, resource, namespace, options, output, since, lines)
         if self._hub.closed:
             return await request.answer_text(503, "shutting down\n")
-        if options.initial_events and since > self._store.revision:
-            await self._store.reached(since, within=FUTURE_WAIT)
-        too_old = since and not options.initial_events and since < self._store.floor
-        if too_old:
-            beginning = self._gone(since, lines)
+        error = await self._start_error(options, since)
+        beginning: Iterable[bytes]
+        if error is not None:
+            beginning = [lines.event("ERROR", status_body(error))]
         else:
             beginning = self._begin(watcher, options, since, resource)
         self._hub.add(watcher)
         try:
-            await self._stream(request, watcher, beginning, output, ends=bool(too_old))
+            await self._stream(request, watcher, beginning, output, ends=error is not None)
         finally:
             self._hub.remove(watcher)
 
@@ -114,6 +114,17 @@ class Watches:
             watcher.bookmark = partial(_bookmark, resource, output, lines)
         watcher.on_cut = request.scope["leaseboard.cut"]
         return watcher
+
+    async def _start_error(self, options: ListOptions, since: int) -> ApiError | None:
+        """Why the watch cannot start at this version. Waits for a version of the future."""
+        store = self._store
+        if options.initial_events:
+            if since <= store.revision or await store.reached(since, within=FUTURE_WAIT):
+                return None
+            return future_version(since, store.revision)
+        if since and since < store.floor:
+            return expired(f"too old resource version: {since} ({store.floor})")
+        return None
 
     def _begin(
         self, watcher: Watcher, options: ListOptions, since: int, resource: Resource
@@ -157,10 +168,6 @@ class Watches:
                 yield render("ADDED", version)
         if options.initial_events and watcher.bookmark is not None:
             yield watcher.bookmark(revision, INITIAL_END)
-
-    def _gone(self, since: int, lines: Lines) -> Iterable[bytes]:
-        error = expired(f"too old resource version: {since} ({self._store.floor})")
-        return [lines.event("ERROR", status_body(error))]
 
     async def _stream(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.watch.streams import LIMIT, Watch, call, open_and_never_read
@@ -87,4 +89,23 @@ async def test_a_watch_of_one_namespace_skips_all_others(api: LeaseApiServer) ->
     event = await watch.read()
     assert event is not None
     assert event["object"]["metadata"]["name"] == "mine"
+    await watch.close()
+
+
+async def test_initial_events_of_the_future_are_an_error_event(
+    api: LeaseApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leases.apiserver.watch.stream.FUTURE_WAIT", 0)
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    watch = await Watch.open(api.url, resourceVersion="99999", **query)
+    event = await watch.read()
+    assert event is not None
+    assert event["type"] == "ERROR"
+    told = event["object"]
+    assert told["message"].startswith("Timeout: Too large resource version: 99999, current: ")
+    assert (told["code"], told["reason"]) == (504, "Timeout")
+    assert told["details"]["causes"] == [
+        {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    ]
+    assert await watch.read() is None
     await watch.close()
