@@ -35,24 +35,26 @@ class HistoryView(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self.wanted, since=since)
 
 
-def read_history_view(query: QueryDict) -> HistoryView:
+def read_history_view(query: QueryDict, now: datetime) -> HistoryView:
     """Raises BadFilter."""
     return HistoryView(
-        wanted=read_history_filter(query),
+        wanted=read_history_filter(query, now),
         range=one_of(query, "range", ("", *RANGES)),
         view=one_of(query, "view", VIEWS),
     )
 
 
-def read_history_filter(query: QueryDict) -> HistoryFilter:
-    """Raises BadFilter."""
+def read_history_filter(query: QueryDict, now: datetime) -> HistoryFilter:
+    """A time of day means the last one before `until` or now. Raises BadFilter."""
+    until = read_moment(query.get("until", ""), "until", now)
     return HistoryFilter(
         change=words(query, "change", ChangeType),
         kind=words(query, "kind", Kind),
         namespace=text(query, "namespace") or None,
         lease=text(query, "lease") or None,
         holder=holder_text(query, "holder") or None,
+        text=text(query, "q"),
         inferred=_TRUTH[one_of(query, "inferred", tuple(_TRUTH))],
-        since=read_moment(query.get("since", ""), "since"),
-        until=read_moment(query.get("until", ""), "until"),
+        since=read_moment(query.get("since", ""), "since", until or now),
+        until=until,
     )

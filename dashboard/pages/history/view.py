@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
 from dashboard.pages.history.list_controls import history_board, view_query
 from dashboard.parts.change_sentence import change_line
@@ -28,6 +29,8 @@ from dashboard.parts.query.url_parameters import (
     number,
     typed,
 )
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
 from leases.history.read import export, find_changes
 from leases.history.read.change_density import density
 from leases.history.read.find_changes import BadCursor
@@ -40,7 +43,7 @@ MAX_NAMESPACES = 500  # offered; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 TEMPLATES = ("history/index.html", "history/_rows.html")
-TYPED = ("namespace", "lease", "since", "until")
+TYPED = ("range", "namespace", "lease", "q", "inferred", "since", "until", "view")
 
 
 @require_safe
@@ -51,20 +54,26 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        view = read_history_view(request.GET)
+        view = read_history_view(request.GET, now)
         limit = number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE)
         if answer_as in CONTENT_TYPES:
-            return _stream(request, view.as_of(now), answer_as)
+            return _stream(request, view.as_of(now), answer_as, now)
         found = find_changes.find(cluster, view.as_of(now), before=before, limit=limit)
     except (BadFilter, BadCursor) as error:
-        return _refuse(request, str(error))
+        return _refuse(request, error)
     if answer_as == "json":
         query = view_query(view, format="json", limit=str(limit), before=found.older or "")
         url = request.build_absolute_uri(f"{request.path}?{query}") if found.older else None
         items = [export.as_item(change) for change in found.changes]
         return responses.items(items, total=found.total, next_url=url, now=now)
     board = history_board(
-        request.path, view, total=found.total, exact=found.exact, older=found.older, before=before
+        request.path,
+        request.GET,
+        view,
+        total=found.total,
+        exact=found.exact,
+        older=found.older,
+        before=before,
     )
     feed_seq, changes = with_unwritten(cluster, found.changes)
     context: dict[str, Any] = {
@@ -109,20 +118,29 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripVi
     )
 
 
-def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
-    if request.GET.get("format") not in (None, "", "html"):
+def _refuse(request: ClusterRequest, refused: BadFilter | BadCursor) -> HttpResponse:
+    error, query = str(refused), request.GET
+    if query.get("format") not in (None, "", "html"):
         return responses.json({"error": error}, status=400)
     everything = HistoryView(wanted=HistoryFilter())
-    usual = history_board(request.path, everything, total=0, exact=True, older=None, before=None)
-    kept = {name: typed(request.GET, name) for name in TYPED}
-    kept["holder"] = for_input(holder_text(request.GET, "holder"))
-    board = msgspec.structs.replace(usual, **kept)
-    context = {"board": board, "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES]}
-    return responses.page(request, *TEMPLATES, context | {"error": error}, status=400)
+    usual = history_board(
+        request.path, query, everything, total=0, exact=True, older=None, before=None
+    )
+    kept: dict[str, Any] = {name: typed(query, name) for name in TYPED}
+    kept["holder"] = for_input(holder_text(query, "holder"))
+    for name, allowed in (("change", ChangeType), ("kind", Kind)):
+        kept[name] = tuple(one for one in allowed if one in query.getlist(name))
+    context = {
+        "board": msgspec.structs.replace(usual, **kept),
+        "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
+        "error": error,
+        "bad": getattr(refused, "parameter", ""),
+    }
+    return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _stream(
-    request: ClusterRequest, wanted: HistoryFilter, answer_as: str
+    request: ClusterRequest, wanted: HistoryFilter, answer_as: str, now: datetime
 ) -> StreamingHttpResponse:
     """Stream the changes, oldest first, as `export_history` prints them."""
     cluster = request.cluster.name
@@ -132,5 +150,5 @@ def _stream(
         request,
         lines,
         content_type=CONTENT_TYPES[answer_as],
-        filename=f"{cluster}-history.{answer_as}",
+        filename=f"{export_name(cluster, wanted, now)}.{answer_as}",
     )

@@ -34,7 +34,7 @@ def lease_as_of(
     request: ClusterRequest, cluster: str, key: ObjectName, *, now: datetime
 ) -> HttpResponse:
     """Holder, terms and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
-    at = passed(read_moment(request.GET["at"], "at") or now, now)
+    at = passed(read_moment(request.GET["at"], "at", now) or now, now)
     tracked = request.cluster.store.get(key)
     until = at + timedelta(microseconds=1)  # include what happened at this very instant
     mine = HistoryFilter(namespace=key.namespace, lease=key.name, until=until)

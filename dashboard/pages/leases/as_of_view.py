@@ -16,7 +16,7 @@ from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.query.blind_times import blind_at
 from dashboard.parts.query.lease_filter import LeaseFilter, typed_texts
-from dashboard.parts.query.url_parameters import typed
+from dashboard.parts.query.url_parameters import BadFilter, typed
 from dashboard.parts.query.url_time import passed, read_moment
 
 TEMPLATES = ("leases/as_of.html", "leases/_rows_as_of.html")
@@ -31,7 +31,7 @@ def leases_as_of(
     answer_as: str,
 ) -> HttpResponse:
     """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
-    at = passed(read_moment(request.GET.get("at", ""), "at") or now, now)
+    at = passed(read_moment(request.GET.get("at", ""), "at", now) or now, now)
     wanted, blind = wanted.replace(at=at), blind_at(cluster, at, now)
     found = find_as_of(request.cluster.store, wanted, at)
     if answer_as == "json":
@@ -43,14 +43,14 @@ def leases_as_of(
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
-def refuse_as_of(request: ClusterRequest, error: str) -> HttpResponse:
+def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
     nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
     everything = LeaseFilter(at=now)
     usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
     kept = msgspec.structs.replace(usual, at=typed(query, "at"), wanted=typed_texts(query))
-    context = {"board": kept, "error": error}
+    context = {"board": kept, "error": str(refused), "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)
 
 

@@ -36,7 +36,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
         if request.GET.get("at"):
             return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:
-        return _refuse(request, str(error))
+        return _refuse(request, error)
     activity = running_board().activity(cluster)
     store = request.cluster.store
     as_of = request.cluster.as_of(now)
@@ -54,12 +54,13 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
-def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     """Refuse a filter, keep what was typed, and show all Leases."""
+    error = str(refused)
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
     if request.GET.get("at"):
-        return refuse_as_of(request, error)
+        return refuse_as_of(request, refused)
     everything, store = LeaseFilter(), request.cluster.store
     usual = board(request.path, everything, find(store, everything), store.namespaces())
     kept = msgspec.structs.replace(usual, wanted=typed_texts(request.GET))

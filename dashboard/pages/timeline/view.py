@@ -54,7 +54,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         wanted = read_timeline_filter(request.GET, now, usual=usual)
         shown = window(wanted, now)
     except BadFilter as error:
-        return _refuse(request, str(error), now)
+        return _refuse(request, error, now)
     feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless, a gap is not
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
@@ -123,16 +123,16 @@ def _strip(
     return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=blind)
 
 
-def _refuse(request: ClusterRequest, error: str, now: datetime) -> HttpResponse:
+def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
+    error = str(refused)
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
     usual = TimelineFilter()
     context = _around(request, usual, window(usual, now), NO_LANES, now)
     context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
     stretch = msgspec.structs.replace(context["stretch"], at_input=typed(request.GET, "at"))
-    return responses.page(
-        request, *TEMPLATES, context | {"stretch": stretch, "error": error}, status=400
-    )
+    context |= {"stretch": stretch, "error": error, "bad": refused.parameter}
+    return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _json(

@@ -9,11 +9,11 @@ from leases.history.read.indexed_search import HistoryFilter
 
 
 def history_query(wanted: HistoryFilter, **more: str) -> str:
-    """The query string of a filter."""
+    """The query string of a filter; `more` adds parameters, or replaces some of the filter."""
     pairs = [("change", word) for word in wanted.change]
     pairs += [("kind", word) for word in wanted.kind]
-    pairs += [(name, value) for name, value in filter_texts(wanted).items() if value]
-    pairs += [(name, value) for name, value in more.items() if value]
+    texts = filter_texts(wanted) | more
+    pairs += [(name, value) for name, value in texts.items() if value]
     return urlencode(pairs)
 
 
@@ -23,6 +23,7 @@ def filter_texts(wanted: HistoryFilter) -> dict[str, str]:
         "namespace": wanted.namespace or "",
         "lease": wanted.lease or "",
         "holder": wanted.holder or "",
+        "q": wanted.text,
         "inferred": "" if wanted.inferred is None else str(wanted.inferred).lower(),
         "since": write_moment(wanted.since),
         "until": write_moment(wanted.until),

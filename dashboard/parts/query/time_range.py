@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 
 import msgspec
@@ -15,7 +14,6 @@ from dashboard.parts.query.url_parameters import (
     number,
     one_of,
     page_number,
-    quoted,
     text,
     words,
 )
@@ -35,8 +33,6 @@ MAX_RANGE = timedelta(days=366)
 WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200
-_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
-_DAY = timedelta(days=1)
 
 
 class TimelineFilter(ListFilter, frozen=True, kw_only=True):
@@ -91,7 +87,8 @@ def read_timeline_filter(
     query: QueryDict, now: datetime, *, usual: str = USUAL_RANGE
 ) -> TimelineFilter:
     """Read the filter. A time of day means the last one before `to` or now. Raises BadFilter."""
-    since, until = (read_moment(query.get(name, ""), name) for name in ("from", "to"))
+    until = read_moment(query.get("to", ""), "to", now)
+    since = read_moment(query.get("from", ""), "from", until or now)
     if (since is None) != (until is None):
         raise BadFilter("from and to belong together: give both, or a range.")
     if since is not None and until is not None and not SHORTEST <= until - since <= MAX_RANGE:
@@ -100,7 +97,7 @@ def read_timeline_filter(
         range=one_of(query, "range", tuple(RANGES), usual),
         since=since,
         until=until,
-        at=_read_at(query.get("at", "").strip(), until or now),
+        at=read_moment(query.get("at", ""), "at", until or now),
         kinds=words(query, "kind", Kind),
         text=text(query, "q"),
         sort=one_of(query, "sort", SORTS, WORST_FIRST),
@@ -127,14 +124,3 @@ def window(wanted: TimelineFilter, now: datetime) -> TimeRange:
         until = min(now, at + length / 2)
         since, live = until - length, False
     return TimeRange(since, until, until if at is None else at, live, live and at is None)
-
-
-def _read_at(text: str, latest: datetime) -> datetime | None:
-    if not _TIME_OF_DAY.fullmatch(text):
-        return read_moment(text, "at")
-    padded = text if text[2] == ":" else f"0{text}"
-    try:
-        at = read_moment(f"{latest:%Y-%m-%d}T{padded}", "at")
-    except BadFilter as error:
-        raise BadFilter(f"at cannot be {quoted(text)}: use a time such as 03:12:40.") from error
-    return at - _DAY if at and at > latest else at

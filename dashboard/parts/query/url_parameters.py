@@ -17,7 +17,13 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class BadFilter(ValueError):
-    """An unusable parameter; the text is one sentence that says what to write instead."""
+    """An unusable parameter; the text is one sentence that says what to write instead. It begins
+    with the name of the parameter.
+    """
+
+    @property
+    def parameter(self) -> str:
+        return str(self).partition(" ")[0]
 
 
 def quoted(value: str) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from dashboard.parts.query.url_parameters import BadFilter, quoted
 
+_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+_DAY = timedelta(days=1)
 CLOCKS_DIFFER = timedelta(seconds=5)
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
-def read_moment(text: str, name: str) -> datetime | None:
+def read_moment(text: str, name: str, latest: datetime | None = None) -> datetime | None:
     """Read a moment; UTC without an offset, None for "". Raises BadFilter, which names `name`.
 
-    The years are limited so that any span that a page shows can be added.
+    A time of day means the last one before `latest`, if that is given. The years are limited so
+    that any span that a page shows can be added.
     """
     text = text.strip()
     if not text:
         return None
+    if latest is not None and _TIME_OF_DAY.fullmatch(text):
+        return _last_time_of_day(text, name, latest)
     try:
         # In a URL a plus sign is a blank: +02:00 arrives as " 02:00".
         moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
@@ -31,6 +37,15 @@ def read_moment(text: str, name: str) -> datetime | None:
             f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
         )
     return moment
+
+
+def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
+    padded = text if text[2] == ":" else f"0{text}"
+    try:
+        moment = datetime.fromisoformat(f"{latest:%Y-%m-%d}T{padded}").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadFilter(f"{name} cannot be {quoted(text)}: use a time such as 03:12:40.") from error
+    return moment - _DAY if moment > latest else moment
 
 
 def passed(at: datetime, now: datetime) -> datetime:

@@ -7,6 +7,7 @@ says how far it got.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain, product
@@ -33,6 +34,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str | None = None
     lease: str | None = None
     holder: str | None = None
+    text: str = ""  # part of namespace/name or of a holder, in any case
     inferred: bool | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -232,9 +234,23 @@ def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
         if words:
             marks = ", ".join(["%s"] * len(words))
             found[column] = (f"{column} IN ({marks})", tuple(map(str, words)))
+    if wanted.text:
+        found["text"] = (_ANYWHERE, (f"%{_escaped(to_stored(wanted.text.lower()))}%",))
     if wanted.inferred is not None:
         found["inferred"] = _INFERRED if wanted.inferred else ("NOT inferred", ())
     return found
+
+
+# LOWER knows ASCII alone in SQLite; a blank cannot stand in a name.
+_ANYWHERE = (
+    "LOWER(namespace || '/' || name || ' ' || COALESCE(holder, '') || ' ' || "
+    "COALESCE(previous_holder, '')) LIKE %s ESCAPE '!'"
+)
+
+
+def _escaped(text: str) -> str:
+    """A text as LIKE finds it and nothing else."""
+    return re.sub("([!%_])", r"!\1", text)
 
 
 def _joined(conditions: Sequence[Condition]) -> tuple[str, list[object]]:

@@ -13,9 +13,11 @@ from dashboard.pages.history.list_controls import history_query
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.history.read.indexed_search import HistoryFilter
 
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
-def asked(query: str) -> HistoryFilter:
-    return read_history_filter(QueryDict(query))
+
+def asked(query: str, now: datetime = NOW) -> HistoryFilter:
+    return read_history_filter(QueryDict(query), now)
 
 
 def test_an_empty_filter_matches_everything():
@@ -55,8 +57,26 @@ def test_a_time_with_an_offset_means_that_moment(text):
     assert asked(f"since={text}").since == datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("query", "since", "until"),
+    [
+        ("since=03:12", (22, 3, 12), None),
+        ("since=3:12&until=03:30", (22, 3, 12), (22, 3, 30)),
+        ("since=13:00", (21, 13, 0), None),
+        ("since=23:50&until=00:10", (21, 23, 50), (22, 0, 10)),
+        ("since=03:12&until=2026-11-20T12:00", (20, 3, 12), (20, 12, 0)),
+    ],
+)
+def test_a_time_of_day_is_the_last_one_before_the_end(query, since, until):
+    found = asked(query)
+    ends = [end and datetime(2026, 11, *end, tzinfo=UTC) for end in (since, until)]
+    assert [found.since, found.until] == ends
+
+
 def test_a_filter_survives_its_own_query_string():
-    found = asked("change=expired&holder=a%26b&since=2026-11-20T03:12:40.5Z&inferred=false")
+    found = asked(
+        "change=expired&holder=a%26b&q=100%25+!_&since=2026-11-20T03:12:40.5Z&inferred=false"
+    )
     assert asked(history_query(found)) == found
 
 
@@ -64,6 +84,7 @@ def test_a_filter_survives_its_own_query_string():
     ("query", "sentence"),
     [
         ("since=yesterday", "since cannot be 'yesterday': use a time such as"),
+        ("since=25:00", "since cannot be '25:00': use a time such as 03:12:40."),
         ("inferred=maybe", "inferred cannot be 'maybe': use one of true, false."),
         ("change=renewed", "change cannot be 'renewed': use one of created"),
         ("lease=%00", "lease cannot be '\\x00': leave out the NUL"),

@@ -55,13 +55,58 @@ def test_rare_filters_are_folded_until_they_are_chosen(query, shown, store, oper
     assert ('<details class="more-filters" open>' in html) is shown
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("CP-1_", 1), ("p-1", 2), ("KUBE-SYSTEM/sched", 3), ("cp%1", 0), ("cp_1", 0), ("free", 1)],
+)
+def test_history_finds_parts_of_names_and_holders(text, found, store, operator):
+    remember(ChangeType.EXPIRED, seconds_ago=10, holder="cp-1")
+    remember(ChangeType.RELEASED, seconds_ago=20, previous_holder="CP-1_free")
+    remember(ChangeType.ACQUIRED, seconds_ago=30, holder="other")
+    answer = operator.get("/c/a/history/", {"q": text, "format": "json"}).json()
+    assert (answer["total"], len(answer["items"])) == (found, found)
+
+
+def test_several_kinds_of_change_and_whole_names_are_shown_as_chosen(store, operator):
+    query = "change=expired&change=released&lease=scheduler&holder=cp-1"
+    html = operator.get(f"/c/a/history/?{query}").content.decode()
+    assert re.findall(r'name="change" value="(\w+)" checked', html) == ["released", "expired"]
+    assert '<span id="change-label">Expired, Released</span>' in html
+    assert text_of(operator.get(f"/c/a/history/?{query}", headers=HTMX)).count("hx-swap-oob") == 4
+    without = re.search(r'<a class="chip on" href="([^"]+)"', html)[1].replace("&amp;", "&")
+    assert "lease=" not in without
+    assert "change=expired&change=released&holder=cp-1" in without
+
+
+def test_a_refused_filter_keeps_all_that_was_typed_and_says_so_at_its_field(store, operator):
+    query = "change=expired&kind=lock&namespace=n&lease=l&holder=h&q=x&since=never&until=03:12"
+    response = operator.get(f"/c/a/history/?{query}&inferred=true&range=1h")
+    html = response.content.decode()
+    assert response.status_code == 400
+    for name, value in (
+        ("namespace", "n"), ("lease", "l"), ("holder", "h"), ("q", "x"), ("since", "never"),
+        ("until", "03:12"),
+    ):  # fmt: skip
+        assert re.search(rf'name="{name}"[^>]* value="{value}"', html), name
+    assert html.count('class="chip on"') == 2
+    for chosen in ('value="1h" selected', 'value="lock" selected', 'value="true" selected'):
+        assert chosen in html
+    assert re.search(r'name="change" value="expired" checked', html)
+    assert re.search(r'id="error-since">.*since cannot be &#x27;never&#x27;', html)
+    assert '<span class="err" id="error-until"></span>' in html
+
+
 @pytest.mark.parametrize("kind", ["csv", "ndjson"])
 def test_history_is_exported_with_the_same_filters(kind, store, operator):
     remember(ChangeType.EXPIRED, seconds_ago=10, holder="cp-1")
     remember(ChangeType.RELEASED, seconds_ago=20, previous_holder="cp-1")
     response = operator.get(f"/c/a/history/?format={kind}&change=expired")
     lines = response.getvalue().decode().splitlines()
-    assert response["Content-Disposition"] == f'attachment; filename="a-history.{kind}"'
+    named = re.fullmatch(
+        rf'attachment; filename="a-history-expired-\d{{8}}T\d{{6}}Z\.{kind}"',
+        response["Content-Disposition"],
+    )
+    assert named
     if kind == "csv":
         assert lines[0].startswith("cluster,namespace,name,uid,kind,change,at,")
         assert len(lines) == 2
