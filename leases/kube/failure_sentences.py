@@ -11,7 +11,6 @@ from leases.wire.status import (
     ApiError,
     Forbidden,
     Gone,
-    Status,
     TooManyRequests,
     Unauthorized,
     Unreachable,
@@ -20,7 +19,7 @@ from leases.wire.status import (
 
 def unreachable(host: str, error: BaseException, *, within: float | None = None) -> Unreachable:
     """Make the error for a request without a whole answer; `within` is the limit in seconds."""
-    return Unreachable(Status(message=_sentence(host, error, within)))
+    return Unreachable(_sentence(host, error, within))
 
 
 def advise(host: str, error: ApiError) -> str:

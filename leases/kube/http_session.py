@@ -18,7 +18,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 
 from leases.kube.failure_sentences import unreachable
-from leases.wire.status import Status, Unauthorized, Unreachable, error_of, read_status
+from leases.wire.status import Unauthorized, Unreachable, error_of, read_status
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -34,6 +34,7 @@ _TRANSPORT = (
     "tls_server_name",
 )
 
+JSON = "application/json"
 Configure = Callable[[], Awaitable[Configuration]]
 Query = Sequence[tuple[str, str]]
 
@@ -78,17 +79,16 @@ class Session:
         *,
         query: Query = (),
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
         within: float | None = None,
-        accept: str = "application/json",
+        accept: str = JSON,
     ) -> bytes:
         """Return the whole body of a successful answer. Raises ApiError."""
         limit = within or self.limits.answer
+        headers = {"Accept": accept, "Content-Type": content_type}
         with self._translated(limit):
             async with asyncio.timeout(limit):
-                headers = {"Accept": accept, "Content-Type": content_type}
-                response = await self._open(method, path, query, body, headers)
-                async with response:
+                async with await self._open(method, path, query, body, headers) as response:
                     answer = await response.read()
         return answer
 
@@ -98,7 +98,7 @@ class Session:
         limit = self.limits.answer
         with self._translated(limit):
             async with asyncio.timeout(limit):
-                headers = {"Accept": "application/json"}
+                headers = {"Accept": JSON}
                 response = await self._open("GET", path, query, None, headers)
         try:
             yield response
@@ -183,7 +183,7 @@ class Session:
         try:
             yield
         except (ConfigureError, ConfigException) as error:
-            raise Unreachable(Status(message=str(error))) from error
+            raise Unreachable(str(error)) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             # A re-created cluster keeps its context name but has a new port and CA.
             self._suspect = isinstance(error, aiohttp.ClientConnectorError)

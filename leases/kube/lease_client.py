@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.failure_sentences import advise
-from leases.kube.http_session import Query, Session, Timeouts
+from leases.kube.http_session import JSON, Query, Session, Timeouts
 from leases.kube.open_watch import OpenWatch
-from leases.wire.json_decoding import Undecodable, read_document
+from leases.wire.json_decoding import Undecodable, decoder, read_document
 from leases.wire.status import ApiError, Invalid, Status, Unreachable
 from leases.wire.watch_decoding import LeaseListPage, read_lease, read_page
 from leases.wire.watch_events import Listed, ListPage, WatchEvent
@@ -21,13 +21,12 @@ API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and return one huge body
 AT_ONCE = 40  # Leases of a page that are yielded at a time
-_DRY_RUN: Query = (("dryRun", "All"),)
+
+T = TypeVar("T")
 
 
 class LeaseClient:
-    """Reads and writes one cluster's Leases. A request without an answer in time raises
-    Unreachable.
-    """
+    """Reads and writes one cluster's Leases. A late answer raises Unreachable."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -44,7 +43,6 @@ class LeaseClient:
 
     @property
     def limits(self) -> Timeouts:
-        """The timeouts of this client."""
         return self._session.limits
 
     def advise(self, error: ApiError) -> str:
@@ -57,9 +55,9 @@ class LeaseClient:
         The next page is requested while this one is processed. Raises Gone if the continue token
         expires. Close it (contextlib.aclosing) when done.
         """
-        page = await self._page(limit, "")
+        page = await self._page(limit, "", within=self.limits.page)
         while token := page.metadata.next_page:
-            coming = asyncio.create_task(self._page(limit, token))
+            coming = asyncio.create_task(self._page(limit, token, within=self.limits.page))
             try:
                 for part in _parts(page):
                     yield part
@@ -109,11 +107,8 @@ class LeaseClient:
 
     async def newest_version(self) -> str:
         """Return the cluster's current resourceVersion: the cheapest health check."""
-        query = (("limit", "1"),)
-        body = await self._session.fetch(
-            "GET", f"{API}/leases", query=query, within=self._session.limits.probe
-        )
-        return read_page(body).metadata.resource_version
+        page = await self._page(1, "", within=self.limits.probe)
+        return page.metadata.resource_version
 
     async def get(self, key: ObjectName) -> Lease:
         return read_lease(await self._session.fetch("GET", _path(key)))
@@ -121,13 +116,21 @@ class LeaseClient:
     async def read(
         self,
         path: str,
+        shape: type[T],
+        what: str,
         *,
-        query: Query = (),
-        within: float | None = None,
-        accept: str = "application/json",
-    ) -> bytes:
-        """Return the body of any other GET; `within` is the limit in seconds."""
-        return await self._session.fetch("GET", path, query=query, within=within, accept=accept)
+        query: Query,
+        within: float,
+        accept: str = JSON,
+    ) -> T:
+        """Return the answer to any other GET as `shape`, which `what` names in an error."""
+        body = await self._session.fetch("GET", path, query=query, within=within, accept=accept)
+        try:
+            answer: T = decoder(shape)(body)
+        except Undecodable as error:
+            sentence = f"The cluster sent something that is no {what} ({error})."
+            raise Unreachable(sentence) from error
+        return answer
 
     async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
         """Return the whole object with all its fields, managedFields included."""
@@ -136,37 +139,26 @@ class LeaseClient:
     async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
         """Create a Lease in the namespace of its metadata."""
         path = _collection(body.get("metadata", {}).get("namespace", ""))
-        query = _DRY_RUN if dry_run else ()
-        return read_lease(await self._session.fetch("POST", path, query=query, body=body))
+        return read_lease(await self._write("POST", path, body, dry_run=dry_run))
 
     async def replace(
         self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
     ) -> Lease:
         """Replace the whole object. Without a uid this may re-create a deleted Lease."""
-        query = _DRY_RUN if dry_run else ()
-        return read_lease(await self._session.fetch("PUT", _path(key), query=query, body=body))
+        return read_lease(await self._write("PUT", _path(key), body, dry_run=dry_run))
 
     async def patch(
-        self,
-        key: ObjectName,
-        body: Any,
-        content_type: str = MERGE_PATCH,
-        *,
-        dry_run: bool = False,
+        self, key: ObjectName, body: Any, content_type: str = MERGE_PATCH, *, dry_run: bool = False
     ) -> Lease:
         """Change some fields. A metadata.resourceVersion is a precondition (Conflict)."""
-        return read_lease(await self._patch(key, body, content_type, dry_run))
+        path = _path(key)
+        return read_lease(await self._write("PATCH", path, body, content_type, dry_run=dry_run))
 
     async def raw_patch(
-        self,
-        key: ObjectName,
-        body: Any,
-        content_type: str = MERGE_PATCH,
-        *,
-        dry_run: bool = False,
+        self, key: ObjectName, body: Any, content_type: str = MERGE_PATCH, *, dry_run: bool = False
     ) -> dict[str, Any]:
         """Patch, and return the whole object."""
-        return _object(await self._patch(key, body, content_type, dry_run))
+        return _object(await self._write("PATCH", _path(key), body, content_type, dry_run=dry_run))
 
     async def delete(
         self,
@@ -205,17 +197,17 @@ class LeaseClient:
         """Close all connections. Open watches end with Unreachable."""
         await self._session.close()
 
-    async def _page(self, limit: int, token: str) -> LeaseListPage:
+    async def _page(self, limit: int, token: str, *, within: float) -> LeaseListPage:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])
-        body = await self._session.fetch(
-            "GET", f"{API}/leases", query=query, within=self._session.limits.page
-        )
-        return read_page(body)
+        path = f"{API}/leases"
+        return read_page(await self._session.fetch("GET", path, query=query, within=within))
 
-    async def _patch(self, key: ObjectName, body: Any, content_type: str, dry_run: bool) -> bytes:
-        query = _DRY_RUN if dry_run else ()
+    async def _write(
+        self, method: str, path: str, body: Any, content_type: str = JSON, *, dry_run: bool
+    ) -> bytes:
+        query = (("dryRun", "All"),) if dry_run else ()
         return await self._session.fetch(
-            "PATCH", _path(key), query=query, body=body, content_type=content_type
+            method, path, query=query, body=body, content_type=content_type
         )
 
 
@@ -259,4 +251,4 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         return read_document(body)
     except Undecodable as error:
-        raise Unreachable(Status(message=f"The cluster sent no object: {error}.")) from error
+        raise Unreachable(f"The cluster sent no object: {error}.") from error

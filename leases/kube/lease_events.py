@@ -6,15 +6,12 @@ Source: k8s.io/api/core/v1/types.go (Event).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
 
 from leases.domain.lease import AwareDatetime, ObjectName
 from leases.kube.lease_client import LeaseClient, segment
-from leases.wire.json_decoding import Undecodable, decoder
-from leases.wire.status import Status, Unreachable
 
 MAX_EVENTS = 500  # per request: the API lists them by name, not by time
 SHOWN = 20
@@ -63,9 +60,6 @@ class _Events(msgspec.Struct, frozen=True):
     items: tuple[KubeEvent, ...] | None = None
 
 
-_decode: Callable[[bytes], _Events] = decoder(_Events)
-
-
 async def events_of(
     client: LeaseClient, lease: ObjectName, *, within: float
 ) -> tuple[KubeEvent, ...]:
@@ -74,16 +68,14 @@ async def events_of(
     `within` is the limit in seconds. A cluster without Events raises NotFound.
     """
     about = f"involvedObject.kind=Lease,involvedObject.name={lease.name}"
-    body = await client.read(
+    found = await client.read(
         f"/api/v1/namespaces/{segment(lease.namespace)}/events",
+        _Events,
+        "list of Events",
         query=(("fieldSelector", about), ("limit", str(MAX_EVENTS))),
         within=within,
     )
-    try:
-        found = _decode(body).items or ()
-    except Undecodable as error:
-        sentence = f"The cluster sent something that is no list of Events ({error})."
-        raise Unreachable(Status(message=sentence)) from error
-    dated = [(event.at.timestamp() if event.at else 0.0, event) for event in found]
-    newest = sorted(dated, key=lambda pair: pair[0], reverse=True)
-    return tuple(event for _, event in newest[:SHOWN])
+    newest = sorted(
+        found.items or (), key=lambda one: one.at.timestamp() if one.at else 0.0, reverse=True
+    )
+    return tuple(newest[:SHOWN])

@@ -6,15 +6,14 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from leases.domain.node import POOL_LABELS, ZONE_LABELS, Node, first_label
 from leases.kube.lease_client import PAGE, LeaseClient
-from leases.wire.json_decoding import Undecodable, decoder
-from leases.wire.status import Gone, Status, Unreachable
+from leases.wire.status import Gone
 
 PATH = "/api/v1/nodes"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -51,9 +50,6 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
     rows: tuple[_Row, ...] | None = None
 
 
-_decode: Callable[[bytes], _Table] = decoder(_Table)
-
-
 async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
     """Return every Node. Raises ApiError. If the list expires meanwhile, it starts again once."""
     try:
@@ -68,7 +64,9 @@ async def _pages(client: LeaseClient, limit: int) -> list[Node]:
     token = ""
     while True:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])
-        page = _read(await client.read(PATH, query=query, within=SECONDS, accept=TABLE))
+        page = await client.read(
+            PATH, _Table, "table of Nodes", query=query, within=SECONDS, accept=TABLE
+        )
         columns = [column.name for column in page.column_definitions or ()] or columns
         found += [_node(row, columns) for row in page.rows or ()]
         token = page.metadata.next_page
@@ -85,11 +83,3 @@ def _node(row: _Row, columns: Sequence[str]) -> Node:
         zone=first_label(labels, ZONE_LABELS),
         pool=first_label(labels, POOL_LABELS),
     )
-
-
-def _read(body: bytes) -> _Table:
-    try:
-        return _decode(body)
-    except Undecodable as error:
-        sentence = f"The cluster sent something that is no table of Nodes ({error})."
-        raise Unreachable(Status(message=sentence)) from error

@@ -90,7 +90,7 @@ class OpenWatch:
             try:
                 lines = cutter.feed(chunk)
             except LineLengthError as error:
-                raise Unreachable(Status(message=f"{self._session.host}: {error}")) from error
+                raise Unreachable(f"{self._session.host}: {error}") from error
             if lines:
                 yield lines
             if complete:

@@ -19,7 +19,7 @@ from leases.kube.backoff import Backoff
 from leases.kube.early_watch import Ahead, watch_ahead
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import check_not_past
-from leases.wire.status import ApiError, Forbidden, Gone, Status, Unauthorized, Unreachable
+from leases.wire.status import ApiError, Forbidden, Gone, Unauthorized, Unreachable
 from leases.wire.watch_events import (
     Applied,
     Arrived,
@@ -182,7 +182,7 @@ class _Reflection:
             yield readings
         if loop.time() - opened < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
-            raise Unreachable(Status(message=sentence))
+            raise Unreachable(sentence)
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited."""

@@ -20,12 +20,11 @@ MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 SECOND_LAYOUT = "2006-01-02T15:04:05Z07:00"
 _PLAIN_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _PLAIN_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ZERO = "0001-01-01T00:00:00"
 ZERO_MICROTIME = f"{_ZERO}.000000Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)
-_EPOCH_DAY = 719468  # of _day_number
+_CYCLE = 146097 * 86400  # seconds after which the calendar repeats: 400 years
 _PARTS = re.compile(r"(-?\d+)-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{6}))?Z", re.ASCII)
 _BEYOND = re.compile(
     r"(-\d{4,}|0000|[1-9]\d{4,8})-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
@@ -47,9 +46,7 @@ def format_time(moment: datetime) -> str:
 
 
 def nearest_moment(text: str) -> datetime | None:
-    """Return the nearest datetime for a time outside the years 1 to 9999; None for any other
-    text.
-    """
+    """Return the nearest datetime for a time outside the years 1 to 9999, else None."""
     beyond = _BEYOND.fullmatch(text)
     if beyond is None:
         return None
@@ -63,9 +60,8 @@ def unix_of_text(text: str) -> tuple[int, int]:
     except ValueError:
         parts = _PARTS.fullmatch(text)
         assert parts is not None  # noqa: S101 - the text is canonical
-        year, month, day, hour, minute, second, micros = (int(part or 0) for part in parts.groups())
-        days = _day_number(year, month, day) - _EPOCH_DAY
-        return days * 86400 + hour * 3600 + minute * 60 + second, micros
+        *whole, micros = (int(part or 0) for part in parts.groups())
+        return _unix(*whole), micros
     return since.days * 86400 + since.seconds, since.microseconds
 
 
@@ -78,7 +74,7 @@ def text_of_unix(seconds: int, micros: int, *, micro: bool) -> str | None:
         moment = _NAIVE_EPOCH + timedelta(seconds=seconds, microseconds=micros)
     except OverflowError:
         seconds, micros = seconds + micros // 1_000_000, micros % 1_000_000
-        text = _written(seconds + _EPOCH_DAY * 86400, micros * 1000, micro=micro)
+        text = _written(seconds, micros * 1000, micro=micro)
         if text is None or nearest_moment(text) != EARLIEST:
             raise ValueError("a time is out of range") from None
         return text
@@ -88,18 +84,12 @@ def text_of_unix(seconds: int, micros: int, *, micro: bool) -> str | None:
 
 
 def normal_microtime(text: str) -> str | None:
-    """Return a MicroTime text in its canonical form; None is the zero time.
-
-    Raises ValueError with Go's message.
-    """
+    """Return a MicroTime in its canonical form; None: zero. Raises ValueError with Go's message."""
     return _normal(text, micro=True)
 
 
 def normal_time(text: str) -> str | None:
-    """Return a Time text in its canonical form; None is the zero time.
-
-    Raises ValueError with Go's message.
-    """
+    """Return a Time in its canonical form; None: zero. Raises ValueError with Go's message."""
     return _normal(text, micro=False)
 
 
@@ -134,11 +124,10 @@ class _Reading:
         offset = self._zone()
         if self.rest:
             raise self._wrong(f": extra text: {_quoted(self.rest)}")
-        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-        last = 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
-        if not 1 <= day <= last:
-            raise self._wrong(": day out of range")
-        seconds = _day_number(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
+        try:
+            seconds = _unix(year, month, day, hour, minute, second)
+        except ValueError:
+            raise self._wrong(": day out of range") from None
         return _written(seconds - offset, nanos, micro=self.micro)
 
     def _wrong(self, what: str) -> ValueError:
@@ -221,28 +210,18 @@ def _quoted(text: str) -> str:
     return f'"{"".join(out)}"'
 
 
-def _day_number(year: int, month: int, day: int) -> int:
-    """Return days since 0000-03-01 in the proleptic Gregorian calendar with a year 0, as Go's."""
-    year -= month < 3
-    era, of_era = divmod(year, 400)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year
+def _unix(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
+    """Return seconds since 1970, of any year. Raises ValueError if there is no such day."""
+    cycles, of_cycle = divmod(year, 400)
+    since = datetime(400 + of_cycle, month, day, hour, minute, second) - _NAIVE_EPOCH  # noqa: DTZ001
+    return since.days * 86400 + since.seconds + (cycles - 1) * _CYCLE
 
 
 def _written(seconds: int, nanos: int, *, micro: bool) -> str | None:
-    days, of_day = divmod(seconds, 86400)
-    era, of_era = divmod(days, 146097)
-    year_of_era = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * of_year + 2) // 153
-    day = of_year - (153 * shifted + 2) // 5 + 1
-    month = (shifted + 2) % 12 + 1
-    year = era * 400 + year_of_era + (month < 3)
-    sign = "-" if year < 0 else ""
-    hours, minutes = of_day // 3600, of_day // 60 % 60
-    text = (
-        f"{sign}{abs(year):04d}-{month:02d}-{day:02d}T{hours:02d}:{minutes:02d}:{of_day % 60:02d}"
-    )
+    cycles, rest = divmod(seconds, _CYCLE)
+    moment = _NAIVE_EPOCH + timedelta(seconds=rest)
+    year = moment.year + 400 * cycles
+    text = f"{'-' if year < 0 else ''}{abs(year):04d}{moment.isoformat()[4:]}"
     if text == _ZERO and nanos == 0:
         return None
     return f"{text}.{nanos // 1000:06d}Z" if micro else f"{text}Z"

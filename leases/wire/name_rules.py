@@ -20,34 +20,27 @@ MAX_GENERATED_BASE = 58
 
 SUBDOMAIN_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
-    "is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 _LABEL_NAME_TEXT = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end "
-    "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
 _NAME_PART_TEXT = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _LABEL_VALUE_TEXT = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-    "'.', and must start "
-    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex "
-    "used for validation "
-    "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
+    "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 _CONFIG_KEY_TEXT = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
-    "'key.name',  or 'KEY_NAME',  "
-    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
 
 
@@ -62,9 +55,7 @@ def _long(text: str, limit: int, before: str = "", unit: str = "bytes") -> list[
 
 
 def subdomain_errors(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
-    """Check a DNS subdomain, the form of a Lease's name. Label keys give the limit in another
-    unit.
-    """
+    """Check a DNS subdomain, the form of a Lease's name; label keys count bytes."""
     name = _masked(name, prefix=prefix)
     wrong = _long(name, 253, unit=unit)
     return wrong if _SUBDOMAIN.fullmatch(name) else [*wrong, SUBDOMAIN_TEXT]
@@ -85,10 +76,8 @@ def config_key_errors(name: str, *, prefix: bool = False) -> list[str]:
     wrong = _long(name, 253, unit="characters")
     if not _CONFIG_KEY.fullmatch(name):
         wrong.append(_CONFIG_KEY_TEXT)
-    if name == ".":
-        wrong.append("must not be '.'")
-    elif name == "..":
-        wrong.append("must not be '..'")
+    if name in (".", ".."):
+        wrong.append(f"must not be '{name}'")
     elif name.startswith(".."):
         wrong.append("must not start with '..'")
     return wrong
@@ -102,15 +91,10 @@ def qualified_name_errors(key: str) -> list[str]:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {_NAME_PART_TEXT} {optional}"]
     if len(parts) == 2:
-        if not parts[0]:
-            wrong.append("prefix part must be non-empty")
-        else:
-            wrong += [f"prefix part {text}" for text in subdomain_errors(parts[0], unit="bytes")]
+        prefix = subdomain_errors(parts[0], unit="bytes") if parts[0] else ["must be non-empty"]
+        wrong += [f"prefix part {text}" for text in prefix]
     name = parts[-1]
-    if not name:
-        wrong.append("name part must be non-empty")
-    else:
-        wrong += _long(name, 63, "name part ")
+    wrong += _long(name, 63, "name part ") if name else ["name part must be non-empty"]
     return wrong if _NAME_PART.fullmatch(name) else [*wrong, f"name part {_NAME_PART_TEXT}"]
 
 

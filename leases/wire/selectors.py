@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from leases.wire.name_rules import label_value_errors, qualified_name_errors
 from leases.wire.status_causes import bad_value, go_quote
@@ -47,6 +48,10 @@ def _words(text: str) -> list[str]:
     return found
 
 
+def _names(word: str) -> bool:
+    return word != _END and word not in _SYMBOLS
+
+
 class _LabelParser:
     def __init__(self, text: str) -> None:
         self.words = _words(text)
@@ -60,17 +65,13 @@ class _LabelParser:
         self.at += 1
         return word
 
-    @staticmethod
-    def _names(word: str) -> bool:
-        return word != _END and word not in _SYMBOLS
-
     def parse(self) -> list[Matcher]:
         found: list[Matcher] = []
         while True:
             word = self._peek()
             if word == _END:
                 return found
-            if not self._names(word) and word != "!":
+            if not _names(word) and word != "!":
                 raise SelectorError(f"found '{word}', expected: !, identifier, or 'end of string'")
             try:
                 found.append(self._requirement())
@@ -82,7 +83,7 @@ class _LabelParser:
             if after != ",":
                 raise SelectorError(f"found '{after}', expected: ',' or 'end of string'")
             following = self._peek()
-            if not self._names(following) and following != "!":
+            if not _names(following) and following != "!":
                 raise SelectorError(f"found '{following}', expected: identifier after ','")
 
     def _requirement(self) -> Matcher:
@@ -90,7 +91,7 @@ class _LabelParser:
         absent = word == "!"
         if absent:
             word = self._take()
-        if not self._names(word):
+        if not _names(word):
             raise SelectorError(f"found '{word}', expected: identifier")
         if wrong := qualified_name_errors(word):
             raise SelectorError(_invalid("<nil>", word, "; ".join(wrong)))
@@ -108,7 +109,7 @@ class _LabelParser:
         if self._peek() in (_END, ","):
             return {""}
         word = self._take()
-        if not self._names(word):
+        if not _names(word):
             raise SelectorError(f"found '{word}', expected: identifier")
         return {word}
 
@@ -120,7 +121,7 @@ class _LabelParser:
         if word == ")":
             self._take()
             return {""}
-        if not self._names(word) and word != ",":
+        if not _names(word) and word != ",":
             raise SelectorError(f"found '{word}', expected: ',', ')' or identifier")
         found = self._listed()
         self._take()
@@ -130,7 +131,7 @@ class _LabelParser:
         found: set[str] = set()
         while True:
             word = self._take()
-            if self._names(word):
+            if _names(word):
                 found.add(word)
                 following = self._peek()
                 if following == ")":
@@ -190,32 +191,25 @@ def _comparison(key: str, operator: str, limit: int) -> Matcher:
     return matches
 
 
-class FieldTerm:
+class FieldTerm(NamedTuple):
     """One term of a field selector: `field` is (or, negated, is not) `value`."""
 
-    __slots__ = ("field", "negated", "value")
-
-    def __init__(self, field: str, value: str, *, negated: bool) -> None:
-        self.field = field
-        self.value = value
-        self.negated = negated
+    field: str
+    value: str
+    negated: bool
 
 
 FIELDS = ("metadata.name", "metadata.namespace")
 
 
 def parse_fields(text: str) -> list[FieldTerm]:
-    """Return the terms; all must match. Raises SelectorError for bad syntax; fields are not
-    checked.
-    """
+    """Return the terms; all must match. Raises SelectorError for bad syntax, not for fields."""
     terms = []
-    for part in _split_terms(text):
-        if not part:
-            continue
+    for part in re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL):
         shape = re.match(r"(.*?)(!=|==|=)(.*)", part, re.DOTALL)
         if shape is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(FieldTerm(shape[1], _unescaped(shape[3]), negated=shape[2] == "!="))
+        terms.append(FieldTerm(shape[1], _unescaped(shape[3]), shape[2] == "!="))
     return terms
 
 
@@ -233,31 +227,16 @@ def check_fields(terms: list[FieldTerm], selectable: Collection[str]) -> None:
 
 def exact_name(terms: list[FieldTerm]) -> str | None:
     """Return the one name that the terms require, if any."""
-    for term in terms:
-        if term.field == "metadata.name" and not term.negated:
-            return term.value
-    return None
-
-
-def _split_terms(text: str) -> list[str]:
-    return re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+    named = (term.value for term in terms if term.field == "metadata.name" and not term.negated)
+    return next(named, None)
 
 
 def _unescaped(value: str) -> str:
-    out, at = [], 0
-    while at < len(value):
-        char = value[at]
-        if char == "\\":
-            following = value[at + 1 : at + 2]
-            if following not in ("\\", ",", "="):
-                raise SelectorError(
-                    f"invalid field selector: invalid escape sequence: \\{following}"
-                )
-            out.append(following)
-            at += 2
-            continue
-        if char in ",=":
-            raise SelectorError(f"invalid field selector: unescaped character in value: {char}")
-        out.append(char)
-        at += 1
-    return "".join(out)
+    def unescape(sign: re.Match[str]) -> str:
+        if sign[0] in (",", "="):
+            raise SelectorError(f"invalid field selector: unescaped character in value: {sign[0]}")
+        if sign[1] not in ("\\", ",", "="):
+            raise SelectorError(f"invalid field selector: invalid escape sequence: {sign[0]}")
+        return sign[1]
+
+    return re.sub(r"\\(.?)|[,=]", unescape, value, flags=re.DOTALL)

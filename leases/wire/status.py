@@ -106,16 +106,16 @@ class TooManyRequests(ApiError):
 class Unreachable(ApiError):
     """No answer: refused connection, timeout, broken stream, invalid bytes."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__(Status(message=sentence))
+
 
 _KINDS: tuple[type[ApiError], ...] = (
-    BadRequest, Unauthorized, Forbidden, NotFound, Conflict, AlreadyExists, Gone, Invalid,
+    BadRequest, Unauthorized, Forbidden, NotFound, AlreadyExists, Conflict, Gone, Invalid,
     TooManyRequests,
 )  # fmt: skip
 _BY_REASON: dict[str, type[ApiError]] = {kind.reason: kind for kind in _KINDS} | {"Gone": Gone}
-_BY_CODE: dict[int, type[ApiError]] = {
-    400: BadRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone,
-    422: Invalid, 429: TooManyRequests,
-}  # fmt: skip
+_BY_CODE: dict[int, type[ApiError]] = {kind.code: kind for kind in _KINDS}
 
 
 def error_of(status: Status) -> ApiError:

@@ -19,7 +19,6 @@ from leases.wire.status import Status, Unreachable, error_of
 from leases.wire.unreadable_leases import cut_list, unreadable_event, unreadable_lease
 from leases.wire.watch_events import Applied, Bookmark, Deleted, Unreadable
 
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _replace = msgspec.structs.replace
 
 
@@ -95,9 +94,7 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
         lease = _checked(event.lease)
         return lease if isinstance(lease, Unreadable) else Deleted(lease)
     if isinstance(event, _Bookmark):
-        metadata = event.object.metadata
-        ends = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
-        return Bookmark(metadata.resource_version, ends)
+        return Bookmark(event.object.metadata.resource_version)
     raise error_of(event.object)
 
 
@@ -136,14 +133,12 @@ def _read_item(body: bytes) -> Lease | Unreadable:
 
 
 def _page(metadata: ListMeta, items: Iterable[Lease | Unreadable]) -> LeaseListPage:
-    leases: list[Lease] = []
-    unreadable: list[Unreadable] = []
-    for item in items:
-        if isinstance(item, Unreadable):
-            unreadable.append(item)
-        else:
-            leases.append(item)
-    return LeaseListPage(metadata, tuple(leases), tuple(unreadable))
+    found = list(items)
+    return LeaseListPage(
+        metadata,
+        tuple([item for item in found if isinstance(item, Lease)]),
+        tuple([item for item in found if isinstance(item, Unreadable)]),
+    )
 
 
 def read_lease(body: bytes) -> Lease:
@@ -153,7 +148,7 @@ def read_lease(body: bytes) -> Lease:
     except Undecodable as error:
         raise _garbage(body, error) from error
     if isinstance(lease, Unreadable):
-        raise Unreachable(Status(message=lease.reason))
+        raise Unreachable(lease.reason)
     return lease
 
 
@@ -189,5 +184,6 @@ def _checked(lease: Lease) -> Lease | Unreadable:
 
 def _garbage(body: bytes, error: Undecodable) -> Unreachable:
     seen = body[:80].decode("utf-8", "replace")
-    sentence = f"The cluster sent something that is no Lease API answer: {seen!r} ({error})."
-    return Unreachable(Status(message=sentence))
+    return Unreachable(
+        f"The cluster sent something that is no Lease API answer: {seen!r} ({error})."
+    )

@@ -55,7 +55,6 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """The watch has reached this resourceVersion."""
 
     resource_version: str
-    initial_events_end: bool = False
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):

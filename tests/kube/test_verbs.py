@@ -95,7 +95,7 @@ async def test_replace_puts_the_whole_object(client: LeaseClient) -> None:
     body = lease("a", holderIdentity="y")
     body["metadata"]["resourceVersion"] = created.resource_version
     replaced = await client.replace(KEY, body)
-    assert (replaced.holder, replaced.duration) == ("y", None)
+    assert (replaced.holder, replaced.spec.lease_duration_seconds) == ("y", None)
 
 
 async def test_a_deleted_lease_is_gone_and_so_is_a_collection(client: LeaseClient) -> None:

@@ -51,11 +51,11 @@ def test_a_deletion_carries_the_lease_as_it_was() -> None:
     assert read.lease.holder == "a"
 
 
-def test_a_bookmark_moves_the_version_and_may_end_the_initial_events() -> None:
+def test_a_bookmark_moves_the_version() -> None:
     meta: dict[str, Any] = {"resourceVersion": "9", "creationTimestamp": None}
     assert read_event(event("BOOKMARK", {"metadata": meta, "spec": {}})) == Bookmark("9")
     meta["annotations"] = {"k8s.io/initial-events-end": "true"}
-    assert read_event(event("BOOKMARK", {"metadata": meta, "spec": {}})) == Bookmark("9", True)
+    assert read_event(event("BOOKMARK", {"metadata": meta, "spec": {}})) == Bookmark("9")
 
 
 def test_a_recorded_410_is_raised_as_gone() -> None:

@@ -16,7 +16,7 @@ from leases.kube.lease_client import LeaseClient
 from leases.tracking.counters import Counters
 from leases.tracking.renewal_intervals import RenewalLog
 from leases.tracking.store import Store
-from leases.wire.status import Status, Unreachable
+from leases.wire.status import Unreachable
 
 SLICE = 100  # Leases looked at in one go
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
@@ -70,7 +70,7 @@ class WatchedCluster:
         """The client to write with. Raises Unreachable while there is none."""
         if self.client is None:
             detail = self.store.connection.detail
-            raise Unreachable(Status(message=f"{self.name} is not connected. {detail}".strip()))
+            raise Unreachable(f"{self.name} is not connected. {detail}".strip())
         return self.client
 
     @property
