@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar
 
 from leases.domain.kind import Kind
@@ -21,6 +22,7 @@ from leases.tracking.expiry.phase_turn import UNKNOWN, RenewalOutlook
 from leases.tracking.tracked_lease import Tracked
 
 T = TypeVar("T")
+_name, _namespace = attrgetter("key"), attrgetter("key.namespace")  # of a row
 
 BETWEEN_READS = 0.0001  # seconds
 MAX_READ_SECONDS = 1.0  # seconds; then accept a read that may miss the row being moved
@@ -140,20 +142,16 @@ class LeaseIndex:
         number = sum(self._counts[kind][phase] for kind in kinds for phase in phases)
         piles = [self._few.get((kind, phase)) for kind in kinds for phase in phases]
         if None in piles or number > SORTED_APART * len(self._in_order):
-            yield from self._scan(tuple(kinds), tuple(phases))
+            kinds, phases = tuple(kinds), tuple(phases)
+            for row in tuple(self._in_order):
+                tracked = row.tracked
+                if tracked.lasting.phase in phases and tracked.lasting.kind in kinds:
+                    yield tracked
             return
         found = self._at_once(
             lambda: [row.tracked for pile in piles if pile for row in list(pile.values())]
         )
-        found.sort(key=_key)
-        yield from found
-
-    def _scan(self, kinds: tuple[Kind, ...], phases: tuple[Phase, ...]) -> Iterator[Tracked]:
-        for row in tuple(self._in_order):
-            tracked = row.tracked
-            lasting = tracked.lasting
-            if lasting.phase in phases and lasting.kind in kinds:
-                yield tracked
+        yield from sorted(found, key=_name)
 
     def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
         """Return the states of one namespace in name order."""
@@ -176,11 +174,9 @@ class LeaseIndex:
         """Add (1) or remove (-1) a row in the index of its phase."""
         self._counts[state.kind][state.phase] += by
         pile = self._few.get((state.kind, state.phase))
-        if pile is None:
-            return
-        if by > 0:
+        if pile is not None and by > 0:
             pile[row.key] = row
-        else:
+        elif pile is not None:
             del pile[row.key]
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
@@ -207,18 +203,6 @@ class LeaseIndex:
             if now > until:
                 return found
             time.sleep(BETWEEN_READS)  # let the writer finish its move
-
-
-def _name(row: Row) -> ObjectName:
-    return row.key
-
-
-def _key(tracked: Tracked) -> ObjectName:
-    return tracked.lasting.key
-
-
-def _namespace(row: Row) -> str:
-    return row.key.namespace
 
 
 def version_after(resource_version: str, last: int) -> int:

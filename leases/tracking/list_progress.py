@@ -37,7 +37,9 @@ class Progress:
             seconds = (now - self._began).total_seconds()
             logger.info("%s: listed %d Leases in %.1f s", self._cluster, self._read, seconds)
             return None
-        sentence = f"Listed {self._read:,}{_of(self._read, page.remaining)} Leases."
+        # Not every API sends its estimate of the rest.
+        of = "" if page.remaining is None else f" of about {self._read + page.remaining:,}"
+        sentence = f"Listed {self._read:,}{of} Leases."
         if self._logged_at is None or now - self._logged_at >= LOG_EVERY:
             self._logged_at = now
             logger.info("%s: %s", self._cluster, sentence)
@@ -45,8 +47,3 @@ class Progress:
             self._reported_at = now
             return sentence
         return None
-
-
-def _of(read: int, remaining: int | None) -> str:
-    """Say how many Leases there are, if the API sends its estimate of the rest."""
-    return "" if remaining is None else f" of about {read + remaining:,}"

@@ -141,9 +141,7 @@ def renewed(
 
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked | None:
-    """Apply such a renewal from a list, which shows only the last of several. None: it is more than
-    that.
-    """
+    """Apply the last of several renewals, from a list. None: more than renewTime changed."""
     claimed, version = lease.spec.renew_time, number_of(lease.metadata.resource_version)
     if claimed is None or known.renew_time is None or claimed <= known.renew_time:
         return None
@@ -191,15 +189,12 @@ def turned(
 
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
-    """Return the kind. Judge it again at the first renewal, and when a field that decides it
-    changed.
-    """
-    if known.overridden or (lease.holder is None and known.named):
-        return known.kind, known.kind_reason
+    """Return the kind; judge it again at the first renewal, or if its evidence changed."""
+    renewed = known.renewals_seen and known.settled
     if (
-        known.renewals_seen
-        and known.settled
-        and _kind_evidence(known.lease) == _kind_evidence(lease)
+        known.overridden
+        or (lease.holder is None and known.named)
+        or (renewed and _kind_evidence(known.lease) == _kind_evidence(lease))
     ):
         return known.kind, known.kind_reason
     return classify(lease, known.kind if known.named else None)
@@ -215,20 +210,9 @@ def _rewritten(before: Lease, after: Lease) -> str:
 def _kind_evidence(lease: Lease) -> tuple[object, ...]:
     """Every field that decides the kind of a Lease."""
     meta, spec = lease.metadata, lease.spec
-    shape = (
-        spec.acquire_time is None,
-        spec.renew_time is None,
-        spec.lease_duration_seconds is None,
-        spec.lease_transitions is None,
-    )
-    return (
-        meta.labels,
-        meta.annotations,
-        meta.owner_references,
-        spec.strategy,
-        lease.holder,
-        shape,
-    )
+    numbers = (spec.lease_duration_seconds, spec.lease_transitions)
+    unset = [value is None for value in (spec.acquire_time, spec.renew_time, *numbers)]
+    return meta.labels, meta.annotations, meta.owner_references, spec.strategy, lease.holder, unset
 
 
 def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tracked:

@@ -6,18 +6,24 @@ only a list tries it again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from leases.domain.kind import Kind
-from leases.domain.lease import Lease, ObjectMeta, ObjectName, number_of
+from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
 from leases.tracking.expiry.deadlines import Deadlines
 from leases.tracking.expiry.phase_turn import UNKNOWN
 from leases.tracking.lease_index import LeaseIndex, Row
 from leases.tracking.store_step import Step
-from leases.tracking.tracked_lease import Lasting, NotUnderstood, Skipped, Tracked
+from leases.tracking.tracked_lease import Lasting, NotUnderstood, Skipped, Tracked, Update
 from leases.wire.watch_events import Applied, Deleted, Renewed, Unreadable, WatchEvent
+
+logger = logging.getLogger(__name__)
+
+MAX_LOGGED = 20  # per minute; the rest are counted
+MINUTE = timedelta(minutes=1)
 
 
 def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
@@ -29,29 +35,21 @@ def puzzling(known: Tracked | None, seen: Unreadable, at: datetime) -> Tracked:
         reason=seen.reason,
         before=known if earlier is None else earlier.before,
     )
-    base = known or _bare(seen, at)
+    base = known
+    if base is None:
+        lease = seen.bare_lease()
+        reason = "Nothing of it could be understood yet."
+        lasting = Lasting(
+            key=lease.key,
+            lease=lease,
+            kind=Kind.UNKNOWN,
+            kind_reason=reason,
+            phase=Phase.UNTIMED,
+            phase_since=at,
+        )
+        base = Tracked(lasting, None, at, estimated=True)
     # Untimed, so that it cannot expire: we do not know whether it was renewed.
     return base.replace(phase=Phase.UNTIMED, phase_since=state.since, not_understood=state)
-
-
-def _bare(seen: Unreadable, at: datetime) -> Tracked:
-    """Return the state of a Lease of which only the name is known."""
-    assert seen.key is not None  # noqa: S101 - callers have checked it
-    meta = ObjectMeta(
-        name=seen.key.name,
-        namespace=seen.key.namespace,
-        uid=seen.uid,
-        resource_version=seen.resource_version,
-    )
-    lasting = Lasting(
-        key=seen.key,
-        lease=Lease(meta),
-        kind=Kind.UNKNOWN,
-        kind_reason="Nothing of it could be understood yet.",
-        phase=Phase.UNTIMED,
-        phase_since=at,
-    )
-    return Tracked(lasting, None, at, estimated=True)
 
 
 def failed_on(event: WatchEvent, error: Exception, row: Tracked | None) -> Unreadable:
@@ -146,3 +144,34 @@ class Skipping:
 
 def _failed(error: Exception) -> str:
     return f"Leaseboard failed on it ({type(error).__name__})."
+
+
+class SkippedLog:
+    """Logs each write that could not be followed, at most MAX_LOGGED a minute."""
+
+    def __init__(self) -> None:
+        self._minute: datetime | None = None
+        self._logged = self._left_out = 0
+
+    def note(self, update: Update) -> None:
+        """Log what is new in this update."""
+        if self._minute is None or not self._minute <= update.now < self._minute + MINUTE:
+            if self._left_out:
+                logger.error(
+                    "%s: %d more Leases were not understood", update.cluster, self._left_out
+                )
+            self._minute, self._logged, self._left_out = update.now, 0, 0
+        for one in update.skipped:
+            if one.again:
+                continue
+            if self._logged >= MAX_LOGGED:
+                self._left_out += 1
+                continue
+            self._logged += 1
+            logger.error(
+                "%s: the Lease %s is not understood; the watch goes on. %s",
+                update.cluster,
+                one.key or "without a readable name",
+                one.reason,
+                exc_info=one.error,
+            )

@@ -7,14 +7,13 @@ carries the last number.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.kind import Kind, Verdict
+from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName, number_of
-from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking.checkpoint_rotation import CheckpointRotation
 from leases.tracking.cluster_state import ClusterState
@@ -54,6 +53,12 @@ class Store:
         self._absent_at = 0  # a name without a row did not exist at this version
         self._listing = ListComparison(self._ledger)
         self.synced = False  # a list has been completed since the start
+        self.snapshot, self.select = self._rows.snapshot, self._rows.select
+        self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
+        self.counts = self._rows.counts
+        self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
+        self.caught_up = self._blind_times.caught_up
+        self.next_deadline = self._ledger.deadlines.next
 
     def get(self, key: ObjectName) -> Tracked | None:
         row = self._rows.get(key)
@@ -64,23 +69,6 @@ class Store:
         known = self.get(key)
         skipped = None if known is None else known.lasting.not_understood
         return known if skipped is None else skipped.before
-
-    def snapshot(self) -> tuple[Tracked, ...]:
-        """Return all Leases in name order."""
-        return self._rows.snapshot()
-
-    def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]:
-        """Yield the Leases of these kinds and phases in name order."""
-        return self._rows.select(kinds, phases)
-
-    def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
-        return self._rows.of_namespace(namespace)
-
-    def namespaces(self) -> list[str]:
-        return self._rows.namespaces()
-
-    def counts(self) -> dict[Kind, dict[Phase, int]]:
-        return self._rows.counts()
 
     def not_understood(self) -> list[Tracked]:
         """Return the Leases whose newest write could not be followed, oldest first."""
@@ -106,10 +94,6 @@ class Store:
         """Since when events may report the past; None while they report the present."""
         return self._blind_times.behind
 
-    def next_deadline(self) -> datetime | None:
-        """Return when `turn` may have work; it is never later than the work."""
-        return self._ledger.deadlines.next()
-
     def restore(self, remembered: Iterable[Tracked], watched_until: datetime) -> None:
         """Start with the state of an earlier run. Later differences are inferred."""
         ledger = self._ledger
@@ -120,18 +104,6 @@ class Store:
             ledger.overrides.remember(row.tracked)
         self._blind_times.heard = watched_until
         self._blind_times.lost(watched_until)
-
-    def lost(self, since: datetime) -> None:
-        """The cluster is unobserved since then: events report the past until `caught_up`."""
-        self._blind_times.lost(since)
-
-    def resumed(self, at: datetime) -> None:
-        """The watch continues where it stopped. What expired meanwhile is inferred."""
-        self._blind_times.resumed(at)
-
-    def caught_up(self) -> None:
-        """Events report the present again."""
-        self._blind_times.caught_up()
 
     def clock_jumped(self, jump: Jump) -> Update:
         """Move all times after the wall clock was set; nothing happened to any Lease."""

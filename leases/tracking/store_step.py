@@ -25,13 +25,7 @@ class Step:
         return bool(self.changes or self.redraw or self.removed or self.skipped)
 
     def update(
-        self,
-        cluster: str,
-        seq: int,
-        now: datetime,
-        *,
-        listed: bool = False,
-        partial: bool = False,
+        self, cluster: str, seq: int, now: datetime, *, listed: bool = False, partial: bool = False
     ) -> Update:
         return Update(
             cluster=cluster,

@@ -24,7 +24,7 @@ from leases.tracking.expiry.deadline_timer import DeadlineTimer
 from leases.tracking.expiry.timer_errors import TimerErrors
 from leases.tracking.expiry.watch_lag import Lags
 from leases.tracking.list_progress import Progress
-from leases.tracking.skipped_writes_log import SkippedLog
+from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Update
 from leases.wire.watch_events import (
@@ -160,7 +160,10 @@ class Tracker:
         """Judge what is due. The timer calls it; while not live it judges nothing."""
         self._look()
         now = self._clock()
-        self._notice_delay(now)
+        # If the process stood still or cannot keep up, events report the past.
+        behind = self._gate.behind(now, self._next.take_planned())
+        if behind is not None:
+            self._catch_up(behind, now)
         until, wait = self._gate.until(now), BETWEEN_TURNS
         if until is not None:
             if self._gate.catching_up:
@@ -177,10 +180,13 @@ class Tracker:
         self._flushing = None
         keys = tuple(self._renewed)
         self._renewed.clear()
-        self._note_lag(keys)
+        store = self._store
+        behind = self._lags.note(keys, store.get)
+        store.connection = msgspec.structs.replace(
+            store.connection, heard_at=self._heard_at, behind_seconds=behind
+        )
         if keys:
             now = self._clock()
-            store = self._store
             self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
 
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
@@ -239,13 +245,6 @@ class Tracker:
         if (new.state, new.since, new.detail) != (old.state, old.since, old.detail):
             self._emit(self._store.connect(new, self._clock()))
 
-    def _note_lag(self, keys: Sequence[ObjectName]) -> None:
-        """Record how late the newest renewals arrived."""
-        behind = self._lags.note(keys, self._store.get)
-        self._store.connection = msgspec.structs.replace(
-            self._store.connection, heard_at=self._heard_at, behind_seconds=behind
-        )
-
     def _deliver(self, update: Update | None) -> None:
         """Collect plain renewals; send everything else at once."""
         if update is None:
@@ -286,12 +285,6 @@ class Tracker:
         if self._gate.catching_up or (due is not None and due < since):
             return since
         return due
-
-    def _notice_delay(self, now: datetime) -> None:
-        """If the process stood still or cannot keep up: events report the past."""
-        since = self._gate.behind(now, self._next.take_planned())
-        if since is not None:
-            self._catch_up(since, now)
 
     def _catch_up(self, since: datetime, now: datetime) -> None:
         self._store.lost(since)

@@ -11,15 +11,7 @@ from contextlib import suppress
 
 import msgspec
 
-from leases.domain.lease import (
-    MAX_NAME,
-    MAX_NAMESPACE,
-    MAX_UID,
-    Lease,
-    ObjectMeta,
-    ObjectName,
-    is_number,
-)
+from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, MAX_UID, ObjectName, is_number
 from leases.wire.watch_events import Deleted, Unreadable
 
 _EVENT = re.compile(rb'\s*\{\s*"type"\s*:\s*"(ADDED|MODIFIED|DELETED|BOOKMARK)"\s*,\s*"object"')
@@ -45,13 +37,7 @@ def unreadable_event(line: bytes, error: BaseException) -> Unreadable | Deleted 
     if found.key is None and not _is_json(line):
         return None
     if begins[1] == b"DELETED" and found.key is not None and found.resource_version:
-        meta = ObjectMeta(
-            name=found.key.name,
-            namespace=found.key.namespace,
-            uid=found.uid,
-            resource_version=found.resource_version,
-        )
-        return Deleted(Lease(meta))
+        return Deleted(found.bare_lease())
     return found
 
 

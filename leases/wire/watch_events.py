@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.lease import Lease, ObjectName
+from leases.domain.lease import Lease, ObjectMeta, ObjectName
 
 
 class Applied(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +67,12 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False):
     reason: str  # a sentence that quotes no content
     uid: str = ""
     resource_version: str = ""
+
+    def bare_lease(self) -> Lease:
+        """Return a Lease with only what could be read."""
+        key = self.key or ObjectName("", "")
+        meta = ObjectMeta(key.name, key.namespace, self.uid, self.resource_version)
+        return Lease(meta)
 
 
 class ListPage(msgspec.Struct, frozen=True, gc=False):

@@ -81,9 +81,7 @@ class Deadlines(Generic[AnyAlarm]):
         return begins if exact is None else min(begins, exact)
 
     def due(self, now: datetime) -> Iterator[AnyAlarm]:
-        """Yield and disarm every alarm that fires by `now`. The caller arms it again if it was
-        early.
-        """
+        """Yield and disarm every alarm that fires by `now`; the caller arms early ones again."""
         while (when := self.next()) is not None and when <= now:
             if self._heap and self._heap[0][0] <= when:
                 alarm = heapq.heappop(self._heap)[2]
