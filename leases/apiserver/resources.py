@@ -20,6 +20,7 @@ from leases.wire.name_rules import config_key_errors, label_name_errors, subdoma
 from leases.wire.selectors import FIELDS
 from leases.wire.status import StatusCause
 
+NAME_LABEL = "kubernetes.io/metadata.name"
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CLE_GATE = "CoordinatedLeaderElection"
 Object = dict[str, Any]
@@ -189,6 +190,21 @@ CANDIDATES = Resource(
         "coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+"
     ),
 )
+
+
+def _phase(namespace: Object) -> str:
+    phase: str = namespace["status"].get("phase", "")
+    return phase
+
+
+def _label_name(namespace: Object, _old: Object | None, _subresource: str) -> None:
+    """Make the name a label. Source: SetDefaults_Namespace in pkg/apis/core/v1/defaults.go."""
+    meta = namespace["metadata"]
+    labels, name = meta.get("labels", {}), meta.get("name")
+    if name and labels.get(NAME_LABEL) != name:
+        meta["labels"] = dict(sorted({**labels, NAME_LABEL: name}.items()))
+
+
 NAMESPACES = Resource(
     plural="namespaces",
     singular="namespace",
@@ -201,7 +217,7 @@ NAMESPACES = Resource(
         Column(
             "Status",
             "The status of the namespace",
-            lambda obj: obj["status"].get("phase", ""),
+            _phase,
         ),
         AGE,
     ),
@@ -209,6 +225,10 @@ NAMESPACES = Resource(
     namespaced=False,
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     short_names=("ns",),
+    creates_on_update=False,
+    unconditional_update=True,
+    selectable={"metadata.name": None, "status.phase": _phase},
+    prepare=_label_name,
 )
 
 

@@ -39,7 +39,11 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def namespace(lease_api: Process) -> str:
-    client = Client(lease_api.url)
+    return new_namespace(lease_api)
+
+
+def new_namespace(api: Process) -> str:
+    client = Client(api.url)
     made = client.call("POST", "/api/v1/namespaces", {"metadata": {"generateName": "room-"}})
     client.close()
     name: str = made.json["metadata"]["name"]

@@ -251,6 +251,7 @@ class Writer:
             meta["generation"] = before["generation"]
         if "deletionTimestamp" in before:
             meta["deletionTimestamp"] = before["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in before:
             meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
         new["metadata"] = ordered_metadata(meta)
         if resource is NAMESPACES:

@@ -16,7 +16,7 @@ from leases.apiserver.errors import about, failure, forbidden, not_found, qualif
 from leases.apiserver.failing import Failed, log_failure
 from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.registry.delete import delete
-from leases.apiserver.resources import NAMESPACES, Resource
+from leases.apiserver.resources import NAME_LABEL, NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.status import NotFound, StatusCause
@@ -25,7 +25,6 @@ from leases.wire.status import NotFound, StatusCause
 SWEEP_AFTER = 3.0
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _IMMORTAL = {"default", "kube-public", "kube-system"}
-_NAME_LABEL = "kubernetes.io/metadata.name"
 Object = dict[str, Any]
 
 
@@ -33,7 +32,7 @@ def completed(obj: Object) -> Object:
     """A new namespace with its name as a label, finalizer and phase, as the server adds them."""
     meta = dict(obj["metadata"])
     if name := meta.get("name"):
-        meta["labels"] = dict(sorted({**meta.get("labels", {}), _NAME_LABEL: name}.items()))
+        meta["labels"] = dict(sorted({**meta.get("labels", {}), NAME_LABEL: name}.items()))
     spec = {"finalizers": ["kubernetes"]}
     return {"metadata": ordered_metadata(meta), "spec": spec, "status": {"phase": "Active"}}
 

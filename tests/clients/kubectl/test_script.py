@@ -6,12 +6,14 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.apiserver.clients import Process
+from tests.clients.conftest import new_namespace
 from tests.clients.kubectl.script import MANIFESTS, Command, Section, sections
 from tests.clients.somebody import Somebody
 
@@ -27,19 +29,32 @@ START = (
 Run = Callable[[Command], str]
 
 
+@pytest.fixture(scope="session")
+def gated_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    gate = ("--feature-gates", "CoordinatedLeaderElection=true")
+    with Process(tmp_path_factory.mktemp("gated") / "data", *gate) as process:
+        yield process
+
+
 @pytest.fixture
-def run(secure: Path, namespace: str, somebody: Somebody, tmp_path: Path) -> Run:
+def run(section: Section, request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Runs a command where the manifests are; returns what is wrong with its answer."""
+    gated = section.name.startswith("coordinated")
+    api: Process = request.getfixturevalue("gated_api" if gated else "lease_api")
+    namespace = new_namespace(api)
+    somebody = Somebody(api.url, namespace)
     for name, labels, spec in START:
         body = {"metadata": {"name": name, "labels": labels}, "spec": spec}
         assert somebody.client.call("POST", somebody.leases, body).status == 201
+    somebody.close()
+    kubeconfig = api.data / "kubeconfig"
     home = tmp_path / "home"
     shutil.copytree(MANIFESTS, home)
-    config = yaml.safe_load(secure.read_text())
+    config = yaml.safe_load(kubeconfig.read_text())
     config["contexts"][0]["context"]["namespace"] = namespace
     (home / "kubeconfig").write_text(yaml.safe_dump(config))
     # What kubectl knows of a server is kept beside the kubeconfig of that server.
-    more = {"HOME": str(secure.parent), "KUBECONFIG": str(home / "kubeconfig")}
+    more = {"HOME": str(api.data), "KUBECONFIG": str(home / "kubeconfig")}
     more["TMPDIR"] = str(tmp_path)
 
     def run(command: Command) -> str:
@@ -48,6 +63,9 @@ def run(secure: Path, namespace: str, somebody: Somebody, tmp_path: Path) -> Run
         while "=" in words[0]:
             name, _, value = words.pop(0).partition("=")
             environment[name] = value
+        kept = words.pop() if len(words) > 2 and words[-2] == ">" else ""
+        if kept:
+            words.pop()
         before = [words.pop(0), words.pop(0)] if words[0] == "timeout" else []
         done = subprocess.run(
             [*before, "kubectl", *words],
@@ -59,6 +77,8 @@ def run(secure: Path, namespace: str, somebody: Somebody, tmp_path: Path) -> Run
             check=False,
             stdin=subprocess.DEVNULL,
         )
+        if kept:
+            (home / kept).write_text(done.stdout)
         return _wrong(command, namespace, done)
 
     return run
@@ -73,7 +93,7 @@ def _wrong(command: Command, namespace: str, done: subprocess.CompletedProcess[s
     wrong += [f"has {text}" for text in command.absent if _said(text, namespace) in out + err]
     if not wrong:
         return ""
-    return f"$ {command.line}\n{'; '.join(wrong)}\n{done.stdout}{done.stderr}"
+    return f"$ {command.line}\n{'; '.join(wrong)}\n{done.stdout[:2000]}{done.stderr[:2000]}"
 
 
 def _said(text: str, namespace: str) -> str:
