@@ -3,16 +3,17 @@
 python3 -m tests.benchmarks.renewal_cost [SECONDS] [ROUNDS]
 
 Starts the embedded Lease API and an echo on the same uvicorn, each as a process of its own, and
-lets renewals.py renew 64 Leases over 64 kept connections, at the one and at the other in turn.
-Prints CPU milliseconds (user and system, of the server's process) per renewal and their ratio;
-then, per number of watchers, the events delivered a second and the server's CPU microseconds for
-each.
+lets renewals.py (JSON) and protobuf_renewals.py renew 64 Leases over 64 kept connections, over http
+and https, at the one and at the other in turn. Prints CPU milliseconds (user and system, of the
+server's process) per renewal and their ratios; then, per number of watchers, the events delivered
+a second and the server's CPU microseconds for each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -22,72 +23,103 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
+from leases.apiserver.http.certificate import CERTIFICATE, KEY
 from tests.apiserver.clients import ADMIN, LEASES, Process
 from tests.apiserver.watch.crowd import Crowd, cpu_seconds
 from tests.apiserver.watch.streams import call
 from tests.benchmarks.parts.command import main
-from tests.support.processes import ROOT, free_port, get, wait_for
+from tests.support.processes import ROOT, free_port, wait_for
 
 CLIENTS = 64
 WATCHERS = (1, 100, 1000)
 WRITERS = 8
-# kube-apiserver 1.36 with etcd 3.6 (fsync off, TLS), measured with the same renewals.py.
-UPSTREAM_MS = 1.7
+# kube-apiserver 1.36 with etcd 3.6, measured with renewals.py in one run with ours (0.21 ms).
+UPSTREAM_MS = 0.95
+SCRIPTS = {
+    "JSON": ("tests/benchmarks/renewals.py",),
+    "protobuf": ("-m", "tests.benchmarks.protobuf_renewals"),
+}
 _RESULT = re.compile(r"renewals (\d+), errors (\d+), (\d+)/s, server CPU ([\d.]+) ms")
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """Renewals a second, and the server's CPU milliseconds for each."""
+
+    rate: int
+    milliseconds: float
+
+    def __str__(self) -> str:
+        return f"{self.milliseconds:.3f} ms CPU each, {self.rate}/s"
+
+
 @contextmanager
-def echo() -> Iterator[tuple[str, int]]:
-    """The URL and the process id of the echo."""
+def echo(data: Path, scheme: str) -> Iterator[tuple[str, int]]:
+    """The URL and the process id of the echo, with the certificate of the API in `data`."""
     port = free_port()
     options = ["--port", str(port), "--http", "httptools", "--loop", "asyncio"]
-    quiet = ["--no-access-log", "--log-level", "error", "--no-server-header", "--no-date-header"]
+    options += ["--no-access-log", "--log-level", "error", "--no-server-header", "--no-date-header"]
+    if scheme == "https":
+        options += ["--ssl-certfile", str(data / CERTIFICATE), "--ssl-keyfile", str(data / KEY)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "tests.benchmarks.parts.echo:app", *options, *quiet],
-        cwd=ROOT,
+        [sys.executable, "-m", "uvicorn", "tests.benchmarks.parts.echo:app", *options], cwd=ROOT
     )
-    url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: get(url)[0] == 200, what="the echo")
-        yield url, process.pid
+        wait_for(lambda: _listens(port), what="the echo")
+        yield f"{scheme}://127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
         process.wait()
 
 
-def renew(url: str, pid: int, *, seconds: float, clients: int) -> tuple[int, float]:
-    """Renewals a second, and CPU milliseconds for each; the few writes around them count in."""
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def renew(url: str, pid: int, *, seconds: float, clients: int, encoding: str = "JSON") -> Cost:
+    """The few writes around the renewals count in."""
     before = cpu_seconds(pid)
-    script = ROOT / "tests" / "benchmarks" / "renewals.py"
     done = subprocess.run(
-        [sys.executable, script, url, ADMIN, str(seconds), str(clients), str(pid)],
+        [sys.executable, *SCRIPTS[encoding], url, ADMIN, str(seconds), str(clients), str(pid)],
         capture_output=True,
         text=True,
         check=True,
+        cwd=ROOT,
     )
     found = _RESULT.search(done.stdout)
     assert found is not None, done.stdout
     assert found[2] == "0", done.stdout
-    return int(found[3]), 1000 * (cpu_seconds(pid) - before) / int(found[1])
+    return Cost(int(found[3]), 1000 * (cpu_seconds(pid) - before) / int(found[1]))
 
 
-def compare(api: Process, *, seconds: float, rounds: int) -> None:
+def compare(api: Process, scheme: str, *, seconds: float, rounds: int) -> dict[str, float]:
+    """Renew at the API and at the echo in turn; the median milliseconds of each."""
     assert api.process is not None
-    costs: dict[str, list[float]] = {"renewal": [], "echo": []}
-    with echo() as (url, pid):
+    costs: dict[str, list[float]] = {}
+    with echo(api.data, scheme) as (echo_url, echo_pid):
+        url = api.url.replace("http:", f"{scheme}:")
         for _ in range(rounds):
-            for label, where in (
-                ("renewal", (api.url, api.process.pid)),
-                ("echo", (url, pid)),
-            ):
-                rate, cost = renew(*where, seconds=seconds, clients=CLIENTS)
-                costs[label].append(cost)
-                print(f"{label:8} {cost:.3f} ms CPU each, {rate}/s", flush=True)
-    renewal, plain = (statistics.median(costs[label]) for label in ("renewal", "echo"))
-    print(
-        f"median: a durable renewal {renewal:.3f} ms, the echo {plain:.3f} ms: "
-        f"{renewal / plain:.2f} times the echo, {renewal / UPSTREAM_MS:.2f} of kube-apiserver's"
-    )
+            for encoding in SCRIPTS:
+                for label, *where in (("API", url, api.process.pid), ("echo", echo_url, echo_pid)):
+                    name = f"{label} {encoding}"
+                    cost = renew(*where, seconds=seconds, clients=CLIENTS, encoding=encoding)
+                    costs.setdefault(name, []).append(cost.milliseconds)
+                    print(f"{scheme:5} {name:13} {cost}", flush=True)
+    return {name: statistics.median(found) for name, found in costs.items()}
+
+
+def report(scheme: str, medians: dict[str, float]) -> None:
+    for encoding in SCRIPTS:
+        renewal, plain = medians[f"API {encoding}"], medians[f"echo {encoding}"]
+        print(
+            f"median over {scheme}: a durable {encoding} renewal {renewal:.3f} ms, the echo "
+            f"{plain:.3f} ms: {renewal / plain:.2f} times the echo, "
+            f"{renewal / UPSTREAM_MS:.2f} of kube-apiserver's"
+        )
+    ratio = medians["API protobuf"] / medians["API JSON"]
+    print(f"over {scheme} a protobuf renewal costs {ratio:.2f} of a JSON one", flush=True)
 
 
 async def deliver(api: Process, count: int, *, seconds: float) -> None:
@@ -116,7 +148,9 @@ def options(parser: ArgumentParser) -> None:
 
 def measure(asked: Namespace, folder: Path) -> None:
     with Process(folder / "data") as api:
-        compare(api, seconds=asked.seconds, rounds=asked.rounds)
+        for scheme in ("http", "https"):
+            found = compare(api, scheme, seconds=asked.seconds, rounds=asked.rounds)
+            report(scheme, found)
         for count in WATCHERS:
             asyncio.run(deliver(api, count, seconds=asked.seconds))
 

@@ -7,6 +7,7 @@ apimachinery/pkg/runtime/serializer/protobuf/protobuf.go and pkg/util/framer/fra
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from leases.apiserver.codec.go_json import dumps, loads
@@ -16,6 +17,9 @@ from leases.wire.microtime import ZERO_MICROTIME, text_of_unix, unix_of_text
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 STREAM_TYPE = f"{MEDIA_TYPE};stream=watch"
+MAX_TIMES = 8192
+# The bytes of a Timestamp of two integers that are as long as they can be.
+MAX_STAMP = 22
 _MAGIC = b"k8s\x00"
 
 
@@ -27,6 +31,8 @@ class BadMessage(ValueError):
         self.value = value
 
 
+# Renewals repeat most of their times.
+@lru_cache(maxsize=MAX_TIMES)
 def _time_bytes(text: str | None) -> bytes:
     """A Timestamp; the zero time (null in JSON) has no bytes."""
     if text is None:
@@ -35,17 +41,27 @@ def _time_bytes(text: str | None) -> bytes:
     return _TIMESTAMP.encode({"seconds": seconds, "nanos": micros * 1000})
 
 
+@lru_cache(maxsize=MAX_TIMES)
+def _time_text(stamp: bytes, *, micro: bool) -> str | None:
+    """None for the zero time. Without `micro` the fraction does not count."""
+    if not stamp:
+        return None
+    found = _TIMESTAMP.decode(stamp)
+    micros = int(found.get("nanos", 0) / 1000) if micro else 0
+    return text_of_unix(found.get("seconds", 0), micros, micro=micro)
+
+
 def _micro_time(data: bytes, _: Any) -> str:
-    if not data:
-        return ZERO_MICROTIME
-    stamp = _TIMESTAMP.decode(data)
-    micros = int(stamp.get("nanos", 0) / 1000)
-    return text_of_unix(stamp.get("seconds", 0), micros, micro=True) or ZERO_MICROTIME
+    return _time_text(_stamp(data), micro=True) or ZERO_MICROTIME
 
 
 def _time(data: bytes, _: Any) -> str | None:
-    """None for the zero time. The fraction does not count."""
-    return text_of_unix(_TIMESTAMP.decode(data).get("seconds", 0), 0, micro=False) if data else None
+    return _time_text(_stamp(data), micro=False)
+
+
+def _stamp(data: bytes) -> bytes:
+    """A Timestamp without unknown fields, so that no long one is remembered."""
+    return data if len(data) <= MAX_STAMP else _TIMESTAMP.encode(_TIMESTAMP.decode(data))
 
 
 # How to encode and decode the texts, times and messages of a type.

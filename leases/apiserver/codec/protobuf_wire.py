@@ -11,11 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 Object = dict[str, Any]
-# Put a value as it came (an integer or bytes) into the object.
-Take = Callable[[Object, Any], None]
 Encode = Callable[[Any], bytes]
-# Decode bytes; the second argument is the value of an earlier occurrence, if any.
-Decode = Callable[[bytes, Any], Any]
+# Decode an integer or bytes; the second argument is what an earlier occurrence gave, if any.
+Decode = Callable[[Any, Any], Any]
 
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 _GO_NAMES = {"apiVersion": "APIVersion", "uid": "UID"}
@@ -53,20 +51,21 @@ class Message:
         # Per field in the order of Go: its name, its bytes when it is absent, how to encode it,
         # and the tag (with a length) to put before that.
         self._writes: list[tuple[str, bytes, bytes, Encode]] = []
-        self._takes: dict[int, Take] = {}
+        # Per tag: the name of the field, how to decode it, and whether it is a pointer.
+        self._reads: dict[int, tuple[str, Decode, bool]] = {}
         self._names: dict[int, str] = {}
 
     def add_number(self, number: int, name: str, kind: str, *, pointer: bool) -> None:
         """Add an int32, int64 or bool."""
         tag, bits = tag_of(number, VARINT), 32 if kind == "int32" else 64
 
-        def take(found: Object, value: int) -> None:
-            _set(found, name, bool(value) if kind == "bool" else _signed(value, bits), pointer)
+        def decode(value: Any, _: Any) -> int:
+            return bool(value) if kind == "bool" else _signed(value, bits)
 
         self._names[number] = name
         absent = b"" if pointer else tag + b"\0"
         self._writes.append((name, absent, b"", lambda value: tag + varint(value)))
-        self._takes[number << 3 | VARINT] = take
+        self._reads[number << 3 | VARINT] = name, decode, pointer
 
     def add_bytes(
         self,
@@ -80,13 +79,9 @@ class Message:
     ) -> None:
         """Add a text, a time or a message. `zero`: what Go writes for its zero value."""
         tag = tag_of(number)
-
-        def take(found: Object, value: bytes) -> None:
-            _set(found, name, decode(value, found.get(name)), pointer)
-
         self._names[number] = name
         self._writes.append((name, b"" if pointer else with_length(tag, zero), tag, encode))
-        self._takes[number << 3 | BYTES] = take
+        self._reads[number << 3 | BYTES] = name, decode, pointer
 
     def add_list(self, number: int, name: str, encode: Encode, decode: Decode) -> None:
         tag = tag_of(number)
@@ -94,12 +89,14 @@ class Message:
         def write(values: Any) -> bytes:
             return b"".join([with_length(tag, encode(value)) for value in values])
 
-        def take(found: Object, value: bytes) -> None:
-            found.setdefault(name, []).append(decode(value, None))
+        def read(value: bytes, earlier: list[Any] | None) -> list[Any]:
+            items = [] if earlier is None else earlier
+            items.append(decode(value, None))
+            return items
 
         self._names[number] = name
         self._writes.append((name, b"", b"", write))
-        self._takes[number << 3 | BYTES] = take
+        self._reads[number << 3 | BYTES] = name, read, False
 
     def add_map(self, number: int, name: str, encode: Encode, decode: Decode) -> None:
         """Add a map from texts, which is written in the order of its names."""
@@ -112,13 +109,14 @@ class Message:
             found = [{"key": key, "value": value} for key, value in sorted(values.items())]
             return b"".join([with_length(tag, entry.encode(each)) for each in found])
 
-        def take(found: Object, value: bytes) -> None:
-            read = entry.decode(value)
-            found.setdefault(name, {})[read.get("key", "")] = read.get("value", decode(b"", None))
+        def read(value: bytes, earlier: Object | None) -> Object:
+            items, pair = {} if earlier is None else earlier, entry.decode(value)
+            items[pair.get("key", "")] = pair.get("value", decode(b"", None))
+            return items
 
         self._names[number] = name
         self._writes.append((name, b"", b"", write))
-        self._takes[number << 3 | BYTES] = take
+        self._reads[number << 3 | BYTES] = name, read, False
 
     def encode(self, obj: Object) -> bytes:
         pieces = []
@@ -139,20 +137,20 @@ class Message:
         Raises ValueError.
         """
         found: Object = {} if into is None else into
-        takes, at, end = self._takes, 0, len(data)
+        reads, at, end = self._reads, 0, len(data)
         try:
             while at < end:
                 tag = data[at]
                 at += 1
                 if tag > 0x7F:
                     tag, at = read_varint(data, at - 1)
-                take = takes.get(tag)
-                if take is None:
+                if tag not in reads:
                     self._check_unknown(tag)
                     at = _skip(data, at, tag & 7)
-                elif tag & 7 == VARINT:
-                    value, at = read_varint(data, at)
-                    take(found, value)
+                    continue
+                given: Any
+                if tag & 7 == VARINT:
+                    given, at = read_varint(data, at)
                 else:
                     size = data[at]
                     at += 1
@@ -161,7 +159,13 @@ class Message:
                     start, at = at, at + size
                     if at > end:
                         raise ValueError(_EOF)
-                    take(found, data[start:at])
+                    given = data[start:at]
+                name, decode, pointer = reads[tag]
+                value = decode(given, found.get(name))
+                if value or pointer:
+                    found[name] = value
+                else:
+                    found.pop(name, None)
         except IndexError:
             raise ValueError(_EOF) from None
         return found
@@ -177,13 +181,6 @@ class Message:
             name = self._names[number]
             go_name = _GO_NAMES.get(name, name[0].upper() + name[1:])
             raise ValueError(f"proto: wrong wireType = {wire_type} for field {go_name}")
-
-
-def _set(found: Object, name: str, value: Any, pointer: bool) -> None:
-    if value or pointer:
-        found[name] = value
-    else:
-        found.pop(name, None)
 
 
 def _signed(value: int, bits: int) -> int:

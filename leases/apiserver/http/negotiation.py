@@ -5,6 +5,7 @@ Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching o
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -79,6 +80,7 @@ def _quality(text: str) -> float:
         return 1.0
 
 
+@lru_cache(maxsize=64)
 def check_produced(accept: str, produced: tuple[str, ...] = PRODUCED) -> None:
     """Raise 406 as the router does when the header names nothing that the route produces."""
     if accept in _PLAIN_ACCEPTS:
@@ -91,6 +93,7 @@ def check_produced(accept: str, produced: tuple[str, ...] = PRODUCED) -> None:
     raise not_acceptable(message, StatusDetails())
 
 
+@lru_cache(maxsize=64)
 def negotiate(
     accept: str, media_types: tuple[str, ...] = PRODUCED, *, converts: bool = True
 ) -> Output:
