@@ -231,7 +231,7 @@ def _plain(item: Any) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     # In Python, 1 == 1.0 == True.
-    return bool(one == other) and exact_json(one) == exact_json(other)
+    return one is other or (bool(one == other) and exact_json(one) == exact_json(other))
 
 
 def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> list[str]:

@@ -45,12 +45,20 @@ def media_type_of(request: Request) -> str:
     raise unsupported_body()
 
 
-def parse(data: bytes, media_type: str, kind: schema.Structure) -> Parsed:
-    """Raises ValueError with Go's message. `kind` is the type of a protobuf body."""
+def parse(
+    data: bytes,
+    media_type: str,
+    kind: schema.Structure,
+    known: dict[str, Any] | None = None,
+) -> Parsed:
+    """Raises ValueError with Go's message. `kind` is the type of a protobuf body.
+
+    `known` is the metadata of the object that the body replaces.
+    """
     if media_type == protobuf.MEDIA_TYPE:
         if kind.message not in protobuf.MESSAGES:
             raise unsupported_body()
-        return Parsed(protobuf.read_binary(data, kind.short, kind.message), [])
+        return Parsed(protobuf.read_binary(data, kind.short, kind.message, known), [])
     if media_type == "application/yaml":
         try:
             found = load_yaml(data)
@@ -87,7 +95,7 @@ def read_object(
     `known` is the metadata of the object that the body replaces. Raises 400 and 415; warns on the
     request.
     """
-    parsed, kind, version = _parse_object(data, media_type, resource)
+    parsed, kind, version = _parse_object(data, media_type, resource, known)
     decoder = Decoder(known)
     try:
         check_kind(kind, version, resource)
@@ -107,10 +115,12 @@ def read_object(
     return obj
 
 
-def _parse_object(data: bytes, media_type: str, resource: Resource) -> tuple[Parsed, str, str]:
+def _parse_object(
+    data: bytes, media_type: str, resource: Resource, known: dict[str, Any] | None
+) -> tuple[Parsed, str, str]:
     """The body, its kind and its apiVersion. Raises 400."""
     try:
-        parsed = parse(data, media_type, resource.schema)
+        parsed = parse(data, media_type, resource.schema, known)
         return parsed, *kind_in(parsed.value, resource.kind, resource.api_version, data)
     except protobuf.BadMessage as error:
         kind, version = kind_in(error.value, resource.kind, resource.api_version, data)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.apiserver.clients import LEASES, Answer, Client, Process
-from tests.apiserver.codec.proto_client import KIND, field
+from tests.apiserver.codec.proto_client import KIND, field, fields
 
 UNHANDLED = 'Lease in version "v1" cannot be handled as a Lease'
 MOMENT = datetime(2024, 5, 1, 10, 0, 0, tzinfo=UTC)
@@ -83,6 +83,16 @@ def test_a_binary_renewal_and_deletion(client: Client) -> None:
     assert (stale.status, stale.json["reason"]) == (409, "Conflict")
     options = unknown(field(1, 0) + field(4, "Background"), kind="DeleteOptions")
     assert client.call("DELETE", path, options, content_type=KIND).status == 200
+
+
+def test_metadata_that_comes_twice_is_merged(client: Client) -> None:
+    post(client, unknown(field(1, field(1, "twice"))))
+    path = f"{LEASES}/twice"
+    stored = client.send("GET", path, accept=KIND).read()
+    raw = dict(fields(stored[4:]))[2]
+    again = unknown(raw + field(1, field(11, entry("app", "x"))))
+    done = client.call("PUT", path, again, content_type=KIND)
+    assert (done.status, done.json["metadata"]["labels"]) == (200, {"app": "x"})
 
 
 @pytest.mark.parametrize(
