@@ -130,6 +130,13 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
+def unrepeated(value: Any) -> Any:
+    """A copy that holds the last of each repeated name alone, as Go's maps do."""
+    if isinstance(value, dict):
+        return {name: unrepeated(item) for name, item in value.items()}
+    return [unrepeated(item) for item in value] if isinstance(value, list) else value
+
+
 def dumps(value: Any) -> bytes:
     """Compact JSON without a newline; `<`, `>`, `&`, U+2028 and U+2029 are escaped."""
     return _escape(_encode(value))

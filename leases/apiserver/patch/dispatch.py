@@ -12,7 +12,7 @@ from typing import Any
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.decoding import DecodeError, Decoder, repeated_fields
 from leases.apiserver.codec.go_fmt import go_text
-from leases.apiserver.codec.go_json import JsonError, Pairs, dumps, loads, type_word
+from leases.apiserver.codec.go_json import JsonError, Pairs, dumps, loads, type_word, unrepeated
 from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.codec.unstructured import UnstructuredDecoder
 from leases.apiserver.errors import (
@@ -185,7 +185,7 @@ class _Patch:
 
     def strategic(self, old: Object | None, sent: Object) -> Object:
         complaints = repeated_fields(sent, "")
-        patch = deepcopy(sent)
+        patch = unrepeated(sent)
         original = deepcopy(self._typed(old or {}))
         try:
             patched = strategic_merge(original, patch, self._resource.schema)
@@ -199,7 +199,8 @@ class _Patch:
             new = decoder.decode(patched, self._resource.schema)
         except DecodeError as error:
             raise _unfit(shown, str(error)) from None
-        self._complain(shown, complaints + decoder.strict)
+        # Source of the order: runtime.FromUnstructuredWithValidation.
+        self._complain(shown, complaints + sorted(decoder.strict))
         return _untyped(new)
 
     def config(self) -> Configuration:
