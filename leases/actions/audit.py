@@ -34,7 +34,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_facts(lease: Lease) -> dict[str, Any]:
-    """Return the spec as JSON for the audit row."""
     facts: dict[str, Any] = msgspec.to_builtins(lease.spec)
     return {name: value for name, value in facts.items() if value is not None}
 

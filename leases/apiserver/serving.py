@@ -32,7 +32,7 @@ from leases.apiserver.storage.records import Event
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
-from leases.listener.open_files import allow_open_files
+from leases.listener.limits import allow_open_files
 from leases.listener.server import listen
 from leases.process_lock import ProcessLock
 from leases.wire.status import Unauthorized

@@ -14,8 +14,6 @@ from leases.domain.lease import Lease
 
 
 class KnownWriter(msgspec.Struct, frozen=True):
-    """One writer and how to recognise its Leases."""
-
     kind: str  # a value of Kind, which cannot be imported here
     source: str  # who writes it, and the proof
     namespace: str | None = None

@@ -67,8 +67,6 @@ _NO_SPEC = LeaseSpec()
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """One Lease as the API server last sent it."""
-
     metadata: ObjectMeta
     spec: LeaseSpec = _NO_SPEC
 

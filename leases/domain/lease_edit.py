@@ -28,8 +28,6 @@ class LeaseEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A Lease after an edit."""
-
     holder: str | None
     duration_seconds: int | None
 

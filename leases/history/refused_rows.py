@@ -36,8 +36,6 @@ _SQLITE_OF_THE_VALUE = ("SQLITE_TOOBIG", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH",
 
 
 class What(StrEnum):
-    """The type of the refused value."""
-
     CHANGE = "change"
     STATE = "state"  # the checkpointed state of a Lease
     SPAN = "span"  # a watched time
@@ -72,7 +70,6 @@ class RecentRefusals:
         self._lately[cluster] = tuple(oldest_first)
 
     def add(self, refused: Sequence[Refusal]) -> None:
-        """Add new refusals."""
         self.total += len(refused)
         for one in refused:
             known = self._lately.get(one.cluster, ())
@@ -159,7 +156,6 @@ def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
 
 
 def log(refused: Sequence[Refusal]) -> None:
-    """Log one line per refusal."""
     for one in refused:
         logger.error(
             "%s: the database refuses a %s of %r, which is set aside: %s",

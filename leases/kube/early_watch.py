@@ -65,7 +65,6 @@ class Ahead:
                 await slices.end()
 
     async def close(self) -> None:
-        """Stop reading."""
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
         await self._lines.aclose()

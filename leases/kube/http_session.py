@@ -106,7 +106,6 @@ class Session:
             response.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         api, self._api = self._api, None
         if api is not None:
             await api.close()  # type: ignore[no-untyped-call]
@@ -155,15 +154,15 @@ class Session:
         return asyncio.get_running_loop().time() - self._configured_at >= self.limits.renew
 
     async def _renew(self) -> ApiClient:
-        """Read configuration and credentials."""
         async with self._configuring:
             if self._api is not None and not self._may_renew():
                 return self._api
             configuration = await self._configure()
             self._configured_at = asyncio.get_running_loop().time()
             self._suspect = False
-            known = self._api and self._api.configuration
-            if self._api and known and _same_transport(known, configuration):
+            known = self._api.configuration if self._api else configuration
+            same = all(getattr(known, name) == getattr(configuration, name) for name in _TRANSPORT)
+            if self._api and same:
                 known.api_key = configuration.api_key
                 known.refresh_api_key_hook = configuration.refresh_api_key_hook
                 return self._api
@@ -197,7 +196,3 @@ def _client(configuration: Configuration) -> ApiClient:
     api = ApiClient(configuration)
     api.user_agent = USER_AGENT
     return api
-
-
-def _same_transport(one: Configuration, other: Configuration) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in _TRANSPORT)

@@ -137,7 +137,6 @@ class LeaseClient:
         return _object(await self._session.fetch("GET", _path(key), within=within))
 
     async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
-        """Create a Lease in the namespace of its metadata."""
         path = _collection(body.get("metadata", {}).get("namespace", ""))
         return read_lease(await self._write("POST", path, body, dry_run=dry_run))
 

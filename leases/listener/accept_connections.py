@@ -54,7 +54,6 @@ class Acceptor:
         self._logged_at = float("-inf")
 
     async def run(self, listener: socket.socket) -> None:
-        """Accept until cancelled."""
         while True:
             try:
                 await self._accept(listener)
@@ -63,7 +62,6 @@ class Acceptor:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Accept one connection."""
         try:
             connection, _ = await asyncio.get_running_loop().sock_accept(listener)
         except OSError as error:

@@ -59,7 +59,6 @@ class Connections:
         self.sockets.add(one)
 
     def end(self, one: Cuttable) -> None:
-        """The connection is closed."""
         self._waiting.pop(one, None)
         self._large.pop(one, None)
         self.answering.discard(one)

@@ -1,8 +1,9 @@
-"""Close a connection for sure, whether or not its client reads the rest."""
+"""Close a connection for sure, even if its client does not read."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 FLUSH_SECONDS = 5.0
@@ -31,3 +32,22 @@ class ClosingTransport:
         # asyncio's own transport of a plain socket; TLS has none
         if hasattr(self._transport, "max_size"):
             self._transport.max_size = size
+
+
+class Stall:
+    """Calls `cut` if `end` is not called within `seconds` after `begin`."""
+
+    def __init__(self, cut: Callable[[], None], seconds: float) -> None:
+        self._cut = cut
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._seconds, self._cut)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

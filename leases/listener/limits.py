@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass, replace
 
 KIB, MIB = 1024, 1024 * 1024
+FALLBACK_FILES = 65_536
 RESERVED_FILES = 256  # kept for the database, static files and the watches
 
 
@@ -36,3 +38,19 @@ class Limits:
             waiting=min(self.waiting, max(8, connections // 2)),
             sockets=min(self.sockets, max(8, connections * 3 // 4)),
         )
+
+
+def allow_open_files() -> int:
+    """Raise the soft limit to the hard one, as Go programs do. Returns the resulting limit.
+
+    The usual soft limit is 1024, for old programs that use select().
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FALLBACK_FILES if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return max(FALLBACK_FILES, soft)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (ValueError, OSError):  # the kernel's own limit is lower than the hard limit
+        return soft
+    return wanted

@@ -19,11 +19,10 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from leases.listener.forced_close import ClosingTransport
+from leases.listener.forced_close import ClosingTransport, Stall
 from leases.listener.ignored_upgrade import head_without_upgrade
 from leases.listener.limits import KIB, MIB
 from leases.listener.server import ListeningState
-from leases.listener.slow_readers import Stall
 
 READ_SECONDS = 1.0  # seconds for a refused client to read the answer
 RAW_SHARE = 8  # allowed bytes of a chunked body per byte of content

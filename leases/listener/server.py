@@ -70,7 +70,6 @@ class ListeningServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def welcome(self, connection: socket.socket) -> None:
-        """Pass a new connection to a protocol."""
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -80,7 +79,6 @@ class ListeningServer(uvicorn.Server):
             connection.close()
 
     def protocol(self) -> asyncio.Protocol:
-        """Make a protocol for one connection."""
         made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config,
             server_state=self.server_state,

@@ -13,10 +13,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-from leases.listener.forced_close import ClosingTransport
+from leases.listener.forced_close import ClosingTransport, Stall
 from leases.listener.limits import KIB
 from leases.listener.server import ListeningState
-from leases.listener.slow_readers import Stall
 
 MAX_FRAMES = 64  # per message: a browser sends one
 READ_BYTES = 4 * KIB  # per read: hundreds of small frames would block the others

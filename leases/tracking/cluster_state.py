@@ -157,7 +157,6 @@ class ClusterState:
         return row
 
     def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
-        """Apply a later write of a known uid."""
         if not seen.inferred:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:

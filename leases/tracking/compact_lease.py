@@ -15,7 +15,6 @@ _replace = msgspec.structs.replace
 
 
 def compact(lease: Lease) -> Lease:
-    """Return a decoded Lease with shared texts."""
     meta, spec = lease.metadata, lease.spec
     owners = meta.owner_references
     if owners is not None:

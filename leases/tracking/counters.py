@@ -17,8 +17,6 @@ from leases.tracking.tracked_lease import Tracked, Update
 
 
 class ElectionCounters(msgspec.Struct, gc=False):
-    """Counters of one election since the start."""
-
     holder_changes: int = 0
     unheld_seconds: float = 0.0  # of the gaps that have ended
 
@@ -36,7 +34,6 @@ class Counters:
         self.elections: dict[ObjectName, ElectionCounters] = {}
 
     def count(self, update: Update) -> None:
-        """Count the changes and skipped writes of one update."""
         self.not_understood += len(update.skipped)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1

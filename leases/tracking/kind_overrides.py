@@ -12,8 +12,6 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class Overrides:
-    """The kinds that admins set; they beat the rules."""
-
     def __init__(self) -> None:
         self._verdicts: dict[ObjectName, Verdict] = {}
         self.get = self._verdicts.get

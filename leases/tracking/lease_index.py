@@ -49,8 +49,6 @@ class Row(Alarm, kw_only=True, gc=False):
 
 
 class LeaseIndex:
-    """Every Lease of one cluster."""
-
     def __init__(self) -> None:
         self._by_name: SplitDict[Row] = SplitDict()
         self._in_order: list[Row] = []
@@ -105,7 +103,6 @@ class LeaseIndex:
             self._in_order = [row for row in self._in_order if get(row.key) is row]
 
     def put(self, row: Row, tracked: Tracked) -> None:
-        """Replace the state of a row."""
         before = row.tracked
         if before.lasting.lease is not tracked.lasting.lease:
             self.set_fingerprint(row, 0)
@@ -125,7 +122,6 @@ class LeaseIndex:
                 self.by_fingerprint[fingerprint] = row
 
     def after(self, key: ObjectName | None, most: int) -> list[Row]:
-        """Return the next `most` rows in name order."""
         first = 0 if key is None else bisect_right(self._in_order, key, key=_name)
         return self._in_order[first : first + most]
 

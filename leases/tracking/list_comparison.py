@@ -27,7 +27,6 @@ class ListComparison:
         self._nameless = False  # it contains a Lease without a readable name
 
     def clock_jumped(self, jump: Jump) -> None:
-        """Move the time of the list."""
         self._since = moved(self._since, jump.by)
 
     def take(self, page: ListPage | Listed, at: datetime, step: Step) -> None:

@@ -15,8 +15,6 @@ LOG_EVERY = timedelta(seconds=2)
 
 
 class Progress:
-    """One list, from its first page on."""
-
     def __init__(self, cluster: str, resource_version: str, began: datetime) -> None:
         self.resource_version = resource_version
         self._cluster = cluster
@@ -26,7 +24,6 @@ class Progress:
         self._reported_at: datetime | None = None
 
     def clock_jumped(self, jump: Jump) -> None:
-        """The wall clock was set while the list was read."""
         self._began = moved(self._began, jump.by)
         self._logged_at = self._reported_at = None
 

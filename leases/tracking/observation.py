@@ -208,7 +208,6 @@ def _rewritten(before: Lease, after: Lease) -> str:
 
 
 def _kind_evidence(lease: Lease) -> tuple[object, ...]:
-    """Every field that decides the kind of a Lease."""
     meta, spec = lease.metadata, lease.spec
     numbers = (spec.lease_duration_seconds, spec.lease_transitions)
     unset = [value is None for value in (spec.acquire_time, spec.renew_time, *numbers)]
@@ -216,7 +215,6 @@ def _kind_evidence(lease: Lease) -> tuple[object, ...]:
 
 
 def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tracked:
-    """Update the renewal interval and the clock skew."""
     if came:
         return known.replace(settled=False, lags=EMPTY)
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time

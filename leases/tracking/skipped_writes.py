@@ -154,7 +154,6 @@ class SkippedLog:
         self._logged = self._left_out = 0
 
     def note(self, update: Update) -> None:
-        """Log what is new in this update."""
         if self._minute is None or not self._minute <= update.now < self._minute + MINUTE:
             if self._left_out:
                 logger.error(

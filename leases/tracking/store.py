@@ -39,8 +39,6 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Store:
-    """Every Lease of one cluster."""
-
     def __init__(self, cluster: str) -> None:
         self.cluster = cluster
         self.seq = 0
@@ -147,7 +145,6 @@ class Store:
         return self._update(step, at)
 
     def connect(self, connection: Connection, now: datetime) -> Update:
-        """Set the state of the watch."""
         self.connection = connection
         self.seq += 1
         return Update(cluster=self.cluster, now=now, seq=self.seq, connection=connection)

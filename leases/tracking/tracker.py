@@ -97,7 +97,6 @@ class Tracker:
 
     @property
     def listing(self) -> bool:
-        """Whether a list has begun and is not complete."""
         return self._listing is not None
 
     @property
@@ -113,7 +112,6 @@ class Tracker:
         return self._gate.unprocessed.total_seconds()
 
     def handle(self, event: ReflectorEvent) -> None:
-        """Apply one event of the reflector."""
         self._look()
         now = self._clock()
         match event:
@@ -190,7 +188,6 @@ class Tracker:
             self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
 
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """Apply the events of one read of the watch."""
         self._heard_at = now
         bookmarks = [type(event) for event in events].count(Bookmark)
         self.counters.bookmarks += bookmarks
@@ -269,22 +266,14 @@ class Tracker:
                 logger.exception("%s: a sink failed; the watch goes on", update.cluster)
 
     def _wait_for_deadline(self, now: datetime, *, at_least: float = 0.0) -> None:
-        """Set the one timer to the next deadline."""
-        due = self._next_look()
-        if due is None:
+        """Set the one timer to the next deadline; none while nothing may be judged."""
+        since, due = self._gate.since, self._store.next_deadline()
+        if since is None or (due is None and not self._gate.catching_up):
             self._next.stop()
-        else:
-            self._next.plan(due, now, at_least=at_least)
-
-    def _next_look(self) -> datetime | None:
-        """Return when to judge next; None while nothing may be judged."""
-        since = self._gate.since
-        if since is None:
-            return None
-        due = self._store.next_deadline()
-        if self._gate.catching_up or (due is not None and due < since):
-            return since
-        return due
+            return
+        if due is None or due < since or self._gate.catching_up:
+            due = since
+        self._next.plan(due, now, at_least=at_least)
 
     def _catch_up(self, since: datetime, now: datetime) -> None:
         self._store.lost(since)

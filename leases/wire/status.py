@@ -14,16 +14,12 @@ from leases.wire.json_decoding import Undecodable, decoder
 
 
 class StatusCause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One error and its field."""
-
     reason: str = ""
     message: str = ""
     field: str = ""
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The object of the error."""
-
     name: str = ""
     group: str = ""
     kind: str = ""

@@ -69,7 +69,6 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
 
     def bare_lease(self) -> Lease:
-        """Return a Lease with only what could be read."""
         key = self.key or ObjectName("", "")
         meta = ObjectMeta(key.name, key.namespace, self.uid, self.resource_version)
         return Lease(meta)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from leases.listener.open_files import allow_open_files
+from leases.listener.limits import allow_open_files
 from tests.listener.port import LIMITS, UPGRADE, port_with, request, until
 
 

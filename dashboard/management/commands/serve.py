@@ -35,7 +35,7 @@ from leases.apiserver.start_refusal import CannotStart
 from leases.history.write.replica_lock import turn
 from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
-from leases.listener.open_files import allow_open_files
+from leases.listener.limits import allow_open_files
 from leases.process_lock import InUse, ProcessLock
 
 ADMIN = "admin"

@@ -17,8 +17,6 @@ from leases.domain.phase import KnownLease
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How and when we observed a Lease."""
-
     now: datetime  # our clock
     since: datetime | None = None  # not live: it was written after this
     inferred: bool = False  # from a list, or replayed after a restart

@@ -29,8 +29,6 @@ class PastPhase(StrEnum):
 
 
 class PastState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The state of one Lease at an instant."""
-
     exists: bool
     holder: str | None = None  # also if expired: it still names its holder
     phase: PastPhase

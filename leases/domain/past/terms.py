@@ -62,8 +62,6 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One Lease of this name, from created to deleted."""
-
     uid: str
     since: datetime
     until: datetime | None  # None: it exists
@@ -86,7 +84,6 @@ def seconds_within(span: Term | Gap, since: datetime, until: datetime) -> float:
 
 
 def fold(changes: Iterable[Change]) -> Life:
-    """Fold the changes of one Lease name, oldest first."""
     folding = _Folding()
     for change in changes:
         folding.take(change)

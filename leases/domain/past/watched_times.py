@@ -12,8 +12,6 @@ BRIEF = timedelta(seconds=2)  # a shorter pause leaves nothing in doubt
 
 
 class WatchEnd(StrEnum):
-    """How a watched time ended."""
-
     CUT = ""  # it continues, or its process was killed
     STOPPED = "stopped"  # the process stopped
     LOST = "lost"  # the connection was lost

@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from operator import ge, le
 
 import msgspec
 
@@ -18,7 +19,6 @@ from leases.history.read.indexed_search import (
     HistoryFilter,
     Position,
     Stream,
-    Taken,
     count,
     position,
     stored_clusters,
@@ -49,7 +49,6 @@ class ChangePage(msgspec.Struct, frozen=True):
 
 
 def recent(cluster: str, limit: int) -> list[Change]:
-    """Return the newest changes of one cluster."""
     rows = models.ChangeRecord.objects.filter(cluster=cluster).order_by("-at", "-id")
     return list(map(to_change, rows.values_list(*FIELDS)[:limit]))
 
@@ -99,24 +98,15 @@ def _merged(
         for source in sources
     ]
     rows = sorted((row for part in taken for row in part.rows), key=position, reverse=newest_first)
-    horizon = _horizon(taken, newest_first=newest_first)
+    # Up to there all streams were read; None: to the end.
+    looked = [part.looked_to for part in taken if part.looked_to is not None]
+    horizon = (max if newest_first else min)(looked, default=None)
     if horizon is not None:
-        rows = [row for row in rows if _within(position(row), horizon, newest_first)]
+        before = ge if newest_first else le
+        rows = [row for row in rows if before(position(row), horizon)]
     if len(rows) > limit:
         return rows[:limit], position(rows[limit - 1])
     return rows, horizon
-
-
-def _horizon(taken: list[Taken], *, newest_first: bool) -> Position | None:
-    """Return the position up to which all streams were read; None: to the end."""
-    looked = [part.looked_to for part in taken if part.looked_to is not None]
-    if not looked:
-        return None
-    return max(looked) if newest_first else min(looked)
-
-
-def _within(place: Position, horizon: Position, newest_first: bool) -> bool:
-    return place >= horizon if newest_first else place <= horizon
 
 
 def _total(sources: list[Stream]) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from leases.domain.steady_clock import Jump, moved
 from leases.history.change_row import FIELDS, to_change
 from leases.history.read.watched_lately import WatchedLately
 
+K = TypeVar("K")
 HOURS = 24
 HOUR = timedelta(hours=1)
 KEPT = 2000  # the newest changes of holder, kept whole
@@ -36,10 +37,6 @@ class _Hours(msgspec.Struct, gc=False):
     """Numbers per hour, and the newest hour. Replaced together: any thread may read them."""
 
     kept: tuple[int, array[Any]]
-
-    @classmethod
-    def none(cls, hour: int, code: str) -> _Hours:
-        return cls((hour, array(code, [0] * HOURS)))
 
     @property
     def newest(self) -> int:
@@ -59,6 +56,12 @@ class _Hours(msgspec.Struct, gc=False):
         return numbers[passed:] + array(numbers.typecode, [0] * passed)
 
 
+def _hours_of(table: dict[K, _Hours], key: K, hour: int, code: str) -> _Hours:
+    if (hours := table.get(key)) is None:
+        hours = table[key] = _Hours((hour, array(code, [0] * HOURS)))
+    return hours
+
+
 class Activity:
     """One cluster's last day. Only the event loop writes; any thread may read."""
 
@@ -72,7 +75,6 @@ class Activity:
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
 
     def clock_jumped(self, jump: Jump) -> None:
-        """Move the last day with the clock."""
         self._jumped += jump.by
         self._ahead = round(self._jumped / HOUR) * HOUR  # keep whole hours
         by = jump.by
@@ -81,7 +83,6 @@ class Activity:
         self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
     def note(self, changes: Iterable[Change]) -> None:
-        """Add new changes."""
         for change in changes:
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
@@ -99,12 +100,8 @@ class Activity:
         self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
     ) -> None:
         hour = self._hour(at)
-        if (hours := self._leases.get(key)) is None:
-            hours = self._leases[key] = _Hours.none(hour, _SMALL)
-        hours.add(hour, 1)
-        if (hours := self._changes.get((kind, change))) is None:
-            hours = self._changes[kind, change] = _Hours.none(hour, _WIDE)
-        hours.add(hour, 1)
+        _hours_of(self._leases, key, hour, _SMALL).add(hour, 1)
+        _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
         if gap:
             self._add_gap(kind, (at - self._ahead).timestamp(), gap)
 
@@ -112,8 +109,7 @@ class Activity:
         """Add a gap to each hour that it covers, as far back as anybody watched."""
         first = self.watched.first
         hour = int(until) // _SECONDS
-        if (hours := self._gaps.get(kind)) is None:
-            hours = self._gaps[kind] = _Hours.none(hour, _WIDE)
+        hours = _hours_of(self._gaps, kind, hour, _WIDE)
         since = max(until - seconds, (hour - HOURS) * _SECONDS)
         if first is not None:
             since = max(since, (first - self._ahead).timestamp())
@@ -154,7 +150,6 @@ class Activity:
             del self._leases[key]
 
     def read(self, cluster: str, now: datetime) -> None:
-        """Load the last day from history."""
         self.watched.read(cluster, now)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")

@@ -28,8 +28,6 @@ _ENDS = (
 
 
 class EndedTerms(msgspec.Struct, frozen=True, gc=False):
-    """The terms of one holder of one Lease that ended in the range."""
-
     holder: str
     key: ObjectName
     kind: Kind

@@ -16,7 +16,6 @@ Row = tuple[Any, ...]
 
 
 def select(sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-    """Return the rows of one statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, [_bound(value) for value in parameters])
         rows: list[Row] = cursor.fetchall()

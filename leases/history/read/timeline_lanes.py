@@ -42,11 +42,9 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     bands: tuple[Band, ...] = ()  # where `life` omits changes
 
 
-class LaneTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How much happened to one Lease in a range."""
-
-    handovers: int  # how often a holder took it
-    leaderless: float  # seconds of the gaps that ended in the range
+class LaneTotals(msgspec.Struct, kw_only=True):
+    handovers: int = 0  # how often a holder took it
+    leaderless: float = 0.0  # seconds of the gaps that ended in the range
 
 
 def lanes(
@@ -103,15 +101,10 @@ def totals(
             [ChangeType.RECOVERED.value, cluster, kind.value, since, until],
         )
         for namespace, name, handovers, seconds in rows:
-            known = found.get(ObjectName(namespace, name), _NOTHING)
-            found[ObjectName(namespace, name)] = LaneTotals(
-                handovers=known.handovers + handovers,
-                leaderless=known.leaderless + (seconds or 0.0),
-            )
+            known = found.setdefault(ObjectName(namespace, name), LaneTotals())
+            known.handovers += handovers
+            known.leaderless += seconds or 0.0
     return found
-
-
-_NOTHING = LaneTotals(handovers=0, leaderless=0.0)
 
 
 _INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"

@@ -33,7 +33,6 @@ class WatchedLately:
         self._spans = tuple(spans_around(cluster, since=now - DAY, until=now, now=now))
 
     def record(self, connection: Connection) -> None:
-        """Apply the state of the watch."""
         if connection.state is ConnectionState.LIVE:
             if self._open is None:
                 self._open = WatchedTime(since=connection.since, until=connection.since)
@@ -44,7 +43,6 @@ class WatchedLately:
             self._open = None
 
     def clock_jumped(self, jump: Jump) -> None:
-        """Move all times with the clock."""
         by = jump.by
         self._spans = tuple(_moved(span, by) for span in self._spans)
         if self._open is not None:

@@ -28,8 +28,6 @@ _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s 
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """The stored state of one cluster."""
-
     records: Iterable[bytes]  # lazy, read in the thread that loaded them
     resource_version: str
     watched_until: datetime

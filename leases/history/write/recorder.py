@@ -78,7 +78,6 @@ class Recorder:
         self.write_seconds = 0.0
 
     def add(self, source: StateSource) -> None:
-        """Record one more cluster."""
         self._sources[source.cluster] = source
         self._waiting[source.cluster] = Waiting(self._backlog.most)
         self._reached[source.cluster] = source.resource_version()
@@ -102,7 +101,6 @@ class Recorder:
 
     @property
     def closing(self) -> bool:
-        """Whether `run` should end."""
         return self._closing.is_set()
 
     @property
@@ -157,14 +155,12 @@ class Recorder:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _is_late(self) -> bool:
-        """Whether the time for closing is over."""
         if time.monotonic() < self._close_by:
             return False
         logger.warning("%d changes were not written: the next start infers them", self.waiting)
         return True
 
     def _take(self, source: StateSource) -> Batch | None:
-        """Take the next batch of a cluster, with the current states."""
         waiting = self._waiting[source.cluster]
         changes, keys, complete = waiting.take(self._renewed(source))
         try:

@@ -38,7 +38,6 @@ class WatchLog:
         self._paused: dict[str, bool] = {}  # whether the watch is live during the pause
 
     def record(self, cluster: str, now: Connection) -> None:
-        """Apply the state of a cluster's watch."""
         live = now.state is ConnectionState.LIVE
         if cluster in self._paused:
             self._paused[cluster] = live
@@ -54,7 +53,6 @@ class WatchLog:
         self._close(cluster, at, WatchEnd.LOST, why)
 
     def resume(self, cluster: str, at: datetime) -> None:
-        """Observations are stored again."""
         if self._paused.pop(cluster, False):
             self._open[cluster] = WatchedTime(since=at, until=at)
 
@@ -65,7 +63,6 @@ class WatchLog:
             self._open[cluster] = WatchedTime(since=jump.after, until=jump.after)
 
     def stop(self, cluster: str, at: datetime) -> None:
-        """We stop watching this cluster."""
         self._close(cluster, at, WatchEnd.STOPPED, "")
 
     def take(self, cluster: str, until: datetime) -> tuple[WatchedTime, ...]:

@@ -127,5 +127,4 @@ def _write_states(batch: Batch, write: Write) -> None:
 
 
 def let_go() -> None:
-    """Close the database connection of this thread."""
     connection.close()

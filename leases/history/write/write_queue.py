@@ -35,11 +35,9 @@ class Waiting:
         self.let_names_go = False  # the names of deleted Leases were dropped
 
     def __len__(self) -> int:
-        """Return the number of waiting changes."""
         return len(self._changes)
 
     def add(self, changes: Iterable[Change], changed: Iterable[ObjectName]) -> None:
-        """Queue changes, and Leases that changed."""
         for change in changes:
             self._changes.append(change)
             key = ObjectName(change.namespace, change.name)

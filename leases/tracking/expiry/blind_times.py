@@ -16,8 +16,6 @@ BRIEF = timedelta(seconds=2)  # a shorter break leaves no judgement in doubt
 
 
 class BlindTimes:
-    """The times when one cluster was not observed."""
-
     def __init__(self) -> None:
         self.heard: datetime | None = None  # when the newest event or list came
         # Since when events may report the past; None when live

@@ -53,6 +53,5 @@ def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood
 
 
 def moved_connection(stood: Connection, by: timedelta) -> Connection:
-    """Return the state of a watch with moved times."""
     since, heard_at = moved(stood.since, by), moved(stood.heard_at, by)
     return _replace(stood, since=since, heard_at=heard_at, behind_seconds=None)

@@ -10,8 +10,6 @@ MAX_WAIT = 1.0  # seconds: timers stop while the machine sleeps
 
 
 class DeadlineTimer:
-    """One timer; an earlier deadline moves it."""
-
     def __init__(self, look: Callable[[], None]) -> None:
         self._look = look
         self._due: datetime | None = None

@@ -32,8 +32,6 @@ AnyAlarm = TypeVar("AnyAlarm", bound=Alarm)
 
 
 class Deadlines(Generic[AnyAlarm]):
-    """The alarms of one cluster's Leases."""
-
     def __init__(self) -> None:
         self.clear()
 

@@ -30,7 +30,6 @@ class TimerErrors:
             self._task = None
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do a timer's work."""
         try:
             work()
         except Exception as error:

@@ -13,8 +13,6 @@ SAMPLE = 15  # the lag is the median of this many renewals
 
 
 class Lags:
-    """The delay of the newest renewals, by their writers' clocks."""
-
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=SAMPLE)
 

@@ -51,7 +51,7 @@ SEEN_BY = {
     ("leases/listener/protocol.py", "connection_made"): "cuts it",
     ("leases/listener/protocol.py", "_check_limits"): "cuts it",
     ("leases/listener/protocol.py", "hang_up"): "cuts it",
-    ("leases/listener/slow_readers.py", "begin"): "cuts it",
+    ("leases/listener/forced_close.py", "begin"): "cuts it",
     ("leases/listener/forced_close.py", "close"): "cuts it",
 }
 
