@@ -50,6 +50,8 @@ def run(section: Section, request: pytest.FixtureRequest, tmp_path: Path) -> Run
     kubeconfig = api.data / "kubeconfig"
     home = tmp_path / "home"
     shutil.copytree(MANIFESTS, home)
+    event = home / "event.yaml"
+    event.write_text(event.read_text().replace("NAMESPACE", namespace))
     config = yaml.safe_load(kubeconfig.read_text())
     config["contexts"][0]["context"]["namespace"] = namespace
     (home / "kubeconfig").write_text(yaml.safe_dump(config))
