@@ -19,14 +19,16 @@ def merged(document: Any, patch: Any) -> Any:
 
 
 def patched(document: Any, operations: list[Any]) -> Any:
-    """With two habits of the library upstream: `replace` adds a member that is not there, and such
-    a one passes a `test` for null. Raises Refused.
+    """With three habits of the library upstream: `replace` adds a member that is not there, such a
+    one passes a `test` for null, and `copy` copies it as null. Raises Refused.
     """
     for operation in operations:
         kind, new = operation["op"], _is_new_member(document, operation["path"])
         if kind == "test" and new and operation["value"] is None:
             continue
         done = operation | {"op": "add"} if kind == "replace" and new else operation
+        if kind == "copy" and _is_new_member(document, operation["from"]):
+            done = operation | {"op": "add", "value": None}
         try:
             document = jsonpatch.apply_patch(document, [done])
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:

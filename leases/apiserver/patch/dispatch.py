@@ -12,7 +12,7 @@ from typing import Any
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.decoding import DecodeError, Decoder, repeated_fields
 from leases.apiserver.codec.go_fmt import go_text
-from leases.apiserver.codec.go_json import JsonError, Pairs, dumps, loads, type_word, unrepeated
+from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word, unrepeated
 from leases.apiserver.codec.large_bodies import aside
 from leases.apiserver.codec.unstructured import UnstructuredDecoder
 from leases.apiserver.errors import (
@@ -30,7 +30,12 @@ from leases.apiserver.http.request import Request
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.patch.apply import Apply
 from leases.apiserver.patch.apply_body import Configuration, read_applied
-from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
+from leases.apiserver.patch.json_patch import (
+    PatchError,
+    json_patch,
+    merge_patch,
+    operations_error,
+)
 from leases.apiserver.patch.strategic_items import StrategicError
 from leases.apiserver.patch.strategic_merge import strategic_merge
 from leases.apiserver.registry.create_update import Writer, Written, check_sent
@@ -46,6 +51,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 MAX_OPERATIONS = 10_000
 _MAP = "map[string]interface {}"
+_BAD_PATCH = "Invalid JSON Patch"
 _OPERATION_FIELDS = ("op", "path", "from", "value")
 Object = dict[str, Any]
 
@@ -84,23 +90,6 @@ class Patcher:
         return await self._writer.update(place, wanted, options, tracks=tracks, size=len(data))
 
 
-def _operations_error(operations: Any, *, strict: bool) -> str:
-    """What is no JSON patch: only strict decoding reads the members of an operation."""
-    if not isinstance(operations, list):
-        into = "[]handlers.jsonPatchOp" if strict else "jsonpatch.Patch"
-        return f"{type_word(operations)} into Go value of type {into}"
-    for operation in operations:
-        if operation is not None and not isinstance(operation, dict):
-            into = "handlers.jsonPatchOp" if strict else "jsonpatch.Operation"
-            return f"{type_word(operation)} into Go value of type {into}"
-        pairs = operation.pairs if isinstance(operation, Pairs) else (operation or {}).items()
-        for name, value in pairs if strict else ():
-            if name in ("op", "path", "from") and not isinstance(value, str | None):
-                field = f"Go struct field jsonPatchOp.{name} of type string"
-                return f"{type_word(value)} into {field}"
-    return ""
-
-
 def _attempt(read: Callable[[], Any]) -> Any:
     """The result, or the error: a missing object is the error that counts first."""
     try:
@@ -121,6 +110,7 @@ class _Patch:
         self._data = data
         self._options = options
         self._strict = options.validation in ("Warn", "Strict")
+        self._before = "error decoding patch: " if self._strict else ""
 
     def _typed(self, old: Object) -> Object:
         head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
@@ -131,7 +121,7 @@ class _Patch:
         try:
             operations = loads(self._data)
         except JsonError as error:
-            raise bad_request(f"error decoding patch: {error}") from None
+            raise bad_request(f"{self._before}{error}") from None
         if operations is None:
             operations = []
         complaints = self._check_operations(operations)
@@ -152,36 +142,46 @@ class _Patch:
 
     def _check_operations(self, operations: Any) -> list[str]:
         """The errors of strict decoding. Raises 400."""
-        if wrong := _operations_error(operations, strict=self._strict):
-            before = "error decoding patch: " if self._strict else ""
-            raise bad_request(f"{before}json: cannot unmarshal {wrong}")
+        if wrong := operations_error(operations, strict=self._strict):
+            raise bad_request(f"{self._before}json: cannot unmarshal {wrong}")
         return [
             f"json patch {text}"
             for index, operation in enumerate(operations)
             for text in repeated_fields(operation, f"[{index}]", known=_OPERATION_FIELDS)
         ]
 
-    def merge_map(self) -> Object:
-        patch = self._read_map("error decoding patch: ")
-        if patch is None:
-            raise bad_request("Invalid JSON Patch")
-        return patch
-
-    def merge(self, old: Object | None, patch: Object) -> Object:
-        return self._decoded(merge_patch(self._typed(old or {}), patch), repeated_fields(patch, ""))
-
-    def _read_map(self, before: str) -> Object | None:
+    def merge_map(self) -> Object | list[Any]:
+        """The patch. Only strict decoding refuses a list, which then is the result."""
         try:
             patch = loads(self._data)
         except JsonError as error:
-            raise bad_request(f"{before}{error}") from None
-        if patch is not None and not isinstance(patch, dict):
-            word = type_word(patch)
-            raise bad_request(f"{before}json: cannot unmarshal {word} into Go value of type {_MAP}")
-        return patch
+            why = f"{self._before}{error}" if self._strict else _BAD_PATCH
+            raise bad_request(why) from None
+        if isinstance(patch, dict) or (isinstance(patch, list) and not self._strict):
+            return patch
+        if patch is None or not self._strict:
+            raise bad_request(_BAD_PATCH)
+        raise self._no_map(patch)
+
+    def merge(self, old: Object | None, patch: Object | list[Any]) -> Object:
+        target = self._typed(old or {}) if isinstance(patch, dict) else None
+        return self._decoded(merge_patch(target, patch), repeated_fields(patch, ""))
+
+    def _no_map(self, patch: Any) -> ApiError:
+        word = type_word(patch)
+        return bad_request(
+            f"{self._before}json: cannot unmarshal {word} into Go value of type {_MAP}"
+        )
 
     def strategic_map(self) -> Object:
-        return self._read_map("") or {}
+        self._before = ""
+        try:
+            patch = loads(self._data)
+        except JsonError as error:
+            raise bad_request(str(error)) from None
+        if patch is not None and not isinstance(patch, dict):
+            raise self._no_map(patch)
+        return patch or {}
 
     def strategic(self, old: Object | None, sent: Object) -> Object:
         complaints = repeated_fields(sent, "")

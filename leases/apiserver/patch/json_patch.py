@@ -13,7 +13,7 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from leases.apiserver.codec.go_json import MAX_DEPTH, Number
+from leases.apiserver.codec.go_json import MAX_DEPTH, Number, Pairs, type_word
 
 COPY_LIMIT = 3 * 1024 * 1024
 _MAX_INDEX = 10
@@ -25,7 +25,7 @@ class PatchError(ValueError):
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """The target with a merge patch applied."""
+    """The target with a merge patch applied. What the patch touches gets sorted names."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -34,17 +34,52 @@ def merge_patch(target: Any, patch: Any) -> Any:
             result.pop(name, None)
         else:
             result[name] = merge_patch(result.get(name), value)
-    return result
+    return dict(sorted(result.items()))
+
+
+def operations_error(operations: Any, *, strict: bool) -> str:
+    """What is no JSON patch: only strict decoding reads the members of an operation."""
+    if not isinstance(operations, list):
+        into = "[]handlers.jsonPatchOp" if strict else "jsonpatch.Patch"
+        return f"{type_word(operations)} into Go value of type {into}"
+    for operation in operations:
+        if operation is not None and not isinstance(operation, dict):
+            into = "handlers.jsonPatchOp" if strict else "jsonpatch.Operation"
+            return f"{type_word(operation)} into Go value of type {into}"
+        pairs = operation.pairs if isinstance(operation, Pairs) else (operation or {}).items()
+        for name, value in pairs if strict else ():
+            if name in ("op", "path", "from") and not isinstance(value, str | None):
+                field = f"Go struct field jsonPatchOp.{name} of type string"
+                return f"{type_word(value)} into {field}"
+    return ""
 
 
 def json_patch(document: Any, operations: list[Any]) -> Any:
-    """A new document. Raises PatchError."""
+    """A new document. Raises PatchError. Objects on the operations' paths get sorted names."""
     try:
         document = _all(deepcopy(document), operations)
     except RecursionError:
         raise PatchError("the document became too deep") from None
     _check_depth(document)
+    for operation in operations:
+        _sort_along(document, operation["path"])
+        _sort_along(document, operation.get("from"))
     return document
+
+
+def _sort_along(document: Any, path: Any) -> None:
+    """Sort the names of the objects that a path leads through: Go holds these as maps."""
+    for part in path.split("/")[1:] if isinstance(path, str) else ():
+        if isinstance(document, dict):
+            if list(document) != (names := sorted(document)):
+                found = [(name, document[name]) for name in names]
+                document.clear()
+                document.update(found)
+            document = document.get(_unescaped(part))
+        elif isinstance(document, list) and _INDEX.fullmatch(part) and len(part) <= _MAX_INDEX:
+            document = document[int(part)] if -len(document) <= int(part) < len(document) else None
+        else:
+            return
 
 
 def _all(document: Any, operations: list[Any]) -> Any:
@@ -105,8 +140,6 @@ def _carry(document: Any, operation: dict[str, Any], path: str, *, move: bool) -
         _remove(document, source)
         _add(document, path, value)
         return 0
-    if isinstance(container, dict) and key not in container:
-        raise PatchError("nothing to copy")
     _add(document, path, deepcopy(value))
     return len(json.dumps(value))
 

@@ -155,6 +155,19 @@ def test_a_merge_patch_prunes_nulls() -> None:
     }
 
 
+def test_names_on_the_way_are_sorted() -> None:
+    document = {"b": {"z": 1, "y": {"d": 1, "c": 2}}, "a": {"z": 1, "y": 2}}
+    added = {"op": "add", "path": "/b/x", "value": {"n": 1, "m": 2}}
+    after = json_patch(document, [added])
+    assert [list(part) for part in (after, after["b"], after["a"], after["b"]["x"])] == [
+        ["a", "b"], ["x", "y", "z"], ["z", "y"], ["n", "m"],
+    ]  # fmt: skip
+    merged = merge_patch(document, {"c": {"s": 1, "r": 2}, "b": {"x": 1}})
+    assert [list(part) for part in (merged, merged["b"], merged["a"], merged["c"])] == [
+        ["a", "b", "c"], ["x", "y", "z"], ["z", "y"], ["r", "s"],
+    ]  # fmt: skip
+
+
 DOCUMENT = {"a": {"b": [1, 2, 3]}, "n": None}
 
 
@@ -168,6 +181,7 @@ DOCUMENT = {"a": {"b": [1, 2, 3]}, "n": None}
         ({"op": "remove", "path": "ignored/n"}, {"a": {"b": [1, 2, 3]}}),
         ({"op": "move", "from": "/a/b", "path": "/c"}, {"a": {}, "n": None, "c": [1, 2, 3]}),
         ({"op": "copy", "from": "/a/b/0", "path": "/n"}, {"a": {"b": [1, 2, 3]}, "n": 1}),
+        ({"op": "copy", "from": "/none", "path": "/a"}, {"a": None, "n": None}),
         ({"op": "test", "path": "/n"}, DOCUMENT),
         ({"op": "replace", "path": "", "value": {}}, {}),
     ],
@@ -184,7 +198,8 @@ def test_operations_with_the_habits_of_the_library(operation: dict[str, Any], af
         {"op": "add", "path": "/a/b/9", "value": 1},
         {"op": "add", "path": "/x/y", "value": 1},
         {"op": "test", "path": "/a/b/0", "value": True},
-        {"op": "copy", "from": "/none", "path": "/n"},
+        {"op": "copy", "from": "/none/x", "path": "/n"},
+        {"op": "copy", "path": "/n"},
         {"op": "move", "path": "/n"},
         {"op": "turn", "path": "/n"},
         {"path": "/n"},
