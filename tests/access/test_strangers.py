@@ -84,13 +84,13 @@ def test_no_answer_to_a_stranger_names_a_cluster_or_its_problem(secretive, path,
 
 @pytest.mark.parametrize("rest", ["", "leases/", "wall/", "history/?format=json", "nowhere/"])
 def test_strangers_cannot_find_out_which_clusters_exist(secretive, rest):
-    def told(cluster: str) -> tuple[int, str, str]:
+    def reported(cluster: str) -> tuple[int, str, str]:
         answer = Client().get(f"/c/{cluster}/{rest}")
         moving = r'nonce="[^"]+"|content="\d+\.\d+"'
         body = re.sub(moving, "", answer.content.decode())
         return answer.status_code, answer.get("Location", "").replace(cluster, "x"), body
 
-    assert told(SECRET) == told("nowhere")
+    assert reported(SECRET) == reported("nowhere")
 
 
 def test_the_front_door_leads_a_stranger_to_sign_in_and_others_in(secretive):
@@ -108,13 +108,13 @@ def test_strangers_get_readiness_in_numbers_only(secretive):
 
 
 def test_readers_and_the_token_get_readiness_in_full(secretive, monkeypatch):
-    told = browser_of(member("olga", "operator")).get("/readyz").content.decode()
-    assert ADDRESS in told
-    assert f"task watch of {SECRET}" in told
+    reported = browser_of(member("olga", "operator")).get("/readyz").content.decode()
+    assert ADDRESS in reported
+    assert f"task watch of {SECRET}" in reported
     config = replace(settings.LEASEBOARD, metrics_token="s3cret")
     monkeypatch.setattr(settings, "LEASEBOARD", config)
     by_token = {"headers": {"Authorization": "Bearer s3cret"}}
-    assert Client().get("/readyz", **by_token).content.decode() == told
+    assert Client().get("/readyz", **by_token).content.decode() == reported
     wrong = {"headers": {"Authorization": "Bearer other"}}
     assert SECRET not in Client().get("/readyz", **wrong).content.decode()
     assert SECRET not in browser_of(member("gil", None)).get("/readyz").content.decode()
@@ -129,8 +129,8 @@ def test_only_readers_see_the_database_error(secretive, monkeypatch, operator):
     reader = operator
     monkeypatch.setattr(health_view, "_database_error", lambda: "no route to 10.9.9.9")
     assert "10.9.9.9" in reader.get("/readyz").content.decode()
-    told = Client().get("/readyz").content.decode()
-    assert told.endswith("database does not answer\n")
+    reported = Client().get("/readyz").content.decode()
+    assert reported.endswith("database does not answer\n")
 
 
 def test_an_error_page_shows_strangers_nothing_of_the_database(secretive, monkeypatch):

@@ -42,10 +42,10 @@ class Process:
                 "manage.py", "lease_api", "--port", "0", *self.arguments,
                 env=environment(self.data), stdout=log, stderr=log,
             )  # fmt: skip
-        self.url = wait_for(self._told, what=f"the Lease API to start ({self.log})")
+        self.url = wait_for(self._printed_url, what=f"the Lease API to start ({self.log})")
         return self
 
-    def _told(self) -> str | None:
+    def _printed_url(self) -> str | None:
         found = re.search(r"http://\S+", self.log.read_text())
         return found[0] if found else None
 

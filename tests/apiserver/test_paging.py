@@ -78,7 +78,7 @@ async def test_a_version_that_does_not_come_is_a_timeout(
     api: LeaseApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(get_list, "FUTURE_WAIT", 0.1)
-    told = await call(api.url, "GET", LEASES, resourceVersion="999999")
-    assert (told["code"], told["reason"]) == (504, "Timeout")
-    assert told["details"]["retryAfterSeconds"] == 1
-    assert told["message"].startswith("Timeout: Too large resource version: 999999, current: ")
+    expected = await call(api.url, "GET", LEASES, resourceVersion="999999")
+    assert (expected["code"], expected["reason"]) == (504, "Timeout")
+    assert expected["details"]["retryAfterSeconds"] == 1
+    assert expected["message"].startswith("Timeout: Too large resource version: 999999, current: ")

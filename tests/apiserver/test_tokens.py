@@ -98,8 +98,8 @@ def test_each_role_may_do_its_part_and_gets_403_for_the_rest(api: Process, role:
             continue
         named = ' "one"' if path.endswith("/one") else ""
         text = SUBJECT.format(name=named, user=user, verb=verb) + WHERE
-        told = (answer.status, answer.json["reason"], answer.json["message"])
-        assert told == (403, "Forbidden", text)
+        expected = (answer.status, answer.json["reason"], answer.json["message"])
+        assert expected == (403, "Forbidden", text)
     client.close()
 
 
@@ -141,7 +141,7 @@ def test_nobody_reads_health_only(api: Process) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("create", "--name", "x", "--role", "boss"), "write none, read, write"),
         (("create", "--name", "x"), "--role"),
@@ -153,10 +153,12 @@ def test_nobody_reads_health_only(api: Process) -> None:
         (("frob",), "create"),
     ],
 )
-def test_bad_input_gets_one_sentence(api: Process, arguments: tuple[str, ...], told: str) -> None:
+def test_bad_input_gets_one_sentence(
+    api: Process, arguments: tuple[str, ...], expected: str
+) -> None:
     done = manage(api.data, "lease_tokens", *arguments)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert expected in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

@@ -24,7 +24,7 @@ def options(parser: ArgumentParser) -> None:
 def measure(asked: Namespace, folder: Path) -> None:
     with Process(folder / "data") as api:
         found = asyncio.run(outlast_a_reader_that_never_reads(api, watchers=asked.watchers))
-    missed = sum(heard != found.written for heard in found.told)
+    missed = sum(heard != found.written for heard in found.received)
     print(
         f"{asked.watchers} watchers, {len(found.written)} events for all: "
         f"{missed} of them missed any; the one that never reads was "

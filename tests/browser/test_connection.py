@@ -69,16 +69,16 @@ def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -
         page.mouse.move(0, 0)
         wait_for(lambda: page.locator('[data-key="default/born"]').count(), what="the new Lease")
         wait_for(lambda: len(sentences(page)) == 4, what="both changes in the feed")
-        told = sentences(page)
-        assert len(set(told)) == 4
+        said_on = sentences(page)
+        assert len(set(said_on)) == 4
         assert page.evaluate("performance.timeOrigin") == loaded_at
         page.reload()
-        assert sorted(sentences(page)) == sorted(told)
+        assert sorted(sentences(page)) == sorted(said_on)
     finally:
         assert again.interrupt() == 0
 
 
-def told(page: Page, path: str) -> str:
+def said_on(page: Page, path: str) -> str:
     """What a board says of the Lease `story` and of the heartbeat `node`."""
     if path == "nodes/":
         script = "import('leaseboard/field').then(({field}) => [...field.phases].join())"
@@ -105,7 +105,7 @@ def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
     for path, one in pages.items():
         one.goto(f"{server.url}/c/c/{path}")
     wait_for(lambda: all_live(pages), what="live pages")
-    wait_for(lambda: all(told(one, path) for path, one in pages.items()), what="the boards")
+    wait_for(lambda: all(said_on(one, path) for path, one in pages.items()), what="the boards")
     loaded_at = [one.evaluate("performance.timeOrigin") for one in pages.values()]
     server.kill()
     for one in pages.values():
@@ -115,7 +115,7 @@ def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
 
     def show(holder: str, nodes: str) -> bool:
         now = {"": holder, "leases/": holder, "nodes/": nodes}
-        return all(now[path] in told(one, path) for path, one in pages.items())
+        return all(now[path] in said_on(one, path) for path, one in pages.items())
 
     again = start(tmp_path, api, port=server.port)
     try:

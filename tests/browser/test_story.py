@@ -92,9 +92,9 @@ def test_a_killed_holder_is_seen_to_expire_and_to_be_taken_over(
     assert abs(moment(taken["at"]) - taken_at) < GAP_TOLERANCE
 
     page.goto(f"{server.url}/c/embedded/leases/{KEY}/")
-    told = page.locator("main").inner_text()
-    assert successor in told
-    assert told.lower().index("taken over") < told.lower().index("expired")
+    shown = page.locator("main").inner_text()
+    assert successor in shown
+    assert shown.lower().index("taken over") < shown.lower().index("expired")
 
     tile = wall.locator(f'[data-tile="{KEY}"]')
     expect(tile).to_contain_text(successor)

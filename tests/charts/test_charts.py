@@ -24,12 +24,12 @@ NOON = after(0)
 HOUR = Scale(NOON, NOON + timedelta(hours=1))
 
 
-def told(*steps: tuple[float, ChangeType, str | None]) -> list[Change]:
+def changes_at(*steps: tuple[float, ChangeType, str | None]) -> list[Change]:
     """Changes of one Lease: when, what, and who holds it then."""
-    return [story.told(*step) for step in steps]
+    return [story.change_at(*step) for step in steps]
 
 
-HANDED_OVER = told(
+HANDED_OVER = changes_at(
     (-600, ChangeType.CREATED, "cp-1"),
     (900, ChangeType.EXPIRED, "cp-1"),
     (1260, ChangeType.TAKEN_OVER, "cp-2"),
@@ -45,7 +45,7 @@ def test_terms_and_gaps_become_shapes_in_percent_of_the_stretch():
 
 
 def test_a_recovered_expiry_cuts_its_term_without_beginning_it_again():
-    changes = told(
+    changes = changes_at(
         (0, ChangeType.CREATED, "cp-1"),
         (900, ChangeType.EXPIRED, "cp-1"),
         (1800, ChangeType.RECOVERED, "cp-1"),
@@ -59,7 +59,7 @@ def test_a_recovered_expiry_cuts_its_term_without_beginning_it_again():
 
 def test_a_gap_of_seconds_in_a_day_is_a_mark_and_not_lost():
     day = Scale(NOON - timedelta(hours=12), NOON + timedelta(hours=12))
-    changes = told(
+    changes = changes_at(
         (-600, ChangeType.CREATED, "cp-1"),
         (900, ChangeType.EXPIRED, "cp-1"),
         (912, ChangeType.TAKEN_OVER, "cp-2"),
@@ -72,7 +72,7 @@ def test_a_gap_of_seconds_in_a_day_is_a_mark_and_not_lost():
 def test_changes_too_dense_to_draw_become_a_band_with_their_count():
     steps = [(0.0, ChangeType.CREATED, "cp-0")]
     steps += [(1800 + n, ChangeType.REPLACED, f"cp-{n % 3}") for n in range(1, 21)]
-    first, band, last = shapes(fold(told(*steps)), HOUR)
+    first, band, last = shapes(fold(changes_at(*steps)), HOUR)
     assert (first.term.holder, last.term.holder) == ("cp-0", "cp-2")
     assert band.term is None
     assert band.changes == 19  # the twentieth begins the wide term that is drawn beside it
@@ -84,13 +84,13 @@ def test_a_band_shows_the_time_without_a_holder():
     for number in range(5):
         steps.append((1800.0 + 4 * number, ChangeType.RELEASED, None))
         steps.append((1801.0 + 4 * number, ChangeType.ACQUIRED, "cp-1"))
-    band = shapes(fold(told(*steps)), HOUR)[1]
+    band = shapes(fold(changes_at(*steps)), HOUR)[1]
     assert band.gaps == 5
     assert band.gap_seconds == pytest.approx(5)
 
 
 def test_a_lease_that_is_gone_leaves_its_lane_empty():
-    changes = told(
+    changes = changes_at(
         (0, ChangeType.CREATED, "cp-1"),
         (900, ChangeType.DELETED, None),
     )
@@ -110,11 +110,11 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_any_life_is_drawn_in_order_inside_its_lane_with_a_bounded_number_of_shapes(steps):
-    at, changes = 0.0, told((0, ChangeType.CREATED, "cp-1"))
+    at, changes = 0.0, changes_at((0, ChangeType.CREATED, "cp-1"))
     for wait, change, holder in steps:
         at += wait
         nobody = change in (ChangeType.RELEASED, ChangeType.DELETED)
-        changes += told((at, change, None if nobody else holder))
+        changes += changes_at((at, change, None if nobody else holder))
     life = fold(changes)
     drawn = shapes(life, HOUR)
     assert len(drawn) <= MAX_SHAPES
@@ -129,14 +129,14 @@ def test_any_life_is_drawn_in_order_inside_its_lane_with_a_bounded_number_of_sha
     bands = sum(shape.changes for shape in drawn)
     assert bands + sum(not shape.changes for shape in drawn) >= len(cut) - len(drawn)
     gaps = sum(p.seconds for p in cut if p.gap)
-    told_gaps = sum(s.gap_seconds + (s.seconds if s.gap else 0) for s in drawn)
-    assert told_gaps == pytest.approx(gaps, abs=1e-3)
+    drawn_gaps = sum(s.gap_seconds + (s.seconds if s.gap else 0) for s in drawn)
+    assert drawn_gaps == pytest.approx(gaps, abs=1e-3)
 
 
 def test_thousands_of_changes_stay_a_few_dozen_shapes():
     steps = [(0.0, ChangeType.CREATED, "cp-0")]
     steps += [(0.7 * n, ChangeType.REPLACED, f"cp-{n % 5}") for n in range(1, 5000)]
-    drawn = shapes(fold(told(*steps)), HOUR)
+    drawn = shapes(fold(changes_at(*steps)), HOUR)
     assert len(drawn) <= MAX_SHAPES
     assert sum(shape.changes for shape in drawn) > 4900
 
@@ -144,8 +144,8 @@ def test_thousands_of_changes_stay_a_few_dozen_shapes():
 def test_a_lease_that_is_made_anew_all_the_time_stays_bounded():
     changes = []
     for number in range(1500):
-        changes.append(story.told(2 * number, "created", "cp-1", uid=f"u{number}"))
-        changes.append(story.told(2 * number + 1, "deleted", "cp-1", uid=f"u{number}"))
+        changes.append(story.change_at(2 * number, "created", "cp-1", uid=f"u{number}"))
+        changes.append(story.change_at(2 * number + 1, "deleted", "cp-1", uid=f"u{number}"))
     assert len(shapes(fold(changes), HOUR)) <= MAX_SHAPES
 
 

@@ -1,4 +1,4 @@
-"""@kubernetes/client-node: its programs in node/ run against the server and tell JSON lines."""
+"""@kubernetes/client-node: its programs in node/ run against the server and print JSON lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDED = object()
 
 
 class Node:
-    """One running program; `next` is the next thing that it tells."""
+    """One running program; `next` is the next line that it prints."""
 
     def __init__(self, name: str, kubeconfig: Path, namespace: str) -> None:
         if not (PROGRAMS / "node_modules/@kubernetes/client-node").is_dir():
@@ -35,25 +35,25 @@ class Node:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.told: queue.Queue[Any] = queue.Queue()
+        self.lines: queue.Queue[Any] = queue.Queue()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.told.put(json.loads(line))
-        self.told.put(ENDED)
+            self.lines.put(json.loads(line))
+        self.lines.put(ENDED)
 
     def next(self) -> Any:
-        told = self.told.get(timeout=LIMIT)
-        assert told is not ENDED, "the program ended"
-        return told
+        line = self.lines.get(timeout=LIMIT)
+        assert line is not ENDED, "the program ended"
+        return line
 
     def everything(self) -> dict[str, Any]:
         assert self.process.wait(timeout=LIMIT) == 0
         self.reader.join(timeout=LIMIT)
-        lines = [line for line in self.told.queue if line is not ENDED]
+        lines = [line for line in self.lines.queue if line is not ENDED]
         return {name: value for line in lines for name, value in line.items()}
 
     def stop(self) -> None:
@@ -132,6 +132,6 @@ def test_the_informer_lists_anew_when_the_server_came_back(tmp_path: Path) -> No
             somebody = Somebody(api.url, "default")
             somebody.hand_over("one", "b")
             somebody.close()
-            while (told := node.next()) == ["error"]:
+            while (line := node.next()) == ["error"]:
                 pass
-            assert told == ["update", "one", "b", 1]
+            assert line == ["update", "one", "b", 1]

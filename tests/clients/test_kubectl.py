@@ -57,19 +57,19 @@ def test_get_in_other_forms(demo: Kubectl) -> None:
 
 
 def test_describe_shows_every_field(demo: Kubectl) -> None:
-    told = demo.run("describe", "lease", "demo")
+    printed = demo.run("describe", "lease", "demo")
     for field in ("Holder Identity:", "Lease Duration Seconds:", "Renew Time:", "app=x"):
-        assert field in told
+        assert field in printed
 
 
 def test_create_refuses_what_is_there_and_what_is_unknown(demo: Kubectl) -> None:
     assert "already exists" in demo.run("create", "-f", "-", stdin=MANIFEST, check=False)
     wrong = MANIFEST.replace("holderIdentity", "holderIdentitee")
-    told = demo.run("create", "-f", "-", stdin=wrong, check=False)
-    assert 'unknown field "spec.holderIdentitee"' in told
+    printed = demo.run("create", "-f", "-", stdin=wrong, check=False)
+    assert 'unknown field "spec.holderIdentitee"' in printed
     bad = MANIFEST.replace("demo", "other").replace("15", "0")
-    told = demo.run("create", "-f", "-", stdin=bad, check=False)
-    assert "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0" in told
+    printed = demo.run("create", "-f", "-", stdin=bad, check=False)
+    assert "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0" in printed
 
 
 def test_a_changed_manifest_is_applied(demo: Kubectl) -> None:
@@ -89,9 +89,9 @@ def test_server_side_apply_takes_over_from_client_side_apply(demo: Kubectl) -> N
     assert "kubectl" in demo.read(".metadata.managedFields[*].manager").split()
     other = ("apply", "--server-side", "--field-manager", "other", "-f", "-")
     taken = MANIFEST.replace("holderIdentity: me", "holderIdentity: them")
-    told = demo.run(*other, stdin=taken, check=False)
-    assert 'conflict with "kubectl"' in told
-    assert ".spec.holderIdentity" in told
+    printed = demo.run(*other, stdin=taken, check=False)
+    assert 'conflict with "kubectl"' in printed
+    assert ".spec.holderIdentity" in printed
     demo.run(*other, "--force-conflicts", stdin=taken)
     assert demo.read(".spec.holderIdentity") == "them"
 
@@ -121,8 +121,8 @@ def test_a_patch_of_each_kind(demo: Kubectl, kind: str, patch: str) -> None:
 
 def test_label_annotate_and_replace(demo: Kubectl) -> None:
     demo.run("label", "lease", "demo", "tier=one")
-    told = demo.run("label", "lease", "demo", "tier=two", check=False)
-    assert "already has a value" in told
+    printed = demo.run("label", "lease", "demo", "tier=two", check=False)
+    assert "already has a value" in printed
     demo.run("label", "lease", "demo", "tier=two", "--overwrite")
     demo.run("annotate", "lease", "demo", "note=<b>")
     found = json.loads(demo.run("get", "lease", "demo", "-o", "json"))
@@ -186,12 +186,12 @@ def test_can_i_answers_what_a_token_may_do(kubectl: Kubectl, lease_api: Process)
     manage(lease_api.data, "lease_tokens", *arguments)
     reader = ("--token", "reader-token")
     assert kubectl.run(*reader, "auth", "can-i", "watch", "leases").strip() == "yes"
-    told = kubectl.run(*reader, "auth", "can-i", "delete", "leases", check=False)
-    assert told.strip() == "no"
-    told = kubectl.run(*reader, "delete", "lease", "demo", check=False)
-    assert 'User "reader" cannot delete resource "leases"' in told
-    told = kubectl.run("--token", "unknown-token", "get", "leases", check=False)
-    assert "must be logged in" in told
+    printed = kubectl.run(*reader, "auth", "can-i", "delete", "leases", check=False)
+    assert printed.strip() == "no"
+    printed = kubectl.run(*reader, "delete", "lease", "demo", check=False)
+    assert 'User "reader" cannot delete resource "leases"' in printed
+    printed = kubectl.run("--token", "unknown-token", "get", "leases", check=False)
+    assert "must be logged in" in printed
 
 
 def test_as_another_user(kubectl: Kubectl, lease_api: Process) -> None:
@@ -201,22 +201,22 @@ def test_as_another_user(kubectl: Kubectl, lease_api: Process) -> None:
     assert kubectl.run(*lookout, "auth", "can-i", "list", "leases").strip() == "yes"
     assert kubectl.run(*lookout, "auth", "can-i", "create", "leases", check=False).strip() == "no"
     assert kubectl.run(*masters, "auth", "can-i", "create", "leases").strip() == "yes"
-    told = kubectl.run("--as", "someone", "get", "leases", check=False)
-    assert 'User "someone" cannot list resource "leases"' in told
-    told = kubectl.run(*lookout, "--as-uid", "u-1", "auth", "whoami")
-    assert "lookout" in told
-    assert "u-1" in told
+    printed = kubectl.run("--as", "someone", "get", "leases", check=False)
+    assert 'User "someone" cannot list resource "leases"' in printed
+    printed = kubectl.run(*lookout, "--as-uid", "u-1", "auth", "whoami")
+    assert "lookout" in printed
+    assert "u-1" in printed
     rules = kubectl.run(*lookout, "auth", "can-i", "--list")
     assert "[get list watch]" in rules
 
 
 def test_explain_knows_the_fields(kubectl: Kubectl) -> None:
-    told = kubectl.run("explain", "lease.spec")
+    printed = kubectl.run("explain", "lease.spec")
     for field in ("holderIdentity", "leaseTransitions", "preferredHolder"):
-        assert field in told
-    told = " ".join(kubectl.run("explain", "lease.spec.renewTime").split())
-    assert "FIELD: renewTime <string>" in told
-    assert "renewTime is a time when the current holder of a lease has last updated" in told
+        assert field in printed
+    printed = " ".join(kubectl.run("explain", "lease.spec.renewTime").split())
+    assert "FIELD: renewTime <string>" in printed
+    assert "renewTime is a time when the current holder of a lease has last updated" in printed
     assert "DESCRIPTION: Lease defines a lease concept." in " ".join(
         kubectl.run("explain", "lease").split()
     )
@@ -224,6 +224,6 @@ def test_explain_knows_the_fields(kubectl: Kubectl) -> None:
 
 
 def test_api_resources_and_version(kubectl: Kubectl) -> None:
-    told = kubectl.run("api-resources", "--api-group=coordination.k8s.io", "--no-headers")
-    assert told.split() == ["leases", "coordination.k8s.io/v1", "true", "Lease"]
+    printed = kubectl.run("api-resources", "--api-group=coordination.k8s.io", "--no-headers")
+    assert printed.split() == ["leases", "coordination.k8s.io/v1", "true", "Lease"]
     assert "leaseboard" in kubectl.run("version", "-o", "json")

@@ -85,8 +85,8 @@ def test_an_apply_conflicts_until_it_is_forced(api: Any, namespace: str) -> None
         )
 
     assert apply("first", "a").spec.holder_identity == "a"
-    told = json.loads(refused(apply, "second", "b").body)
-    assert [cause["message"] for cause in told["details"]["causes"]] == ['conflict with "first"']
+    error = json.loads(refused(apply, "second", "b").body)
+    assert [cause["message"] for cause in error["details"]["causes"]] == ['conflict with "first"']
     assert apply("second", "b", force=True).spec.holder_identity == "b"
 
 
@@ -131,9 +131,9 @@ def test_a_dry_run_keeps_nothing(api: Any, namespace: str) -> None:
 
 
 def test_invalid_values_are_reported_by_field(api: Any, namespace: str) -> None:
-    told = refused(api.create_namespaced_lease, namespace, lease("one", lease_duration_seconds=0))
-    assert told.status == 422
-    causes = json.loads(told.body)["details"]["causes"]
+    error = refused(api.create_namespaced_lease, namespace, lease("one", lease_duration_seconds=0))
+    assert error.status == 422
+    causes = json.loads(error.body)["details"]["causes"]
     assert [cause["field"] for cause in causes] == ["spec.leaseDurationSeconds"]
 
 

@@ -22,19 +22,19 @@ Told = tuple[str, str, str]
 
 @contextmanager
 def informed(kubeconfig: Path, namespace: str, **more: Any) -> Iterator[tuple[Any, Any]]:
-    """A running informer, and the queue of what it tells."""
+    """A running informer, and the queue of its notifications."""
     config, client = imported("kubernetes.config"), imported("kubernetes.client")
     connection = config.new_client_from_config(str(kubeconfig))
     api = client.CoordinationV1Api(connection)
     informer = imported("kubernetes.informer").SharedInformer(
         api.list_namespaced_lease, namespace=namespace, **more
     )
-    told: queue.Queue[Told] = queue.Queue()
+    lines: queue.Queue[Told] = queue.Queue()
     for kind in ("ADDED", "MODIFIED", "DELETED"):
-        informer.add_event_handler(kind, lambda found, kind=kind: told.put(line(kind, found)))
+        informer.add_event_handler(kind, lambda found, kind=kind: lines.put(line(kind, found)))
     informer.start()
     try:
-        yield informer, told
+        yield informer, lines
     finally:
         informer.stop()
         connection.close()
@@ -48,31 +48,31 @@ def test_the_cache_follows_what_happens(
     kubeconfig: Path, namespace: str, somebody: Somebody
 ) -> None:
     somebody.create("one", "a")
-    with informed(kubeconfig, namespace) as (informer, told):
-        assert told.get(timeout=10) == ("ADDED", "one", "a")
+    with informed(kubeconfig, namespace) as (informer, lines):
+        assert lines.get(timeout=10) == ("ADDED", "one", "a")
         somebody.hand_over("one", "b")
-        assert told.get(timeout=10) == ("MODIFIED", "one", "b")
+        assert lines.get(timeout=10) == ("MODIFIED", "one", "b")
         somebody.create("two", "c")
-        assert told.get(timeout=10) == ("ADDED", "two", "c")
+        assert lines.get(timeout=10) == ("ADDED", "two", "c")
         somebody.delete("one")
-        assert told.get(timeout=10) == ("DELETED", "one", "b")
+        assert lines.get(timeout=10) == ("DELETED", "one", "b")
         assert informer.cache.list_keys() == [f"{namespace}/two"]
 
 
 def test_a_selector_makes_leases_come_and_go(
     kubeconfig: Path, namespace: str, somebody: Somebody
 ) -> None:
-    with informed(kubeconfig, namespace, label_selector="app=x") as (_, told):
+    with informed(kubeconfig, namespace, label_selector="app=x") as (_, lines):
         somebody.create("other", "a", app="y")
         somebody.create("one", "a", app="x")
-        assert told.get(timeout=10) == ("ADDED", "one", "a")
+        assert lines.get(timeout=10) == ("ADDED", "one", "a")
         somebody.client.call(
             "PATCH",
             f"{somebody.leases}/one",
             {"metadata": {"labels": {"app": None}}},
             content_type="application/merge-patch+json",
         )
-        assert told.get(timeout=10) == ("DELETED", "one", "a")
+        assert lines.get(timeout=10) == ("DELETED", "one", "a")
 
 
 def test_it_lists_anew_when_the_server_came_back(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_it_lists_anew_when_the_server_came_back(tmp_path: Path) -> None:
         somebody.close()
         # Python's ssl leaves the socket open of what is reset before it could shake hands.
         plain = without_tls(api, tmp_path / "kubeconfig")
-        with informed(plain, "default") as (informer, told):
-            assert told.get(timeout=10) == ("ADDED", "one", "a")
+        with informed(plain, "default") as (informer, lines):
+            assert lines.get(timeout=10) == ("ADDED", "one", "a")
             api.kill()
             api.start()
             somebody = Somebody(api.url, "default")

@@ -82,23 +82,23 @@ def playing_at(api: LeaseApiServer) -> AbstractAsyncContextManager[None]:
 
 
 class Audience:
-    """Notes what a tracker tells, and wakes who waits for it."""
+    """Collects the updates of a tracker, and wakes whoever waits for one."""
 
     def __init__(self, store: Store) -> None:
         self.changes: list[Change] = []
         self.phases: set[Phase] = set()
         self._store = store
-        self._told = asyncio.Event()
+        self._updated = asyncio.Event()
 
     def note(self, update: Update) -> None:
         self.changes += update.changes
         self.phases |= {one.phase for one in self._store.snapshot()}
-        self._told.set()
+        self._updated.set()
 
     async def wait(self, phases: set[Phase], changes: set[ChangeType]) -> None:
         while not (phases <= self.phases and changes <= {one.change for one in self.changes}):
-            self._told.clear()
-            await self._told.wait()
+            self._updated.clear()
+            await self._updated.wait()
 
 
 @asynccontextmanager

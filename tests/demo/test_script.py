@@ -1,4 +1,4 @@
-"""The demo's story: the same seed tells the same one, about those who are there, for ever."""
+"""The demo's script: the same seed gives the same one, about those who are there, without end."""
 
 from __future__ import annotations
 

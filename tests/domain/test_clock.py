@@ -1,4 +1,4 @@
-"""The steady clock: even, exact, follows slow drift, tells jumps. Both clocks are moved by hand."""
+"""The steady clock: even, exact, follows slow drift, reports jumps. The test moves both clocks."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ def test_clock_readings_too_far_apart_are_discarded(machine):
 )
 def test_elapsed_time_is_exact_whatever_the_wall_clock_does(steps):
     machine = Machine()
-    told, began, kept = timedelta(0), machine.passed, machine.clock.now()
+    jumped, began, kept = timedelta(0), machine.passed, machine.clock.now()
     for seconds, milliseconds in steps:
         machine.goes_on(seconds)
         machine.is_set_by(timedelta(milliseconds=milliseconds))
         jump = machine.clock.look()
         if jump is not None:
             kept = moved(kept, jump.by)
-            told += jump.by
+            jumped += jump.by
         passed = timedelta(microseconds=(machine.passed - began) / 1000)
         assert abs(machine.clock.now() - kept - passed) <= timedelta(microseconds=2 + len(steps))
 

@@ -157,14 +157,14 @@ def test_a_phase_explains_itself_with_its_numbers(
 
 
 def test_the_wall_clock_may_disagree_about_a_holder_with_a_slow_clock() -> None:
-    told = explain(known(lease(renewed=-300)), after(1))
-    assert (told.phase, told.wall_clock_expired) == (Phase.HELD, True)
+    explained = explain(known(lease(renewed=-300)), after(1))
+    assert (explained.phase, explained.wall_clock_expired) == (Phase.HELD, True)
 
 
 def test_a_clause_agrees_with_its_number() -> None:
     def of(seconds: float, *, seen: int = 3) -> list[tuple[float | None, str, float]]:
-        told = explain(known(lease(), cadence=2.0, seen=seen), after(seconds))
-        return [(clause.seconds, clause.counts, clause.offset) for clause in told.clauses]
+        explained = explain(known(lease(), cadence=2.0, seen=seen), after(seconds))
+        return [(clause.seconds, clause.counts, clause.offset) for clause in explained.clauses]
 
     assert of(3) == [(3.0, "up", 0.0), (None, "", 0.0), (12.0, "down", 15)]
     assert of(17) == [(17.0, "up", 0.0), (None, "", 0.0), (2.0, "up", 15)]
@@ -173,8 +173,8 @@ def test_a_clause_agrees_with_its_number() -> None:
 
 def test_a_late_lease_without_a_cadence_says_after_what_it_is_late() -> None:
     for cadence, seen in ((None, 9), (2.0, 2), (None, 0)):
-        told = explain(known(lease(), cadence=cadence, seen=seen), after(12))
-        assert told.text.split("; ")[1] == "late after 10.0 s"
+        explained = explain(known(lease(), cadence=cadence, seen=seen), after(12))
+        assert explained.text.split("; ")[1] == "late after 10.0 s"
 
 
 def test_a_heartbeat_without_a_name_explains_itself_as_held() -> None:

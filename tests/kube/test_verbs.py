@@ -20,7 +20,7 @@ from leases.kube.reflector import reflect
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from leases.wire.watch_events import Applied, Connected, Deleted, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.support.following import LIMIT, follow, list_whole, told
+from tests.support.following import LIMIT, follow, list_whole, words_of
 
 KEY = ObjectName("default", "a")
 
@@ -148,7 +148,7 @@ async def test_events_written_while_nobody_watched_are_replayed(
     await client.create(lease("b"))
     await client.delete(KEY)
     seen = await follow(client, backoff, until=connected, since=before)
-    words = [word.partition("@")[0] for word in told(seen)]
+    words = [word.partition("@")[0] for word in words_of(seen)]
     assert words == ["Replayed Applied b", "Replayed Deleted a", "Listed 1 start", "Connected"]
 
 
@@ -167,7 +167,7 @@ async def test_a_reflector_follows_the_embedded_api_over_its_restart(
         aclosing(reflect(client, since=None, backoff=backoff)) as seen,
     ):
         async for event in seen:
-            words += told([event])
+            words += words_of([event])
             if words == ["Listed 1 start", "Connected"]:
                 await first.stop()
             elif words[-1] == "Disconnected" and words.count("Disconnected") == 2:

@@ -76,7 +76,7 @@ def publisher(monkeypatch):
     return one
 
 
-def tell(publisher: Publisher) -> Callable[[int], None]:
+def publishing(publisher: Publisher) -> Callable[[int], None]:
     """Publish changes whose transitions count from 0 on."""
     first = publisher.hubs["a"].seq
 
@@ -92,16 +92,18 @@ def test_the_newest_changes_are_read_while_others_come(publisher):
     first = publisher.hubs["a"].seq
 
     def read() -> None:
-        seq, told = publisher.recent("a")
+        seq, reported = publisher.recent("a")
         if seq > first:
-            assert told[0].transitions == seq - first - 1, "the number has no change, or too many"
-        assert len(told) <= KEPT_CHANGES
+            assert reported[0].transitions == seq - first - 1, (
+                "the number has no change, or too many"
+            )
+        assert len(reported) <= KEPT_CHANGES
 
-    beside(tell(publisher), read)
+    beside(publishing(publisher), read)
 
 
 def test_threads_may_read_the_settled_number_while_changes_come(publisher):
-    beside(tell(publisher), lambda: settled_seq("a", T0))
+    beside(publishing(publisher), lambda: settled_seq("a", T0))
 
 
 def test_many_pages_ask_for_renewals_at_once():

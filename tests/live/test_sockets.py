@@ -63,9 +63,9 @@ async def test_a_program_hears_each_change_numbered(filled, operator):
     store = filled.clusters["a"].store
     lease = a_lease(version="200", holder="cp-2")
     filled.publisher.publish(store.apply(Applied(lease), datetime.now(UTC)))
-    told = await one.hear()
-    assert told["seq"] == hello["seq"] + 1
-    (change,) = told["changes"]
+    reported = await one.hear()
+    assert reported["seq"] == hello["seq"] + 1
+    (change,) = reported["changes"]
     assert (change["change"], change["previous_holder"], change["holder"]) == (
         "replaced", "cp-1", "cp-2",
     )  # fmt: skip

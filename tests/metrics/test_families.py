@@ -29,15 +29,15 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
 def test_leases_are_counted_by_kind_and_phase(board: Runtime):
     fill(board.clusters["a"].store, a_lease(), a_lease(ObjectName("x", "y"), holder=""))
-    told = samples()
-    assert told["leaseboard_leases", "a", "election", "held"] == 1
-    assert told["leaseboard_leases", "a", "election", "vacant"] == 1
-    assert told["leaseboard_leases", "b", "election", "held"] == 0
-    assert (told["leaseboard_synced", "a"], told["leaseboard_synced", "b"]) == (1, 0)
+    found = samples()
+    assert found["leaseboard_leases", "a", "election", "held"] == 1
+    assert found["leaseboard_leases", "a", "election", "vacant"] == 1
+    assert found["leaseboard_leases", "b", "election", "held"] == 0
+    assert (found["leaseboard_synced", "a"], found["leaseboard_synced", "b"]) == (1, 0)
 
 
 async def watched(board: Runtime, *events: object) -> None:
-    """Cluster a as if its watch had told these."""
+    """Cluster a as if its watch had sent these."""
     cluster = board.clusters["a"]
     tracker = Tracker(cluster.store, [board.publisher.publish], lambda: datetime.now(UTC))
     cluster.counters = tracker.counters
@@ -57,18 +57,18 @@ async def test_metrics_count_what_a_watch_received(board: Runtime):
         Listed((a_lease(version="9", holder="cp-2"),), "9", reason="gone"),
         Connected(),
     )
-    told = samples()
-    assert told["leaseboard_connected", "a"] == 1
-    assert told["leaseboard_connected", "b"] == 0
-    assert told["leaseboard_watch_events_total", "a"] == 1
-    assert told["leaseboard_watch_bookmarks_total", "a"] == 1
-    assert told["leaseboard_watch_breaks_total", "a"] == 1
-    assert told["leaseboard_relists_total", "a", "start"] == 1
-    assert told["leaseboard_relists_total", "a", "gone"] == 1
-    assert told["leaseboard_changes_total", "created", "a", "election"] == 1
-    assert told["leaseboard_changes_total", "replaced", "a", "election"] == 1
-    assert told["leaseboard_last_heard_timestamp_seconds", "a"] > 1.7e9
-    assert ("leaseboard_seconds_behind", "b") not in told
+    found = samples()
+    assert found["leaseboard_connected", "a"] == 1
+    assert found["leaseboard_connected", "b"] == 0
+    assert found["leaseboard_watch_events_total", "a"] == 1
+    assert found["leaseboard_watch_bookmarks_total", "a"] == 1
+    assert found["leaseboard_watch_breaks_total", "a"] == 1
+    assert found["leaseboard_relists_total", "a", "start"] == 1
+    assert found["leaseboard_relists_total", "a", "gone"] == 1
+    assert found["leaseboard_changes_total", "created", "a", "election"] == 1
+    assert found["leaseboard_changes_total", "replaced", "a", "election"] == 1
+    assert found["leaseboard_last_heard_timestamp_seconds", "a"] > 1.7e9
+    assert ("leaseboard_seconds_behind", "b") not in found
 
 
 async def test_an_election_has_series_of_its_own(board: Runtime):
@@ -78,15 +78,15 @@ async def test_an_election_has_series_of_its_own(board: Runtime):
         Connected(),
         Applied(a_lease(version="2", holder="cp-2")),
     )
-    told = samples()
+    found = samples()
     which = ("a", KEY.namespace, KEY.name)
-    assert told["leaseboard_election_holder_info", *which, "cp-2"] == 1
-    assert told["leaseboard_election_duration_seconds", *which] == 15
-    assert 0 <= told["leaseboard_election_seconds_since_renewal", *which] < 15
-    left = told["leaseboard_election_expiry_timestamp_seconds", *which] - time.time()
+    assert found["leaseboard_election_holder_info", *which, "cp-2"] == 1
+    assert found["leaseboard_election_duration_seconds", *which] == 15
+    assert 0 <= found["leaseboard_election_seconds_since_renewal", *which] < 15
+    left = found["leaseboard_election_expiry_timestamp_seconds", *which] - time.time()
     assert 0 < left <= 15
-    assert told["leaseboard_election_holder_changes_total", *which] == 1
-    assert told["leaseboard_election_unheld_seconds_total", *which] == 0
+    assert found["leaseboard_election_holder_changes_total", *which] == 1
+    assert found["leaseboard_election_unheld_seconds_total", *which] == 0
 
 
 async def test_a_holder_of_any_spelling_is_a_label(board: Runtime):
@@ -109,9 +109,9 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     assert cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
     text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
-    told = samples()
-    assert not [name for name in told if name[0] == "leaseboard_election_holder_info"]
-    assert ("leaseboard_election_unheld_seconds_total", *which) in told
+    found = samples()
+    assert not [name for name in found if name[0] == "leaseboard_election_holder_info"]
+    assert ("leaseboard_election_unheld_seconds_total", *which) in found
     later = cluster.store.apply(
         Applied(a_lease(version="3", holder="cp-3")), tracked.gap_since + timedelta(seconds=9)
     )
@@ -125,11 +125,11 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
 def test_metrics_list_the_first_elections_and_count_the_rest(board: Runtime, settings):
     settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_elections=2)
     fill(board.clusters["a"].store, *(a_lease(ObjectName("n", f"e-{n}")) for n in range(5)))
-    told = samples()
-    shown = [name[3] for name in told if name[0] == "leaseboard_election_holder_info"]
+    found = samples()
+    shown = [name[3] for name in found if name[0] == "leaseboard_election_holder_info"]
     assert shown == ["e-0", "e-1"]
-    assert told["leaseboard_elections_left_out", "a"] == 3
-    assert told["leaseboard_elections_left_out", "b"] == 0
+    assert found["leaseboard_elections_left_out", "a"] == 3
+    assert found["leaseboard_elections_left_out", "b"] == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -137,13 +137,13 @@ async def test_metrics_count_history_writes_and_open_feeds(board: Runtime):
     board.recorder.add(StateSource("a", lambda _: None, lambda: "1", clock.now))
     board.publisher.hubs["a"].feeds.add(object())  # type: ignore[arg-type]
     await board.recorder.flush()
-    told = samples()
-    assert told["leaseboard_history_write_seconds_count",] == 1
-    assert told["leaseboard_history_write_seconds_sum",] > 0
-    assert told["leaseboard_history_queue_changes",] == 0
-    assert told["leaseboard_history_failing",] == 0
-    assert told["leaseboard_live_clients", "a", "feed"] == 1
-    assert told["leaseboard_live_clients", "a", "page"] == 0
+    found = samples()
+    assert found["leaseboard_history_write_seconds_count",] == 1
+    assert found["leaseboard_history_write_seconds_sum",] > 0
+    assert found["leaseboard_history_queue_changes",] == 0
+    assert found["leaseboard_history_failing",] == 0
+    assert found["leaseboard_live_clients", "a", "feed"] == 1
+    assert found["leaseboard_live_clients", "a", "page"] == 0
     await board.recorder.in_thread(lambda: None)
 
 
@@ -176,5 +176,5 @@ def test_every_alert_asks_for_what_there_is(board: Runtime):
 
 def test_the_docs_name_every_metric_family(board: Runtime):
     section = OPERATIONS.partition("## Metrics")[2].partition("\n## ")[0]
-    told = set(re.findall(r"`(leaseboard_\w+)", section))
-    assert told == known_names(board)
+    found = set(re.findall(r"`(leaseboard_\w+)", section))
+    assert found == known_names(board)

@@ -26,11 +26,11 @@ def test_ready_only_once_every_cluster_has_been_listed(board, operator):
 
 
 def test_a_probe_that_comes_too_early_is_no_error_in_the_log(board, monkeypatch):
-    told = []
+    records = []
     handler = logging.Handler()
-    handler.emit = told.append
+    handler.emit = records.append
     monkeypatch.setattr(logging.getLogger("django"), "handlers", [handler])
     assert Client().get("/readyz").status_code == 503
-    assert told == []
+    assert records == []
     logging.getLogger("django.request").error("broken", extra={"status_code": 500})
-    assert [record.getMessage() for record in told] == ["broken"]
+    assert [record.getMessage() for record in records] == ["broken"]

@@ -40,8 +40,8 @@ PAGES = (
 def history(server: Server, name: str) -> list[str]:
     done = manage(server.data, "export_history")
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    return [change["change"] for change in told if change["name"] == name]
+    shown = [json.loads(line) for line in done.stdout.splitlines()]
+    return [change["change"] for change in shown if change["name"] == name]
 
 
 def check_pages(browser: Any, server: Server) -> None:
@@ -57,7 +57,7 @@ def check_pages(browser: Any, server: Server) -> None:
 
 
 def take(api: LeaseApi, browser: Any, server: Server, holder: str, *, transitions: int) -> None:
-    """The other Lease changes hands, and the page tells it."""
+    """The other Lease changes hands, and the page shows it."""
     api.take("other", holder=holder, transitions=transitions)
     wait_for(
         lambda: rows(browser, server, "b")["default/other"]["holder"] == holder,

@@ -166,8 +166,8 @@ def test_a_lease_did_not_exist_before_it_was_created(page, minutes):
     text = text_of(page, f"timeline/?range=6h&{at(minutes)}")
     assert dot(text, YOUNG) == ("deleted", "did not exist")
     assert "did not exist" in lane(text, YOUNG).partition("data-as-of")[2]
-    told = item(page, f"timeline/?format=json&range=6h&{at(minutes)}", YOUNG)
-    assert (told["phase"], told["holder"]) == ("absent", None)
+    shown = item(page, f"timeline/?format=json&range=6h&{at(minutes)}", YOUNG)
+    assert (shown["phase"], shown["holder"]) == ("absent", None)
     assert item(page, f"leases/?format=json&{at(minutes)}", YOUNG) is None
     assert "1 Lease of today did not exist yet." in words(text_of(page, f"leases/?{at(minutes)}"))
     alone = words(text_of(page, f"leases/?q=young&{at(minutes)}"))

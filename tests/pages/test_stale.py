@@ -147,12 +147,12 @@ def test_a_cluster_that_was_never_read_has_no_moment(board, operator):
 def test_a_term_is_measured_up_to_what_is_known(heard, operator):
     """Nobody saw whether it went on: the figures of the past end where the watch did."""
     began = heard - timedelta(minutes=10)
-    told = Change(
+    shown = Change(
         cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
         change=ChangeType.CREATED, at=began, observed_at=began, holder="cp-1",
         resource_version="1",
     )  # fmt: skip
-    to_row(told).save()
+    to_row(shown).save()
     text = words(operator.get(f"/c/a/leases/{KEY}/?range=1h").content.decode())
     assert re.search(r"Longest ?10 m 0 s", text)
     assert f"{when(heard, datetime.now(UTC))} and on" in text

@@ -90,10 +90,10 @@ def test_the_heartbeats_of_the_nodes_page_add_up(standing):
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=8))
 def test_shares_never_say_more_than_all_and_all_means_all(parts):
     whole = sum(parts)
-    told = [percent(part, whole) for part in parts]
-    exact = [float(text.removesuffix(" %")) for text in told if not text.startswith("under")]
+    reported = [percent(part, whole) for part in parts]
+    exact = [float(text.removesuffix(" %")) for text in reported if not text.startswith("under")]
     assert sum(exact) <= 100.0001
-    for part, text in zip(parts, told, strict=True):
+    for part, text in zip(parts, reported, strict=True):
         assert (text == "100 %") == (part == whole > 0)
         assert (text == "0 %") == (part == 0)
 
@@ -115,6 +115,6 @@ def test_a_length_of_time_is_rounded_down(seconds):
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     words = age(seconds).split()
     pairs = list(zip(words[::2], words[1::2], strict=True))
-    told = sum(float(number) * units[unit] for number, unit in pairs)
+    reported = sum(float(number) * units[unit] for number, unit in pairs)
     step = 0.1 if "." in words[0] else units[pairs[-1][1]]
-    assert told - 1e-6 <= seconds < told + step
+    assert reported - 1e-6 <= seconds < reported + step

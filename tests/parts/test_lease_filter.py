@@ -1,4 +1,4 @@
-"""Which Leases a URL asks for, in which order, and what a bad one is told."""
+"""Which Leases a URL selects, in which order, and how a bad one is refused."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(
         await cluster.look_at_renewals(at)
     assert set(cluster.renewals._rings) == set(keys)
     for key in keys:
-        told = cluster.renewals.of(cluster.store.get(key))
-        assert max(one.seconds for one in told) == 2.0, key
+        reported = cluster.renewals.of(cluster.store.get(key))
+        assert max(one.seconds for one in reported) == 2.0, key
     await cluster.look_at_renewals(begin + timedelta(hours=2))
     assert cluster.renewals._rings == {}

@@ -69,8 +69,8 @@ def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path
         with serving(tmp_path / "a", *arguments, KUBECONFIG=str(config)) as again:
             again.wait_synced()
             wait_for(lambda: len(history(tmp_path / "a", "b")) >= 8, what="what happened meanwhile")
-        told = history(tmp_path / "a", "b")
-    assert sorted((c["name"], c["change"], c["holder"], c["inferred"]) for c in told) == sorted(
+        reported = history(tmp_path / "a", "b")
+    assert sorted((c["name"], c["change"], c["holder"], c["inferred"]) for c in reported) == sorted(
         [
             ("born", "created", "one", True),
             ("dies", "created", "one", True),

@@ -66,7 +66,7 @@ def applied(name: str) -> Callable[[list[ReflectorEvent]], bool]:
     return lambda seen: isinstance(seen[-1], Applied) and seen[-1].lease.key.name == name
 
 
-def told(events: list[ReflectorEvent]) -> list[str]:
+def words_of(events: list[ReflectorEvent]) -> list[str]:
     """The events as words: `Listed 2`, `Applied a@7`, `Connected`."""
     return [_word(one) for event in events for one in each(event)]
 

@@ -111,7 +111,7 @@ def _line(written: Lease) -> bytes:
 
 
 class Follower:
-    """A store with its restarts, and all that it has told."""
+    """A store with its restarts, and all its changes."""
 
     def __init__(self) -> None:
         self.store = Store("c")

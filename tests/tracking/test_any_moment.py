@@ -1,5 +1,5 @@
 """Any time that MicroTime allows, any int32, a clock of our own that is centuries off: nothing
-raises, and the other Leases are told as if the odd one were not there.
+raises, and the other Leases are shown as if the odd one were not there.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class Watched:
         self.passed = 0.0
         self.ahead = timedelta(0)
         self.noticed = timedelta(0)
-        self.told: list[Update] = []
+        self.updates: list[Update] = []
         self.store = Store("c")
-        self.tracker = Tracker(self.store, [self.told.append], self.now, self.look)
+        self.tracker = Tracker(self.store, [self.updates.append], self.now, self.look)
 
     def now(self) -> Any:
         return after(self.passed) + self.noticed
@@ -72,7 +72,7 @@ class Watched:
 
     @property
     def changes(self) -> list[Change]:
-        return [change for update in self.told for change in update.changes]
+        return [change for update in self.updates for change in update.changes]
 
     def of(self, kind: ChangeType) -> Change:
         (one,) = [change for change in self.changes if change.change is kind]
@@ -212,11 +212,11 @@ async def test_unchanged_phases_stay(watched: Watched, by: timedelta) -> None:
 @steps
 async def test_it_is_watched_up_to_now(watched: Watched, by: timedelta) -> None:
     watched.live(lease())
-    told = len(watched.told)
+    reported = len(watched.updates)
     watched.ahead = by
     watched.at(3)
     assert watched.tracker.watched_until == after(3) + by
-    (stands,) = [update.connection for update in watched.told[told:] if update.connection]
+    (stands,) = [update.connection for update in watched.updates[reported:] if update.connection]
     assert stands.since == NOON + by
 
 
@@ -255,9 +255,9 @@ async def test_one_that_is_not_understood_stays_so_and_goes_on_from_what_was(
     watched.at(10)
     known = watched.store.get(KEY)
     assert known is not None
-    told = known.lasting.not_understood
-    assert told is not None
-    assert told.since == after(3) + by
+    reported = known.lasting.not_understood
+    assert reported is not None
+    assert reported.since == after(3) + by
     watched.renew(11, 6, skew=by)
     watched.at(25)
     assert [change.change for change in watched.changes] == ["created"]

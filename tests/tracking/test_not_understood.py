@@ -101,13 +101,13 @@ def test_one_failing_event_of_a_reading_holds_up_no_other(
     assert shown is not None
     assert shown.phase is Phase.UNTIMED
     assert shown.holder == "x"
-    told = shown.lasting.not_understood
-    assert told is not None
-    assert (told.since, told.reason) == (after(5), "Leaseboard failed on it (KeyError).")
+    reported = shown.lasting.not_understood
+    assert reported is not None
+    assert (reported.since, reported.reason) == (after(5), "Leaseboard failed on it (KeyError).")
     assert [known.key for known in store.not_understood()] == [ODD]
     assert sum(sum(phases.values()) for phases in store.counts().values()) == 3
 
-    assert store.follow(written, after(6)) is None, "nothing is told twice, and nothing tried twice"
+    assert store.follow(written, after(6)) is None, "nothing is reported or tried twice"
     assert sorted(changes(store.turn(after(600)))) == [
         ("a", "expired", "y", False),
         ("z", "expired", "y", False),
@@ -168,8 +168,8 @@ def test_changes_before_a_failed_write_of_another_uid_come_after_it(
     assert len(store.snapshot()) == 3
     monkeypatch.undo()
     again = lease("y", name="odd", uid="another", version=6)
-    told = changes(store.follow([Applied(again)], after(6)))
-    assert [change for _, change, _, _ in told] == ["deleted", "created"]
+    reported = changes(store.follow([Applied(again)], after(6)))
+    assert [change for _, change, _, _ in reported] == ["deleted", "created"]
 
 
 def test_a_deadline_that_fails_is_skipped_and_the_others_turn(store: Store, fault: FaultAt) -> None:
@@ -258,15 +258,15 @@ def test_an_override_set_meanwhile_stays(store: Store) -> None:
 
 async def test_the_tracker_names_counts_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    told: list[Update] = []
-    tracker = Tracker(Store("c"), [told.append], lambda: after(5))
+    reported: list[Update] = []
+    tracker = Tracker(Store("c"), [reported.append], lambda: after(5))
     tracker.handle(Listed((one("odd", version=1),), "1"))
     tracker.handle(Connected())
     tracker.handle(Arrived((GARBAGE, Applied(one("z", version=12)))))
     tracker.handle(Arrived((Unreadable(ODD, GARBAGE.reason, "uid-odd", "13"),)))
     tracker.handle(Replayed(Unreadable(None, "Nothing.")))
     tracker.stop()
-    assert [change[:2] for change in changes(*told)] == [("odd", "created"), ("z", "created")]
+    assert [change[:2] for change in changes(*reported)] == [("odd", "created"), ("z", "created")]
     assert tracker.counters.not_understood == 3
     assert caplog.text.count("default/odd is not understood") == 1
     assert "It cannot be read: no text." in caplog.text

@@ -12,7 +12,7 @@ from leases.tracking.renewal_intervals import SLOT, SLOTS, RenewalLog
 from leases.tracking.tracked_lease import Tracked
 from tests.support.values.tracked_leases import NOW, tracked
 
-KNOWN = tracked(cadence_seconds=None, renewals_seen=0)  # has nothing to tell itself
+KNOWN = tracked(cadence_seconds=None, renewals_seen=0)  # holds no intervals itself
 
 
 def renewed(after: float, *intervals: float, seen: int) -> Tracked:
@@ -24,7 +24,7 @@ def renewed(after: float, *intervals: float, seen: int) -> Tracked:
     return tracked(observed_at=at, intervals=window, renewals_seen=seen)
 
 
-def told(log: RenewalLog) -> list[tuple[float, float]]:
+def intervals_of(log: RenewalLog) -> list[tuple[float, float]]:
     """Begin of each slot, in seconds after 12:04:20, and its longest interval."""
     begin = NOW - timedelta(seconds=3)
     return [((i.since - begin).total_seconds(), round(i.seconds, 3)) for i in log.of(KNOWN)]
@@ -36,20 +36,20 @@ def test_a_slot_keeps_its_longest_interval():
     log.look([renewed(2, 2.0, 2.5, seen=2)])
     log.look([renewed(4, 2.0, 2.5, 2.0, seen=3)])
     log.look([renewed(10, 2.0, 2.5, 2.0, 6.0, seen=4)])
-    assert told(log) == [(0, 2.5), (10, 6.0)]
+    assert intervals_of(log) == [(0, 2.5), (10, 6.0)]
 
 
 def test_renewals_between_two_looks_are_placed_by_their_intervals():
     log = RenewalLog()
     log.look([renewed(0, 2.0, seen=1)])
     log.look([renewed(27, 2.0, 9.0, 9.0, 9.0, seen=4)])
-    assert told(log) == [(0, 2.0), (10, 9.0), (20, 9.0), (30, 9.0)]
+    assert intervals_of(log) == [(0, 2.0), (10, 9.0), (20, 9.0), (30, 9.0)]
 
 
 def test_a_lease_begins_with_what_it_remembers_itself():
     log = RenewalLog()
     log.look([renewed(0, 2.0, 20.0, 2.0, seen=9000)])
-    assert told(log) == [(-20, 2.0), (0, 20.0)]
+    assert intervals_of(log) == [(-20, 2.0), (0, 20.0)]
 
 
 def test_a_look_without_a_renewal_changes_nothing():
@@ -57,40 +57,40 @@ def test_a_look_without_a_renewal_changes_nothing():
     one = renewed(0, 2.0, seen=1)
     log.look([one])
     log.look([one])
-    assert told(log) == [(0, 2.0)]
+    assert intervals_of(log) == [(0, 2.0)]
 
 
 def test_one_that_was_never_renewed_is_not_followed():
     log = RenewalLog()
     log.look([renewed(0, seen=0)])
-    assert told(log) == []
+    assert intervals_of(log) == []
 
 
 def test_an_hour_is_kept_and_a_silence_leaves_nothing_of_it():
     log = RenewalLog()
     log.look([renewed(0, 2.0, seen=1)])
     log.look([renewed(SLOT * (SLOTS - 1), 2.0, 3.0, seen=2)])
-    assert len(told(log)) == 2
+    assert len(intervals_of(log)) == 2
     log.look([renewed(SLOT * SLOTS, 2.0, 3.0, 4.0, seen=3)])
-    assert [seconds for _, seconds in told(log)] == [3.0, 4.0]
+    assert [seconds for _, seconds in intervals_of(log)] == [3.0, 4.0]
     log.look([renewed(SLOT * SLOTS * 5, 2.0, 3.0, 4.0, 5.0, seen=4)])
-    assert [seconds for _, seconds in told(log)] == [5.0]
+    assert [seconds for _, seconds in intervals_of(log)] == [5.0]
 
 
 def test_a_lease_made_anew_begins_anew():
     log = RenewalLog()
     log.look([renewed(0, 2.0, seen=50)])
     log.look([renewed(20, 7.0, seen=1)])
-    assert told(log) == [(0, 2.0), (20, 7.0)]
+    assert intervals_of(log) == [(0, 2.0), (20, 7.0)]
 
 
 def test_leases_that_are_no_longer_renewed_are_forgotten():
     log = RenewalLog()
     log.look([renewed(0, 2.0, seen=1)])
     log.forget(NOW - timedelta(seconds=30))
-    assert told(log)
+    assert intervals_of(log)
     log.forget(NOW + timedelta(seconds=30))
-    assert not told(log)
+    assert not intervals_of(log)
 
 
 def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
@@ -102,7 +102,7 @@ def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
     other = one.replace(key=lease.key, lease=lease)
     log.look([one, other])
     log.look([other])
-    assert told(log)
+    assert intervals_of(log)
     assert log.of(other.replace(intervals=EMPTY, renewals_seen=0)) == ()
 
 

@@ -77,11 +77,12 @@ def but_renewed(lease: Lease) -> Lease:
     return Lease(replace(lease.metadata, resource_version=""), replace(lease.spec, renew_time=None))
 
 
-def agrees(told: Renewed, lease: Lease, known: dict[int, Lease]) -> bool:
-    """Whether it says what the decoder reads, and all else is as in the Lease of its mark."""
+def agrees(reported: Renewed, lease: Lease, known: dict[int, Lease]) -> bool:
+    """Whether it holds what the decoder reads, and all else is as in that fingerprint's Lease."""
     return (
-        (told.resource_version, told.renew_time) == (lease.resource_version, lease.spec.renew_time)
-    ) and but_renewed(known[told.fingerprint]) == but_renewed(lease)
+        (reported.resource_version, reported.renew_time)
+        == (lease.resource_version, lease.spec.renew_time)
+    ) and but_renewed(known[reported.fingerprint]) == but_renewed(lease)
 
 
 @st.composite
@@ -110,16 +111,16 @@ def test_undecoded_events_differ_only_in_version_and_renewal(
     reader = Reader(known)
     for document in found:
         for body in (line(document), line(document, "ADDED")):
-            told, read = reader.read(body), read_event(body)
+            reported, read = reader.read(body), read_event(body)
             assert isinstance(read, Applied)
-            if isinstance(told, Renewed):
-                assert agrees(told, read.lease, known)
-                assert told.line == body
+            if isinstance(reported, Renewed):
+                assert agrees(reported, read.lease, known)
+                assert reported.line == body
             else:
-                assert isinstance(told, Applied)
-                assert told.lease == read.lease
-                if told.fingerprint:
-                    assert known.setdefault(told.fingerprint, told.lease) == told.lease
+                assert isinstance(reported, Applied)
+                assert reported.lease == read.lease
+                if reported.fingerprint:
+                    assert known.setdefault(reported.fingerprint, reported.lease) == reported.lease
 
 
 @pytest.mark.parametrize("stream", sorted(path.stem for path in STREAMS.glob("*.ndjson")))
@@ -132,17 +133,17 @@ def test_recorded_lines_are_read_as_the_decoder_reads_them(stream: str) -> None:
             with pytest.raises(Gone):
                 reader.read(body)
             continue
-        told, read = reader.read(body), read_event(body)
-        if isinstance(told, Renewed):
+        reported, read = reader.read(body), read_event(body)
+        if isinstance(reported, Renewed):
             assert isinstance(read, Applied)
-            assert agrees(told, read.lease, known)
+            assert agrees(reported, read.lease, known)
             known_by_mark += 1
-        elif isinstance(told, Applied):
+        elif isinstance(reported, Applied):
             assert isinstance(read, Applied)
-            assert told.lease == read.lease
-            known[told.fingerprint] = told.lease
+            assert reported.lease == read.lease
+            known[reported.fingerprint] = reported.lease
         else:
-            assert told == read
+            assert reported == read
     assert known_by_mark or stream in {
         "gone-410",
         "initial-events",

@@ -26,7 +26,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     with ended(Server(tmp_path / "data", "--no-demo")) as server:
         server.wait_synced()
         house = House(server, people.make(server.data, {"olga": people.READER}))
-        olga = house.told["olga"]
+        olga = house.people["olga"]
         house.end(
             "INSERT INTO auth_user_groups (user_id, group_id) "
             "SELECT :id, id FROM auth_group WHERE name = 'admin';"
@@ -70,7 +70,7 @@ def change_password(house: House, path: str, session: str) -> str:
 
 @pytest.mark.parametrize("path", ["password_change/", "auth/user/{id}/password/"])
 async def test_the_own_pages_stay_open_and_all_others_are_closed(house, path):
-    olga = house.told["olga"]
+    olga = house.people["olga"]
     async with AsyncExitStack() as stack:
         own = [await house.open((kind, {}), olga) for kind in (FEED, PAGE)]
         others = [

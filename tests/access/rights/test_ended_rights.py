@@ -124,9 +124,9 @@ async def close_all(house: House, kinds: dict[str, Kind], who: dict[str, Any], s
     """Open a socket of every kind, end the right, and hear how each is closed. Those of others
     stay."""
     others = [
-        (FEED, house.told["still there"]),
-        (PAGE, house.told["still there"]),
-        (PAGE, house.told["still there on a wall"]),
+        (FEED, house.people["still there"]),
+        (PAGE, house.people["still there"]),
+        (PAGE, house.people["still there on a wall"]),
     ]
     async with AsyncExitStack() as stack:
         sockets = {name: await house.open(kind, who) for name, kind in kinds.items()}
@@ -153,19 +153,19 @@ async def refusal(house: House, kind: Kind, who: dict[str, Any]) -> tuple[int, s
 @pytest.mark.parametrize("ended", USERS)
 async def test_the_right_of_a_user_ends_on_every_socket(house, ended):
     _, sql, reason = USERS[ended]
-    closed = await close_all(house, OF_USERS, house.told[f"user {ended}"], sql)
+    closed = await close_all(house, OF_USERS, house.people[f"user {ended}"], sql)
     assert closed == dict.fromkeys(OF_USERS, (4403, reason))
 
 
 @pytest.mark.parametrize("ended", WALLS)
 async def test_the_right_of_a_wall_link_ends_on_every_socket(house, ended):
     sql, reason = WALLS[ended]
-    closed = await close_all(house, OF_WALLS, house.told[f"wall {ended}"], sql)
+    closed = await close_all(house, OF_WALLS, house.people[f"wall {ended}"], sql)
     assert closed == dict.fromkeys(OF_WALLS, (4403, reason))
 
 
 async def test_a_wall_link_opens_no_socket_of_another_cluster(house):
-    who = house.told["still there on a wall"]
+    who = house.people["still there on a wall"]
     url = f"{house.server.url}/c/%s/live/changes/?key={who['key']}".replace("http", "ws", 1)
     for cluster in ("nowhere", "other"):
         async with connect(url % cluster, compression=None) as socket:
@@ -195,7 +195,7 @@ def test_every_reason_fits_into_a_close_frame():
 
 
 def test_an_ended_wall_answers_with_the_same_words(house):
-    who = house.told["wall revoked"]
+    who = house.people["wall revoked"]
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"{house.server.url}/c/embedded/wall/?key={who['key']}", timeout=10)
     assert refused.value.code == 403

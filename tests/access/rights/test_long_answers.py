@@ -32,11 +32,11 @@ END = b"0\r\n\r\n"
 def house(tmp_path: Path) -> Iterator[House]:
     with serving(tmp_path / "data", "--no-demo") as server:
         server.wait_synced()
-        told = people.make(server.data, {"olga": people.READER})
+        made = people.make(server.data, {"olga": people.READER})
         with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
             database.execute(FILL, {"rows": ROWS})
             database.commit()
-        yield House(server, told)
+        yield House(server, made)
 
 
 def ask(house: House, query: str) -> socket.socket:
@@ -44,7 +44,7 @@ def ask(house: House, query: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=30)
     connection.sendall(
         f"GET /c/embedded/history/?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Cookie: sessionid={house.told['olga']['session']}\r\n\r\n".encode()
+        f"Cookie: sessionid={house.made['olga']['session']}\r\n\r\n".encode()
     )
     return connection
 
@@ -60,7 +60,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("how", ["ndjson", "csv"])
 async def test_an_export_ends_with_the_right_to_read(house, how):
-    olga = house.told["olga"]
+    olga = house.people["olga"]
     with ask(house, f"format={how}&range=1h") as whole:
         assert read_all(whole).endswith(END), "with a right that stands it is complete"
     with ask(house, f"format={how}") as connection:

@@ -25,7 +25,7 @@ WITHOUT_TIMER = ("-m", "tests.access.rights.serve_without_timer")
 
 
 @pytest.fixture
-def told() -> Iterator[list[int]]:
+def reported() -> Iterator[list[int]]:
     calls: list[int] = []
     right_changes.connect(lambda: calls.append(1))
     yield calls
@@ -64,7 +64,7 @@ CHANGES: dict[str, Callable[..., object]] = {
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_reported_after_its_commit(told, change, board):
+def test_a_change_is_reported_after_its_commit(reported, change, board):
     group = Group.objects.create(name="readers")
     permission = Permission.objects.get(codename="view_change")
     group.permissions.add(permission)
@@ -73,17 +73,17 @@ def test_a_change_is_reported_after_its_commit(told, change, board):
     user.user_permissions.add(permission)
     Client().force_login(user)
     WallLink.objects.create(name="lobby", created_at=timezone.now())
-    told.clear()
+    reported.clear()
     CHANGES[change](user=user, group=group)
-    assert told
+    assert reported
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_time_of_a_sign_in_ends_no_right(told, board):
+def test_the_time_of_a_sign_in_ends_no_right(reported, board):
     user = User.objects.create_user("olga")
-    told.clear()
+    reported.clear()
     user.save(update_fields=["last_login"])
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -100,10 +100,10 @@ def test_a_change_is_committed_though_its_receiver_fails(board):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_connecting_again_reports_each_change_once(told, board):
-    right_changes.connect(lambda: told.append(1))
+def test_connecting_again_reports_each_change_once(reported, board):
+    right_changes.connect(lambda: reported.append(1))
     User.objects.create_user("olga")
-    assert told == [1]
+    assert reported == [1]
 
 
 @pytest.fixture
@@ -124,23 +124,23 @@ def post(opener: Opener, url: str) -> None:
 
 
 async def test_sign_out_and_revoke_close_sockets_at_once(house):
-    server, told = house.server, house.told
+    server, reported = house.server, house.people
     admin = cookie_keeper()
     press_button(admin, server.printed("Sign in"))
     async with AsyncExitStack() as stack:
-        walls = [await house.open((path, {}), told["lobby"]) for path in (FEED, PAGE)]
-        pages = [await house.open((path, {}), told["olga"]) for path in (FEED, PAGE)]
+        walls = [await house.open((path, {}), reported["lobby"]) for path in (FEED, PAGE)]
+        pages = [await house.open((path, {}), reported["olga"]) for path in (FEED, PAGE)]
         for socket in (*walls, *pages):
             await stack.enter_async_context(socket)
 
-        revoke = f"{server.url}/wall-links/{told['lobby']['id']}/revoke/"
+        revoke = f"{server.url}/wall-links/{reported['lobby']['id']}/revoke/"
         post(admin, revoke)
         for socket in walls:
             code, reason = await closing_of(socket)
             assert code == 4403
             assert reason.startswith("This wall link was revoked at ")
 
-        sign_out(server, told["olga"]["session"])
+        sign_out(server, reported["olga"]["session"])
         for socket in pages:
             assert await closing_of(socket) == (4403, rights.SIGNED_OUT)
 

@@ -155,7 +155,7 @@ def test_no_log_holds_the_token_of_a_link(tmp_path):
         assert get(link)[0] == 410
         server.interrupt()
         lines = [line for line in server.text.splitlines() if token in line]
-        assert len(lines) == 1, "the greeting alone tells the token"
+        assert len(lines) == 1, "only the greeting holds the token"
         assert lines[0].startswith("Sign in ")
         assert redaction.HIDDEN in server.text, "a refused POST is logged, without the token"
 

@@ -25,7 +25,7 @@ MOMENT = re.compile(r'nonce="[^"]+"|content="\d+\.\d+"|As of [\d:]+')
 OTHER_PAGES = ["/", "/c/a/", "/c/a/leases/", "/c/a/history/?format=json", "/audit/", "/wall-links/"]
 
 
-def told(answer: tuple[int, str]) -> tuple[int, str]:
+def comparable(answer: tuple[int, str]) -> tuple[int, str]:
     return answer[0], MOMENT.sub("", answer[1])
 
 
@@ -34,7 +34,7 @@ def test_a_link_reads_the_walls_of_its_clusters_and_nothing_else(board):
     assert opened(token)[0] == 200
     assert opened(token, "b")[0] == 403
     assert links.OTHER_CLUSTER in opened(token, "b")[1]
-    assert told(opened(token, "nowhere")) == told(opened(token, "b"))
+    assert comparable(opened(token, "nowhere")) == comparable(opened(token, "b"))
     for path in OTHER_PAGES:
         assert Client().get(path, {"key": token}).status_code == 302
     assert opened(link("both", "a", "b")[1], "b")[0] == 200
@@ -101,8 +101,8 @@ def test_an_admin_makes_a_link_sees_its_address_once_and_it_opens(board, admin):
     assert [Client().get(url).status_code for url in urls] == [200, 200]
     later = admin.get("/wall-links/").content.decode()
     assert urls[0].partition("key=")[2] not in later
-    for told in ("lobby", "a, b", "ada", "never"):
-        assert told in later
+    for comparable in ("lobby", "a, b", "ada", "never"):
+        assert comparable in later
     one = WallLink.objects.get(name="lobby")
     assert one.expires_at > timezone.now() + timedelta(days=6)
 

@@ -96,7 +96,7 @@ def test_metadata_that_comes_twice_is_merged(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "told"),
+    ("data", "code", "expected"),
     [
         (b"{}", 400, "provided data does not appear to be a protobuf message"),
         (b"k8s\0\x0a\xff", 400, "unexpected EOF"),
@@ -125,10 +125,10 @@ def test_metadata_that_comes_twice_is_merged(client: Client) -> None:
         (unknown(field(1, field(1, "x")) + field(2, field(2, -1))), 422, "must be greater than 0"),
     ],
 )
-def test_bodies_that_are_refused(client: Client, data: bytes, code: int, told: str) -> None:
+def test_bodies_that_are_refused(client: Client, data: bytes, code: int, expected: str) -> None:
     answer = post(client, data)
     assert (answer.status, answer.json["kind"]) == (code, "Status")
-    assert told in answer.json["message"]
+    assert expected in answer.json["message"]
 
 
 @settings(max_examples=150, deadline=None, database=None)

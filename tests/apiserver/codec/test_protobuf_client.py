@@ -110,9 +110,9 @@ def test_a_watch_in_protobuf_shows_what_one_in_json_shows(both: Both) -> None:
     both.call("POST", LEASES, lease({"name": "other"}, {"leaseDurationSeconds": 3}))
     both.call("DELETE", f"{LEASES}/seen")
     since = {"resourceVersion": start["metadata"]["resourceVersion"]}
-    told = both.watch(**since)
-    assert [kind for kind, _ in told] == ["ADDED", "MODIFIED", "ADDED", "DELETED"]
-    assert [lease for _, lease in told[:2]] == [made, done]
+    expected = both.watch(**since)
+    assert [kind for kind, _ in expected] == ["ADDED", "MODIFIED", "ADDED", "DELETED"]
+    assert [lease for _, lease in expected[:2]] == [made, done]
     assert [kind for kind, _ in both.watch(labelSelector="a", **since)] == [
         "ADDED", "MODIFIED", "DELETED",
     ]  # fmt: skip

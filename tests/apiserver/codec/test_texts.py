@@ -17,7 +17,7 @@ from leases.wire.selectors import SelectorError, parse_fields, parse_labels
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "answer"),
     [
         (b"", "unexpected end of JSON input"),
         (b'{"a"', "unexpected end of JSON input"),
@@ -35,10 +35,10 @@ from leases.wire.selectors import SelectorError, parse_fields, parse_labels
         (b"[" * 20_000, "exceeded max depth"),
     ],
 )
-def test_a_body_that_is_no_json(text: bytes, told: str) -> None:
+def test_a_body_that_is_no_json(text: bytes, answer: str) -> None:
     with pytest.raises(JsonError) as error:
         loads(text)
-    assert str(error.value) == told
+    assert str(error.value) == answer
 
 
 def test_json_keeps_what_go_keeps() -> None:
@@ -87,7 +87,7 @@ def test_times_come_back_in_utc(text: str, normal: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "answer"),
     [
         ("2023-02-29T00:00:00.000000Z", "day out of range"),
         ("2024-05-01T10:60:00.000000Z", "minute out of range"),
@@ -96,8 +96,8 @@ def test_times_come_back_in_utc(text: str, normal: str | None) -> None:
         ("2024-05-01T1", 'cannot parse "" as ":"'),
     ],
 )
-def test_times_that_cannot_be(text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_times_that_cannot_be(text: str, answer: str) -> None:
+    with pytest.raises(ValueError, match=answer):
         normal_microtime(text)
 
 
@@ -117,7 +117,7 @@ def test_labels_are_selected(selector: str, labels: dict[str, str], matches: boo
 
 
 @pytest.mark.parametrize(
-    ("selector", "told"),
+    ("selector", "answer"),
     [
         ("!a=b", "found '=', expected: ',' or 'end of string'"),
         ("a in (b", "unable to parse requirement: found '', expected: ',' or '\\)'"),
@@ -125,8 +125,8 @@ def test_labels_are_selected(selector: str, labels: dict[str, str], matches: boo
         ("_", 'parse requirement: <nil>: Invalid value: "_": name part must consist'),
     ],
 )
-def test_selectors_that_cannot_be_read(selector: str, told: str) -> None:
-    with pytest.raises(SelectorError, match=told):
+def test_selectors_that_cannot_be_read(selector: str, answer: str) -> None:
+    with pytest.raises(SelectorError, match=answer):
         parse_labels(selector)
 
 

@@ -1,1 +1,1 @@
-"""Tests of the documents that tell clients what is served."""
+"""Tests of the documents that list for clients what is served."""

@@ -21,9 +21,9 @@ def nested(depth: int, inside: bytes = b"1") -> bytes:
 @pytest.mark.parametrize("kind", ["application/json", YAML])
 def test_a_body_that_is_too_deep(api: Process, kind: str, depth: int) -> None:
     for body in (nested(depth), b"[" * depth, b"[" * depth + b"]" * depth):
-        told = post(api, body, kind)
-        assert told.code == 400
-        assert "exceeded max depth" in told.status["message"]
+        expected = post(api, body, kind)
+        assert expected.code == 400
+        assert "exceeded max depth" in expected.status["message"]
 
 
 @pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC, APPLY])
@@ -31,16 +31,16 @@ def test_a_body_that_is_too_deep(api: Process, kind: str, depth: int) -> None:
 def test_a_patch_that_is_too_deep(api: Process, kind: str, depth: int) -> None:
     deep = nested(depth)
     body = b'[{"op":"add","path":"/x","value":%s}]' % deep if kind == JSON_PATCH else deep
-    told = patch(api, body, kind)
-    assert told.code == 400
-    assert "exceeded max depth" in told.status["message"]
+    expected = patch(api, body, kind)
+    assert expected.code == 400
+    assert "exceeded max depth" in expected.status["message"]
 
 
 def test_nesting_within_the_limit_is_an_unknown_field(api: Process) -> None:
     body = b'{"metadata":{"name":"deep"},"zzz":%s}' % nested(MAX_DEPTH - 1)
-    told = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
-    assert told.code == 201
-    assert 'unknown field "zzz"' in told.head.replace("\\", "")
+    expected = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
+    assert expected.code == 201
+    assert 'unknown field "zzz"' in expected.head.replace("\\", "")
 
 
 def test_a_json_patch_cannot_dig_deep_by_moving(api: Process) -> None:
@@ -60,20 +60,20 @@ def test_a_json_patch_cannot_grow_by_copying(api: Process) -> None:
 
 def test_a_json_patch_of_too_many_operations(api: Process) -> None:
     test = '{"op":"test","path":"/kind","value":"Lease"}'
-    told = patch(api, f"[{','.join([test] * 10_001)}]".encode(), JSON_PATCH)
-    assert told.code == 413
-    assert "The allowed maximum operations in a JSON patch is 10000" in told.status["message"]
+    expected = patch(api, f"[{','.join([test] * 10_001)}]".encode(), JSON_PATCH)
+    assert expected.code == 413
+    assert "The allowed maximum operations in a JSON patch is 10000" in expected.status["message"]
 
 
 def test_a_body_of_just_three_mebibytes_is_read_and_one_byte_more_is_not(api: Process) -> None:
     for size, code in ((3 * MIB, 201), (3 * MIB + 1, 413), (4 * MIB, 413), (20 * MIB, 413)):
         body = b'{"metadata":{"name":"big"},"zzz":"'
         body += b"x" * (size - len(body) - 2) + b'"}'
-        told = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
-        assert told.code == code
+        expected = exchange(api.url, message("POST", f"{LEASES}?dryRun=All", body))
+        assert expected.code == code
         if code == 413:
-            assert told.status["message"] == "Request entity too large: limit is 3145728"
-            assert told.status["reason"] == "RequestEntityTooLarge"
+            assert expected.status["message"] == "Request entity too large: limit is 3145728"
+            assert expected.status["reason"] == "RequestEntityTooLarge"
 
 
 @pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC, APPLY])
@@ -82,7 +82,7 @@ def test_a_patch_of_four_mebibytes(api: Process, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "told"),
+    ("body", "code", "expected"),
     [
         (b"", 400, "unexpected end of JSON input"),
         (b"nul", 400, "unexpected end of JSON input"),
@@ -98,10 +98,10 @@ def test_a_patch_of_four_mebibytes(api: Process, kind: str) -> None:
         (b'{"kind":"\xff"}', 400, "no kind"),
     ],
 )
-def test_json_that_is_none_of_ours(api: Process, body: bytes, code: int, told: str) -> None:
+def test_json_that_is_none_of_ours(api: Process, body: bytes, code: int, expected: str) -> None:
     heard = post(api, body)
     assert heard.code == code
-    assert told in heard.status["message"]
+    assert expected in heard.status["message"]
 
 
 @pytest.mark.parametrize("kind", ["application/json", YAML])

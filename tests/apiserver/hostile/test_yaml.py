@@ -23,13 +23,13 @@ MAPS = b"a: &a {x: 1}\n" + b"".join(
 
 @pytest.mark.parametrize("bomb", [LISTS, MAPS], ids=["lists", "maps"])
 def test_aliases_of_aliases_are_refused(api: Process, bomb: bytes) -> None:
-    for told in (post(api, bomb, YAML), patch(api, bomb, APPLY)):
-        assert told.code == 400
-        assert "yaml: document contains excessive aliasing" in told.status["message"]
+    for answer in (post(api, bomb, YAML), patch(api, bomb, APPLY)):
+        assert answer.code == 400
+        assert "yaml: document contains excessive aliasing" in answer.status["message"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "answer"),
     [
         (b"&a [*a]", "anchor 'a' value contains itself"),
         (b"a: *b", "unknown anchor 'b' referenced"),
@@ -45,10 +45,10 @@ def test_aliases_of_aliases_are_refused(api: Process, bomb: bytes) -> None:
         (b"a: [", "did not find expected node content"),
     ],
 )
-def test_yaml_that_cannot_be_read(api: Process, text: bytes, told: str) -> None:
+def test_yaml_that_cannot_be_read(api: Process, text: bytes, answer: str) -> None:
     for heard in (post(api, text, YAML), patch(api, text, APPLY)):
         assert heard.code == 400
-        assert told in heard.status["message"]
+        assert answer in heard.status["message"]
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_a_resource_version_beside_a_token_is_not_read(client: Client) -> None:
         client.call("POST", LEASES, lease(name))
     token = client.call("GET", LEASES, limit="1").json["metadata"]["continue"]
     answer = client.call("GET", LEASES, **{"continue": token, "resourceVersion": "x"})
-    told = "specifying resource version is not allowed when using continue"
-    assert (answer.status, answer.json["message"]) == (400, told)
+    expected = "specifying resource version is not allowed when using continue"
+    assert (answer.status, answer.json["message"]) == (400, expected)
 
 
 def test_the_grace_of_a_deleted_object_cannot_change(client: Client) -> None:

@@ -29,10 +29,10 @@ def test_routes_outside_resources_take_every_method_or_get_alone(
 
 def test_a_refusal_names_the_method_as_it_was_sent(process: Process) -> None:
     viewer = Client(process.url, VIEWER)
-    told = viewer.call("Foo", "/logs").json["message"]
-    assert told == 'forbidden: User "viewer" cannot foo path "/logs"'
-    told = viewer.call("Foo", LEASES).json["message"]
-    assert 'User "viewer" cannot  resource "leases"' in told
+    expected = viewer.call("Foo", "/logs").json["message"]
+    assert expected == 'forbidden: User "viewer" cannot foo path "/logs"'
+    expected = viewer.call("Foo", LEASES).json["message"]
+    assert 'User "viewer" cannot  resource "leases"' in expected
     viewer.close()
 
 
@@ -75,8 +75,8 @@ def test_no_write_takes_a_name_of_dots(
     client: Client, method: str, body: object, content_type: str
 ) -> None:
     query = {"fieldManager": "m"} if "apply" in content_type else {}
-    told = client.call(method, f"{LEASES}/.", body, content_type=content_type, **query)
-    assert (told.status, told.json["message"]) == (
+    expected = client.call(method, f"{LEASES}/.", body, content_type=content_type, **query)
+    assert (expected.status, expected.json["message"]) == (
         400,
         "Name parameter invalid: \".\": may not be '.'",
     )

@@ -77,7 +77,7 @@ async def test_the_kubeconfig_opens_the_api_over_tls(api: LeaseApiServer) -> Non
 async def test_an_object_that_is_too_large_is_refused_and_nothing_is_stored(
     api: LeaseApiServer,
 ) -> None:
-    told = await call(api.url, "POST", LEASES, lease("big", holderIdentity="x" * 1_600_000))
-    assert told["code"] == 500
-    assert "too large" in told["message"]
+    expected = await call(api.url, "POST", LEASES, lease("big", holderIdentity="x" * 1_600_000))
+    assert expected["code"] == 500
+    assert "too large" in expected["message"]
     assert (await call(api.url, "GET", f"{LEASES}/big"))["code"] == 404

@@ -63,7 +63,7 @@ merge_patches = st.fixed_dictionaries(
     },
 )
 
-# 0 and 1 are left out: to Python they equal False and True, which JSON tells apart.
+# 0 and 1 are left out: to Python they equal False and True, which JSON distinguishes.
 scalars = st.none() | st.booleans() | st.integers(2, 9) | st.text("ab/~-0", max_size=3)
 documents = st.recursive(
     scalars,

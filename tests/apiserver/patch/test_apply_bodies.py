@@ -104,7 +104,7 @@ def test_paths_name_items_by_their_key(meta: dict[str, Any], errors: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "answer"),
     [
         ({"kind": 5, "apiVersion": "v1"}, "/v1, Kind="),
         ({"kind": "Lease", "apiVersion": 1.5}, "/, Kind=Lease"),
@@ -112,8 +112,8 @@ def test_paths_name_items_by_their_key(meta: dict[str, Any], errors: list[str]) 
         ({"kind": "Lease", "apiVersion": "coordination.k8s.io/"}, "coordination.k8s.io/, Kind=L"),
     ],
 )
-def test_another_type_is_refused(head: dict[str, Any], told: str) -> None:
-    with pytest.raises(ApiError, match=f"invalid object type: {told}") as error:
+def test_another_type_is_refused(head: dict[str, Any], answer: str) -> None:
+    with pytest.raises(ApiError, match=f"invalid object type: {answer}") as error:
         read_applied(json.dumps(head).encode(), LEASE)
     assert error.value.status.code == 400
 
@@ -134,17 +134,17 @@ def test_floats_look_as_in_go(number: float, text: str) -> None:
 
 
 async def test_a_time_that_cannot_be_read_names_the_object(api: LeaseApiServer) -> None:
-    told = await apply(api, "one", renewTime="bad")
-    assert told["code"] == 500
-    assert told["message"].startswith(
+    answer = await apply(api, "one", renewTime="bad")
+    assert answer["code"] == 500
+    assert answer["message"].startswith(
         "failed to convert new object (/a; coordination.k8s.io/v1, Kind=Lease) to proper version: "
     )
 
 
 async def test_a_uid_does_not_create(api: LeaseApiServer) -> None:
-    told = await apply(api, "one", {"uid": "abc"})
-    assert told["code"] == 409
-    assert "uid mismatch: the provided object specified uid abc" in told["message"]
+    answer = await apply(api, "one", {"uid": "abc"})
+    assert answer["code"] == 409
+    assert "uid mismatch: the provided object specified uid abc" in answer["message"]
 
 
 async def test_nothing_applied_owns_nothing(api: LeaseApiServer) -> None:
@@ -172,8 +172,8 @@ LAST = HEAD | {"metadata": {"name": "a", "labels": {"l": "1"}}, "spec": {"holder
 
 async def test_kubectl_takes_over_what_its_client_side_apply_wrote(api: LeaseApiServer) -> None:
     await client_side(api, LAST)
-    told = await apply(api, "other", holderIdentity="i")
-    assert told["code"] == 409
+    answer = await apply(api, "other", holderIdentity="i")
+    assert answer["code"] == 409
     taken = await apply(api, "kubectl", {"annotations": {"x": "<&"}}, holderIdentity="i")
     assert taken["spec"] == {"holderIdentity": "i"}
     assert taken["metadata"]["annotations"][LAST_APPLIED] == (
@@ -198,12 +198,12 @@ async def test_kubectl_does_not_take_over_the_rest(
     assert (await apply(api, "kubectl", holderIdentity="i"))["code"] == 409
 
 
-async def test_only_conflicts_that_are_not_forgiven_are_told(api: LeaseApiServer) -> None:
+async def test_only_conflicts_that_are_not_forgiven_are_reported(api: LeaseApiServer) -> None:
     await client_side(api, LAST)
     change = {"spec": {"leaseTransitions": 1}}
     await call(api.url, "PATCH", f"{LEASES}/a", change, content_type=MERGE, fieldManager="elector")
-    told = await apply(api, "kubectl", holderIdentity="i", leaseTransitions=2)
-    assert [cause["field"] for cause in told["details"]["causes"]] == [".spec.leaseTransitions"]
+    answer = await apply(api, "kubectl", holderIdentity="i", leaseTransitions=2)
+    assert [cause["field"] for cause in answer["details"]["causes"]] == [".spec.leaseTransitions"]
 
 
 async def test_an_annotation_that_would_be_too_long_goes(api: LeaseApiServer) -> None:
@@ -220,8 +220,8 @@ async def test_managed_fields_can_be_reset(api: LeaseApiServer, entries: list[An
     reset = await call(api.url, "PATCH", path, {"metadata": meta}, content_type=MERGE)
     assert "managedFields" not in reset["metadata"]
     remove = [{"op": "remove", "path": "/metadata/managedFields"}]
-    told = await call(api.url, "PATCH", path, remove, content_type="application/json-patch+json")
-    assert told["code"] == 422
+    answer = await call(api.url, "PATCH", path, remove, content_type="application/json-patch+json")
+    assert answer["code"] == 422
 
 
 async def test_managed_fields_stay_when_a_patch_removes_them(api: LeaseApiServer) -> None:
@@ -240,16 +240,16 @@ async def test_without_a_version_the_fields_of_the_metadata_are_the_objects(
 ) -> None:
     await apply(api, "one", holderIdentity="h")
     path = f"{LEASES}/a"
-    told = await call(api.url, "PATCH", path, {"apiVersion": None}, content_type=MERGE)
-    assert "name must be provided" in told["message"]
+    answer = await call(api.url, "PATCH", path, {"apiVersion": None}, content_type=MERGE)
+    assert "name must be provided" in answer["message"]
     patch = {"apiVersion": None, "name": "a"}
-    told = await call(api.url, "PATCH", path, patch, content_type=MERGE)
-    assert "must be specified for an update" in told["message"]
+    answer = await call(api.url, "PATCH", path, patch, content_type=MERGE)
+    assert "must be specified for an update" in answer["message"]
     strict = await call(api.url, "PATCH", path, patch, content_type=MERGE, fieldValidation="Strict")
     unknown = 'strict decoding error: unknown field "metadata", unknown field "spec"'
     assert strict["message"].endswith(unknown)
     patch = {"apiVersion": "v1", "kind": "Pod"}
-    told = await call(api.url, "PATCH", path, patch, content_type=MERGE)
-    assert told["message"].endswith(
+    answer = await call(api.url, "PATCH", path, patch, content_type=MERGE)
+    assert answer["message"].endswith(
         "converting (v1.Pod) to (coordination.Lease): unknown conversion"
     )

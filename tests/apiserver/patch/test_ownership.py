@@ -1,4 +1,4 @@
-"""Who owns which field, over the wire: what managedFields tell after updates and applies."""
+"""Who owns which field, over the wire: the managedFields after updates and applies."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ async def test_items_of_lists_are_owned_one_by_one(api: LeaseApiServer) -> None:
 async def test_an_owner_reference_is_owned_as_a_whole(api: LeaseApiServer) -> None:
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
     await apply(api, "one", {"ownerReferences": [owner]})
-    told = await apply(api, "two", {"ownerReferences": [{**owner, "name": "m"}]})
-    assert told["code"] == 409
-    (cause,) = told["details"]["causes"]
+    answer = await apply(api, "two", {"ownerReferences": [{**owner, "name": "m"}]})
+    assert answer["code"] == 409
+    (cause,) = answer["details"]["causes"]
     assert cause["field"] == '.metadata.ownerReferences[uid="u"]'
     assert cause["message"] == 'conflict with "one"'
 
@@ -42,8 +42,8 @@ async def test_gated_fields_are_booked_but_not_kept(api: LeaseApiServer) -> None
     made = await apply(api, "one", strategy="OldestEmulationVersion")
     assert made["spec"] == {}
     assert owners(made)["one"] == {"f:spec": {"f:strategy": {}}}
-    told = await apply(api, "two", strategy="example.com/other")
-    assert told["code"] == 409
+    answer = await apply(api, "two", strategy="example.com/other")
+    assert answer["code"] == 409
 
 
 async def test_an_untracked_lease_is_tracked_from_its_first_apply(api: LeaseApiServer) -> None:
@@ -56,9 +56,9 @@ async def test_an_untracked_lease_is_tracked_from_its_first_apply(api: LeaseApiS
 
 
 async def test_all_fields_of_a_wrong_type_are_reported_at_once(api: LeaseApiServer) -> None:
-    told = await apply(api, "one", holderIdentity=5, zz=1)
-    assert told["code"] == 500
-    assert told["message"].endswith(
+    answer = await apply(api, "one", holderIdentity=5, zz=1)
+    assert answer["code"] == 500
+    assert answer["message"].endswith(
         "errors:\n"
         "  .spec.holderIdentity: expected string, got &value.valueUnstructured{Value:5}\n"
         "  .spec.zz: field not declared in schema"

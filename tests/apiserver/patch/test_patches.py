@@ -60,7 +60,7 @@ def test_a_strategic_merge_can_order_a_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "code", "told"),
+    ("meta", "code", "answer"),
     [
         (
             {"labels": {"$patch": "bogus"}},
@@ -113,9 +113,9 @@ def test_a_strategic_merge_can_order_a_list() -> None:
         ),
     ],
 )
-def test_bodies_that_cannot_be_merged(meta: dict[str, Any], code: int, told: str) -> None:
+def test_bodies_that_cannot_be_merged(meta: dict[str, Any], code: int, answer: str) -> None:
     before = lease(labels={"k": "v"}, finalizers=["a"], ownerReferences=[OWNER])
-    with pytest.raises(StrategicError, match=re.escape(told)) as error:
+    with pytest.raises(StrategicError, match=re.escape(answer)) as error:
         strategic(before, **meta)
     assert error.value.code == code
 

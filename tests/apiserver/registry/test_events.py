@@ -90,15 +90,18 @@ async def test_a_patch_and_a_put_through_the_other_group(api: LeaseApiServer) ->
     assert (await call(api.url, "GET", f"{NEW}/b"))["note"] == "still"
 
 
-async def test_both_groups_are_told_of_a_write(api: LeaseApiServer) -> None:
+async def test_watches_of_both_groups_get_a_write(api: LeaseApiServer) -> None:
     core = await Watch.open(api.url, CORE, resourceVersion="0")
     new = await Watch.open(api.url, NEW, resourceVersion="0")
     await call(api.url, "POST", CORE, old_style("a"))
-    told = [await core.read(), await new.read()]
-    assert [event["object"]["apiVersion"] for event in told if event] == ["v1", "events.k8s.io/v1"]
-    assert told[0] is not None
-    assert told[1] is not None
-    assert told[0]["object"]["message"] == told[1]["object"]["note"] == "a became leader"
+    seen = [await core.read(), await new.read()]
+    assert [event["object"]["apiVersion"] for event in seen if event] == [
+        "v1",
+        "events.k8s.io/v1",
+    ]
+    assert seen[0] is not None
+    assert seen[1] is not None
+    assert seen[0]["object"]["message"] == seen[1]["object"]["note"] == "a became leader"
     await core.close()
     await new.close()
 

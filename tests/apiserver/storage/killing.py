@@ -15,7 +15,7 @@ GONE = None
 
 
 class Books:
-    """What every resourceVersion that anybody was told stands for: one thing only, for ever."""
+    """The one state that each resourceVersion stands for, among all that anybody received."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -40,9 +40,9 @@ def test_acknowledged_writes_survive_kill_nine(tmp_path: Path) -> None:
             api.kill()
             for party in (watcher, *writers):
                 party.finish()
-        told = {version for writer in writers for version in writer.versions}
+        expected = {version for writer in writers for version in writer.versions}
         if not watcher.gone:
-            missed = {version for version in told if version <= watcher.last} - {*watcher.seen}
+            missed = {version for version in expected if version <= watcher.last} - {*watcher.seen}
             assert not missed
             assert watcher.seen == sorted(watcher.seen)
         gone += watcher.gone
@@ -56,7 +56,7 @@ def test_acknowledged_writes_survive_kill_nine(tmp_path: Path) -> None:
 
 
 def check(url: str, accounts: list[Account], books: Books) -> None:
-    """After a start: what was acknowledged is there, and versions go on from the last one told."""
+    """After a start: what was acknowledged is there, and versions go on from the last one sent."""
     client = Client(url)
     for account in accounts:
         account.check(client)

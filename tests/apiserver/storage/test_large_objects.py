@@ -29,11 +29,11 @@ def before(monkeypatch: pytest.MonkeyPatch, name: str, then: Callable[[], object
     """Call something before each check."""
     check = getattr(create_update, name)
 
-    def told(*given: Any, **more: Any) -> Any:
+    def measured(*given: Any, **more: Any) -> Any:
         then()
         return check(*given, **more)
 
-    monkeypatch.setattr(create_update, name, told)
+    monkeypatch.setattr(create_update, name, measured)
 
 
 async def test_only_large_objects_are_checked_aside(

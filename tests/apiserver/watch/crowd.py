@@ -77,7 +77,7 @@ class Crowd:
             transport.close()
         await self.until(lambda: all(watch.ended for watch in self.watches))
 
-    async def told(self, version: int, *, within: float = LIMIT) -> None:
+    async def reached(self, version: int, *, within: float = LIMIT) -> None:
         """Wait until every watch has come to this resourceVersion."""
         await self.until(
             lambda: all(watch.versions[-1:] >= [version] for watch in self.watches), within=within
@@ -108,20 +108,20 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Outcome(msgspec.Struct):
-    """What became of a crowd: the versions written, those that each watch was told, whether the
+    """What became of a crowd: the versions written, those that each watch received, whether the
     reader that never reads was cut, and the server's memory in MiB.
     """
 
     written: list[int]
-    told: list[list[int]]
+    received: list[list[int]]
     cut: bool
     before: float
     most: float
 
 
 async def outlast_a_reader_that_never_reads(api: Process, *, watchers: int) -> Outcome:
-    """Write until the watch that nobody reads is cut: large Leases, which it is told alone, and
-    small ones, which all are told.
+    """Write until the watch that nobody reads is cut: large Leases, which go to it alone, and
+    small ones, which go to all.
     """
     assert api.process is not None
     pid = api.process.pid
@@ -135,15 +135,15 @@ async def outlast_a_reader_that_never_reads(api: Process, *, watchers: int) -> O
             await call(api.url, "POST", ELSEWHERE, lease(name, holderIdentity=LARGE))
             made = await call(api.url, "POST", LEASES, lease(name))
             written.append(int(made["metadata"]["resourceVersion"]))
-            await crowd.told(written[-1])
+            await crowd.reached(written[-1])
             most = max(most, resident_mib(pid))
             cut = is_cut(idle)
         idle.close()
-        told = [watch.versions for watch in crowd.watches]
-    return Outcome(written, told, cut, before, most)
+        received = [watch.versions for watch in crowd.watches]
+    return Outcome(written, received, cut, before, most)
 
 
 def is_cut(client: socket.socket) -> bool:
-    """Whether the server has dropped a connection, told without reading what is left in it."""
+    """Whether the server has dropped a connection, found out without reading the rest of it."""
     state: int = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return state == TCP_CLOSE

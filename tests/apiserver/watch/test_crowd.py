@@ -1,4 +1,4 @@
-"""Many watchers at once: each is told everything, whatever one among them does."""
+"""Many watchers at once: each gets every event, whatever one among them does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def test_the_one_that_never_reads_is_cut_and_the_others_miss_nothing(tmp_p
     with Process(tmp_path / "data") as api:
         result = await outlast_a_reader_that_never_reads(api, watchers=WATCHERS)
     assert result.cut
-    assert result.told == [result.written] * WATCHERS
+    assert result.received == [result.written] * WATCHERS
     print(f"RSS {result.before:.0f} MiB before, {result.most:.0f} MiB at most")
     assert result.most < MOST_MIB
 
@@ -34,7 +34,7 @@ async def test_a_low_limit_of_open_files_is_raised(tmp_path: Path) -> None:
     try:
         async with Crowd(api.url, WATCHERS) as crowd:
             made = await call(api.url, "POST", LEASES, lease("a"))
-            await crowd.told(int(made["metadata"]["resourceVersion"]))
+            await crowd.reached(int(made["metadata"]["resourceVersion"]))
     finally:
         api.kill()
 

@@ -1,4 +1,4 @@
-"""Watches: who reads slowly is cut, who reads is told everything, and the end is a proper end."""
+"""Watches: a slow reader is cut, all others get every event, and the stream ends properly."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ async def test_initial_events_of_the_future_are_an_error_event(
     event = await watch.read()
     assert event is not None
     assert event["type"] == "ERROR"
-    told = event["object"]
-    assert told["message"].startswith("Timeout: Too large resource version: 99999, current: ")
-    assert (told["code"], told["reason"]) == (504, "Timeout")
-    assert told["details"]["causes"] == [
+    expected = event["object"]
+    assert expected["message"].startswith("Timeout: Too large resource version: 99999, current: ")
+    assert (expected["code"], expected["reason"]) == (504, "Timeout")
+    assert expected["details"]["causes"] == [
         {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     ]
     assert await watch.read() is None

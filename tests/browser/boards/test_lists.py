@@ -20,7 +20,7 @@ def expect_names(page: Page, *names: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "page_text"),
     [
         ("", ["Who holds now", "web-1", "Holder changes", "was created, held by pod-1"]),
         ("leases/", ["web-1", "pod-1", "Elections 3", "node-1"]),
@@ -29,14 +29,14 @@ def expect_names(page: Page, *names: str) -> None:
     ],
 )
 def test_a_page_shows_everything_without_a_script(
-    browser: Browser, signed_in: str, server: Server, api: LeaseApi, path: str, told: list[str]
+    browser: Browser, signed_in: str, server: Server, api: LeaseApi, path: str, page_text: list[str]
 ) -> None:
     context = browser.new_context(storage_state=json.loads(signed_in), java_script_enabled=False)
     plain = context.new_page()
     plain.goto(f"{server.url}/c/embedded/{path}")
     text = re.sub(r"\s+", " ", plain.locator("main").inner_text())
     context.close()
-    assert [words for words in told if words not in text] == []
+    assert [words for words in page_text if words not in text] == []
 
 
 def test_a_row_flashes_when_its_holder_changes_and_not_when_it_renews(

@@ -1,4 +1,4 @@
-"""Writes a past into a data directory: `past.py NOW` tells of one Lease that was handed over, with
+"""Writes a past into a data directory: `past.py NOW` makes one Lease that was handed over, with
 a gap, of sixty that passed from one holder to the next, and of one that did so again and again.
 """
 
@@ -24,7 +24,7 @@ from tests.support.values.change_rows import to_row  # noqa: E402
 LANES = 60
 
 
-def told(name: str, change: ChangeType, at: datetime, holder: str, version: int, **more) -> Row:
+def row(name: str, change: ChangeType, at: datetime, holder: str, version: int, **more) -> Row:
     return to_row(
         Change(
             cluster="embedded",
@@ -46,21 +46,21 @@ def told(name: str, change: ChangeType, at: datetime, holder: str, version: int,
 def main() -> None:
     now = datetime.fromisoformat(sys.argv[1])
     rows = [
-        told("handed-over", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1),
-        told("handed-over", ChangeType.EXPIRED, now - timedelta(hours=3), "cp-1", 2),
-        told(
+        row("handed-over", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1),
+        row("handed-over", ChangeType.EXPIRED, now - timedelta(hours=3), "cp-1", 2),
+        row(
             "handed-over", ChangeType.TAKEN_OVER, now - timedelta(hours=2, minutes=40), "cp-2", 3,
             previous_holder="cp-1", gap_seconds=1200.0,
         ),
     ]  # fmt: skip
     for number in range(LANES):
         name = f"lane-{number:02}"
-        rows.append(told(name, ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
-        rows.append(told(name, ChangeType.REPLACED, now - timedelta(hours=1), "cp-3", 2))
-    rows.append(told("busy", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
+        rows.append(row(name, ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
+        rows.append(row(name, ChangeType.REPLACED, now - timedelta(hours=1), "cp-3", 2))
+    rows.append(row("busy", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
     for number in range(60):
         at = now - timedelta(minutes=100) + number * timedelta(seconds=20)
-        rows.append(told("busy", ChangeType.REPLACED, at, f"cp-{number % 2 + 1}", number + 2))
+        rows.append(row("busy", ChangeType.REPLACED, at, f"cp-{number % 2 + 1}", number + 2))
     Row.objects.bulk_create(rows)
     WatchSpan.objects.create(
         cluster="embedded",

@@ -50,7 +50,7 @@ def specs(kubectl: Kubectl) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "printed"),
     [
         (("apply",), "configured"),
         (("apply", "--server-side"), "serverside-applied"),
@@ -60,11 +60,13 @@ def specs(kubectl: Kubectl) -> dict[str, object]:
         (("apply", "--dry-run=server"), "configured (server dry run)"),
     ],
 )
-def test_a_saved_list_goes_back_in(kubectl: Kubectl, command: tuple[str, ...], told: str) -> None:
+def test_a_saved_list_goes_back_in(
+    kubectl: Kubectl, command: tuple[str, ...], printed: str
+) -> None:
     before, file = specs(kubectl), saved(kubectl)
     out = kubectl.run(*command, "-f", "-", stdin=file)
     for name in ("one", "two"):
-        assert f"lease.coordination.k8s.io/{name} {told}" in out
+        assert f"lease.coordination.k8s.io/{name} {printed}" in out
     assert specs(kubectl) == before
 
 

@@ -8,19 +8,19 @@ import pytest
 from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import fold
 from tests.support.values.leases import after
-from tests.support.values.story import told
+from tests.support.values.story import change_at
 
 STORY = fold(
     [
-        told(0, "created"),
-        told(10, "acquired", "a"),
-        told(30, "expired", "a"),
-        told(35, "recovered", "a"),
-        told(50, "expired", "a"),
-        told(55, "released", "a"),
-        told(60, "acquired", "b"),
-        told(80, "deleted", "b"),
-        told(100, "created", "c", uid="u-2"),
+        change_at(0, "created"),
+        change_at(10, "acquired", "a"),
+        change_at(30, "expired", "a"),
+        change_at(35, "recovered", "a"),
+        change_at(50, "expired", "a"),
+        change_at(55, "released", "a"),
+        change_at(60, "acquired", "b"),
+        change_at(80, "deleted", "b"),
+        change_at(100, "created", "c", uid="u-2"),
     ]
 )
 
@@ -49,7 +49,7 @@ def test_every_instant_has_its_standing(seconds, exists, phase, holder, since):
 
 
 def test_before_what_is_remembered_nothing_is_claimed():
-    life = fold([told(30, "recovered", "a")])
+    life = fold([change_at(30, "recovered", "a")])
     assert as_of(life, after(29)).phase is PastPhase.UNKNOWN
     assert as_of(life, after(31)).since is None
 
@@ -57,7 +57,7 @@ def test_before_what_is_remembered_nothing_is_claimed():
 def test_time_without_a_holder_counts_inside_terms_and_between_them():
     assert leaderless(STORY, after(0), after(200)) == 10 + 5 + 10
     assert leaderless(STORY, after(32), after(58)) == 3 + 8
-    open_end = fold([told(0, "created", "a"), told(40, "expired", "a")])
+    open_end = fold([change_at(0, "created", "a"), change_at(40, "expired", "a")])
     assert leaderless(open_end, after(0), after(100)) == 60
 
 

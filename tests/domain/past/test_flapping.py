@@ -5,13 +5,13 @@ from __future__ import annotations
 from leases.domain.kind import Kind
 from leases.domain.past.flapping import flaps
 from tests.support.values.leases import after
-from tests.support.values.story import told
+from tests.support.values.story import change_at
 
 HALF_AN_HOUR = 1800
 
 
 def passes(number: int, kind: Kind, word: str = "taken_over", every: float = 60):
-    return [told(n * every, word, f"h-{n}", kind=kind) for n in range(number)]
+    return [change_at(n * every, word, f"h-{n}", kind=kind) for n in range(number)]
 
 
 def test_five_holders_in_half_an_hour_are_too_many_for_an_election():

@@ -7,17 +7,17 @@ import pytest
 from leases.domain.past.term_statistics import percentile, statistics
 from leases.domain.past.terms import fold
 from tests.support.values.leases import after
-from tests.support.values.story import told
+from tests.support.values.story import change_at
 
 STORY = (
-    told(0, "created", "a"),
-    told(100, "released", "a"),
-    told(102, "acquired", "b"),
-    told(200, "expired", "b", renewed_at=after(185)),
-    told(204, "recovered", "b"),
-    told(300, "expired", "b", renewed_at=after(285)),
-    told(303, "taken_over", "a"),
-    told(310, "replaced", "c"),
+    change_at(0, "created", "a"),
+    change_at(100, "released", "a"),
+    change_at(102, "acquired", "b"),
+    change_at(200, "expired", "b", renewed_at=after(185)),
+    change_at(204, "recovered", "b"),
+    change_at(300, "expired", "b", renewed_at=after(285)),
+    change_at(303, "taken_over", "a"),
+    change_at(310, "replaced", "c"),
 )
 
 

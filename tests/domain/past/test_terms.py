@@ -5,15 +5,15 @@ from __future__ import annotations
 from leases.domain.changes.change import ChangeType
 from leases.domain.past.terms import Generation, fold
 from tests.support.values.leases import after
-from tests.support.values.story import gap, term, told
+from tests.support.values.story import change_at, gap, term
 
 
 def test_a_release_ends_a_term_and_nobody_holds_until_the_next_acquires():
     life = fold(
         [
-            told(0, "created", "a"),
-            told(60, "released", "a"),
-            told(62, "acquired", "b"),
+            change_at(0, "created", "a"),
+            change_at(60, "released", "a"),
+            change_at(62, "acquired", "b"),
         ]
     )
     assert life.terms == (
@@ -26,9 +26,9 @@ def test_a_release_ends_a_term_and_nobody_holds_until_the_next_acquires():
 def test_a_term_that_another_takes_over_ended_when_it_ran_out():
     life = fold(
         [
-            told(0, "created", "a"),
-            told(40, "expired", "a"),
-            told(43, "taken_over", "b", previous_holder="a"),
+            change_at(0, "created", "a"),
+            change_at(40, "expired", "a"),
+            change_at(43, "taken_over", "b", previous_holder="a"),
         ]
     )
     assert life.terms == (
@@ -39,20 +39,26 @@ def test_a_term_that_another_takes_over_ended_when_it_ran_out():
 
 
 def test_a_term_that_recovers_goes_on_with_a_gap_in_it():
-    life = fold([told(0, "created", "a"), told(40, "expired", "a"), told(47, "recovered", "a")])
+    life = fold(
+        [
+            change_at(0, "created", "a"),
+            change_at(40, "expired", "a"),
+            change_at(47, "recovered", "a"),
+        ]
+    )
     inner = gap(40, 47, "expired", "a", "recovered")
     assert life.terms == (term("a", 0, None, "created", None, gaps=(inner,)),)
     assert life.gaps == ()
 
 
 def test_an_expiry_that_nobody_has_answered_leaves_an_ended_term_and_an_open_gap():
-    life = fold([told(0, "created", "a"), told(40, "expired", "a")])
+    life = fold([change_at(0, "created", "a"), change_at(40, "expired", "a")])
     assert life.terms == (term("a", 0, 40, "created", "expired"),)
     assert life.gaps == (gap(40, None, "expired", "a", None),)
 
 
 def test_a_replacement_leaves_no_gap():
-    life = fold([told(0, "created", "a"), told(9, "replaced", "b", previous_holder="a")])
+    life = fold([change_at(0, "created", "a"), change_at(9, "replaced", "b", previous_holder="a")])
     assert life.terms == (
         term("a", 0, 9, "created", "replaced"),
         term("b", 9, None, "replaced", None),
@@ -61,18 +67,24 @@ def test_a_replacement_leaves_no_gap():
 
 
 def test_a_restart_is_a_new_term_under_the_old_name():
-    life = fold([told(0, "created", "a"), told(9, "restarted", "a", previous_holder="a")])
+    life = fold([change_at(0, "created", "a"), change_at(9, "restarted", "a", previous_holder="a")])
     assert [(t.holder, t.ended) for t in life.terms] == [("a", ChangeType.RESTARTED), ("a", None)]
 
 
 def test_a_restart_after_an_expiry_ends_the_gap_but_not_by_recovering():
-    life = fold([told(0, "created", "a"), told(9, "expired", "a"), told(12, "restarted", "a")])
+    life = fold(
+        [
+            change_at(0, "created", "a"),
+            change_at(9, "expired", "a"),
+            change_at(12, "restarted", "a"),
+        ]
+    )
     assert [term.ended for term in life.terms] == [ChangeType.EXPIRED, None]
     assert life.gaps == (gap(9, 12, "expired", "a", "restarted"),)
 
 
 def test_a_lease_born_without_a_holder_begins_with_a_gap():
-    life = fold([told(0, "created"), told(5, "acquired", "a")])
+    life = fold([change_at(0, "created"), change_at(5, "acquired", "a")])
     assert life.gaps == (gap(0, 5, "created", None, "acquired", vacant=0),)
     assert life.terms == (term("a", 5, None, "acquired", None),)
 
@@ -80,9 +92,9 @@ def test_a_lease_born_without_a_holder_begins_with_a_gap():
 def test_between_two_generations_there_is_absence_and_no_gap():
     life = fold(
         [
-            told(0, "created", "a"),
-            told(20, "deleted", "a"),
-            told(50, "created", "b", uid="u-2", gap_seconds=30),
+            change_at(0, "created", "a"),
+            change_at(20, "deleted", "a"),
+            change_at(50, "created", "b", uid="u-2", gap_seconds=30),
         ]
     )
     assert life.generations == (
@@ -97,20 +109,26 @@ def test_between_two_generations_there_is_absence_and_no_gap():
 
 
 def test_an_unseen_deletion_is_dated_before_the_next_creation():
-    life = fold([told(0, "created", "a"), told(50, "created", "b", uid="u-2")])
+    life = fold([change_at(0, "created", "a"), change_at(50, "created", "b", uid="u-2")])
     assert life.terms[0] == term("a", 0, 50, "created", "deleted")
     assert life.generations[0].until == after(50)
 
 
 def test_a_late_deletion_does_not_end_the_next_lease_of_that_name():
     life = fold(
-        [told(0, "created", "a"), told(50, "created", "b", uid="u-2"), told(51, "deleted", "a")]
+        [
+            change_at(0, "created", "a"),
+            change_at(50, "created", "b", uid="u-2"),
+            change_at(51, "deleted", "a"),
+        ]
     )
     assert life.terms[1] == term("b", 50, None, "created", None, uid="u-2")
 
 
 def test_a_gap_ends_with_the_lease():
-    life = fold([told(0, "created", "a"), told(9, "expired", "a"), told(30, "deleted", "a")])
+    life = fold(
+        [change_at(0, "created", "a"), change_at(9, "expired", "a"), change_at(30, "deleted", "a")]
+    )
     assert life.gaps == (gap(9, 30, "expired", "a", "deleted"),)
     assert life.terms == (term("a", 0, 9, "created", "expired"),)
 
@@ -118,10 +136,10 @@ def test_a_gap_ends_with_the_lease():
 def test_a_release_of_what_has_run_out_lengthens_the_gap():
     life = fold(
         [
-            told(0, "created", "a"),
-            told(9, "expired", "a"),
-            told(14, "released", "a"),
-            told(20, "acquired", "b"),
+            change_at(0, "created", "a"),
+            change_at(9, "expired", "a"),
+            change_at(14, "released", "a"),
+            change_at(20, "acquired", "b"),
         ]
     )
     assert life.gaps == (gap(9, 20, "expired", "a", "acquired", vacant=14),)
@@ -131,10 +149,10 @@ def test_a_release_of_what_has_run_out_lengthens_the_gap():
 def test_missed_counters_are_the_terms_they_fell_into():
     life = fold(
         [
-            told(0, "created", "a"),
-            told(30, "replaced", "b", missed=2),
-            told(40, "reconfigured", "b", missed=1, fields=("labels",)),
-            told(50, "released", "b", missed=4),
+            change_at(0, "created", "a"),
+            change_at(30, "replaced", "b", missed=2),
+            change_at(40, "reconfigured", "b", missed=1, fields=("labels",)),
+            change_at(50, "released", "b", missed=4),
         ]
     )
     assert [term.missed for term in life.terms] == [0, 7]
@@ -144,9 +162,9 @@ def test_missed_counters_are_the_terms_they_fell_into():
 def test_inferred_starts_and_ends_carry_their_windows():
     life = fold(
         [
-            told(0, "created", "a", inferred=True),
-            told(30, "taken_over", "b", inferred=True, inferred_since=after(20)),
-            told(60, "released", "b"),
+            change_at(0, "created", "a", inferred=True),
+            change_at(30, "taken_over", "b", inferred=True, inferred_since=after(20)),
+            change_at(60, "released", "b"),
         ]
     )
     first, second = life.terms
@@ -159,10 +177,10 @@ def test_inferred_starts_and_ends_carry_their_windows():
 def test_a_coordinated_election_whose_counter_stays_zero_has_its_terms():
     life = fold(
         [
-            told(0, "created", transitions=0),
-            told(1, "acquired", "a", transitions=0),
-            told(70, "released", "a", transitions=0),
-            told(71, "acquired", "b", transitions=0),
+            change_at(0, "created", transitions=0),
+            change_at(1, "acquired", "a", transitions=0),
+            change_at(70, "released", "a", transitions=0),
+            change_at(71, "acquired", "b", transitions=0),
         ]
     )
     assert [(t.holder, t.missed) for t in life.terms] == [("a", 0), ("b", 0)]
@@ -171,10 +189,10 @@ def test_a_coordinated_election_whose_counter_stays_zero_has_its_terms():
 def test_a_clock_set_back_does_not_turn_the_order():
     life = fold(
         [
-            told(100, "created", "a"),
-            told(90, "released", "a"),
-            told(95, "acquired", "b"),
-            told(130, "released", "b"),
+            change_at(100, "created", "a"),
+            change_at(90, "released", "a"),
+            change_at(95, "acquired", "b"),
+            change_at(130, "released", "b"),
         ]
     )
     assert life.terms == (
@@ -185,7 +203,7 @@ def test_a_clock_set_back_does_not_turn_the_order():
 
 
 def test_nothing_is_claimed_about_the_time_before_the_first_record():
-    life = fold([told(30, "recovered", "a"), told(60, "released", "a")])
+    life = fold([change_at(30, "recovered", "a"), change_at(60, "released", "a")])
     assert life.terms == (term("a", 30, 60, None, "released"),)
     assert life.generations[0].born is False
 

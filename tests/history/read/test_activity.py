@@ -1,4 +1,4 @@
-"""What happened per hour, from history and from what is told."""
+"""Changes per hour, from history and from live updates."""
 
 from __future__ import annotations
 

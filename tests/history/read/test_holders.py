@@ -26,7 +26,7 @@ def keep(change: ChangeType, minutes: float, *, name: str = "a", kind=Kind.ELECT
     to_row(a_change(**(known | more))).save()
 
 
-def told(kinds=(Kind.ELECTION,), since=T0) -> set[tuple[str, str, int]]:
+def found(kinds=(Kind.ELECTION,), since=T0) -> set[tuple[str, str, int]]:
     past = ended_terms("a", kinds, since)
     return {(ended.holder, ended.key.name, ended.terms) for ended in past.ended}
 
@@ -38,14 +38,14 @@ def test_every_ending_counts_for_the_holder_whose_term_it_ended():
     keep(ChangeType.ACQUIRED, 4, holder="x")
     keep(ChangeType.RESTARTED, 5, holder="x", previous_holder="x")
     keep(ChangeType.DELETED, 6, previous_holder="x")
-    assert told() == {("x", "a", 3), ("y", "a", 1), ("z", "a", 1)}
+    assert found() == {("x", "a", 3), ("y", "a", 1), ("z", "a", 1)}
 
 
 def test_changes_that_end_no_term_count_for_nobody():
     keep(ChangeType.EXPIRED, 1, holder="x", previous_holder="x")
     keep(ChangeType.RECOVERED, 2, holder="x", previous_holder="x")
     keep(ChangeType.DELETED, 3, previous_holder=None)
-    assert told() == set()
+    assert found() == set()
 
 
 def test_other_kinds_clusters_and_times_are_left_out():
@@ -53,7 +53,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
     keep(ChangeType.RELEASED, 2, previous_holder="y", cluster="other")
     keep(ChangeType.RELEASED, -1, previous_holder="z")
     keep(ChangeType.RELEASED, 3, previous_holder="x", name="b")
-    assert told() == {("x", "b", 1)}
+    assert found() == {("x", "b", 1)}
     past = ended_terms("a", (Kind.LOCK,), T0)
     assert past.ended == (EndedTerms("x", A, Kind.LOCK, 1),)
     assert past.since == T0

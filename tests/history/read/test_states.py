@@ -30,7 +30,7 @@ def keep(*changes):
     models.ChangeRecord.objects.bulk_create([to_row(change) for change in changes])
 
 
-def told(key, seconds, word, holder, **given):
+def change_at(key, seconds, word, holder, **given):
     change = ChangeType(word)
     names = {"holder": holder, "previous_holder": None}
     if change in (ChangeType.RELEASED, ChangeType.DELETED):
@@ -41,17 +41,17 @@ def told(key, seconds, word, holder, **given):
 
 
 STORY = (
-    told(SCHEDULER, 0, "created", "a"),
-    told(SCHEDULER, 10, "expired", "a"),
-    told(SCHEDULER, 12, "recovered", "a"),
-    told(SCHEDULER, 14, "reconfigured", "a"),
-    told(SCHEDULER, 20, "expired", "a"),
-    told(SCHEDULER, 25, "taken_over", "b", gap_seconds=5.0),
-    told(WORKER, 5, "created", None),
-    told(WORKER, 8, "acquired", "w"),
-    told(WORKER, 30, "released", "w"),
-    told(GONE, 1, "created", "g"),
-    told(GONE, 15, "deleted", "g"),
+    change_at(SCHEDULER, 0, "created", "a"),
+    change_at(SCHEDULER, 10, "expired", "a"),
+    change_at(SCHEDULER, 12, "recovered", "a"),
+    change_at(SCHEDULER, 14, "reconfigured", "a"),
+    change_at(SCHEDULER, 20, "expired", "a"),
+    change_at(SCHEDULER, 25, "taken_over", "b", gap_seconds=5.0),
+    change_at(WORKER, 5, "created", None),
+    change_at(WORKER, 8, "acquired", "w"),
+    change_at(WORKER, 30, "released", "w"),
+    change_at(GONE, 1, "created", "g"),
+    change_at(GONE, 15, "deleted", "g"),
 )
 
 
@@ -101,7 +101,7 @@ def test_states_agree_with_a_fold_of_everything():
 
 
 def test_names_deleted_after_an_instant_were_there_then():
-    keep(*STORY, told(WORKER, 50, "deleted", None, kind=Kind.LOCK))
+    keep(*STORY, change_at(WORKER, 50, "deleted", None, kind=Kind.LOCK))
     assert gone_since("a", at(2)) == {GONE, WORKER}
     assert gone_since("a", at(2), [Kind.ELECTION]) == {GONE}
     assert gone_since("a", at(15), [Kind.ELECTION]) == set()
@@ -128,7 +128,7 @@ def test_a_busy_lane_is_drawn_as_bands_with_counts(monkeypatch):
     monkeypatch.setattr(lanes_module, "MIN_CHANGES", 10)
     monkeypatch.setattr(lanes_module, "CHANGES", 10)
     holders = [f"h-{n}" for n in range(300)]
-    keep(*(told(SCHEDULER, n, "replaced", holder) for n, holder in enumerate(holders)))
+    keep(*(change_at(SCHEDULER, n, "replaced", holder) for n, holder in enumerate(holders)))
     (lane,) = lanes("a", [SCHEDULER], since=at(-1), until=at(299))
     assert lane.changes == 300
     assert sum(band.changes for band in lane.bands) == 300

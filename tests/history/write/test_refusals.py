@@ -54,10 +54,10 @@ def test_a_row_set_aside_keeps_all_its_values_and_the_reason():
 
 
 def test_a_repeated_change_is_set_aside_once(caplog):
-    told = a_batch(a_change(transitions=BEYOND), a_change(1))
+    reported = a_batch(a_change(transitions=BEYOND), a_change(1))
     with caplog.at_level(logging.ERROR):
-        assert len(write_what_fits(told)) == 1
-        assert write_what_fits(told) == []
+        assert len(write_what_fits(reported)) == 1
+        assert write_what_fits(reported) == []
     assert models.RefusedRow.objects.count() == 1
     assert caplog.text.count("is set aside") == 1
 
@@ -194,16 +194,16 @@ def test_a_database_out_of_order_is_no_reason_to_set_anything_aside(broken):
 def test_nothing_is_set_aside_while_nothing_can_be_written():
     switch = {"sqlite": "PRAGMA query_only = {}", "postgresql":
               "SET default_transaction_read_only = {}"}[connection.vendor]  # fmt: skip
-    told = a_batch(a_change(transitions=BEYOND), a_change(1))
+    reported = a_batch(a_change(transitions=BEYOND), a_change(1))
     with connection.cursor() as cursor:
         cursor.execute(switch.format("on"))
         with pytest.raises(Error):
             write_what_fits(a_batch(a_change(1)))
         with pytest.raises(Error):
-            write_what_fits(told)
+            write_what_fits(reported)
         cursor.execute(switch.format("off"))
     assert (kept(), models.RefusedRow.objects.count()) == ([], 0)
-    write_what_fits(told)
+    write_what_fits(reported)
     assert (kept(), models.RefusedRow.objects.count()) == ([1], 1)
 
 

@@ -1,4 +1,4 @@
-"""Several replicas write one history: whatever they saw and in whatever order they tell it."""
+"""Several replicas write one history, whatever each observed and in whatever order they write."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def order(request) -> int:
     return request.param
 
 
-def tell(order: int, *accounts: Change) -> list[Change]:
+def write_in_order(order: int, *accounts: Change) -> list[Change]:
     for change in accounts[::order]:
         write_changes([change])
     return kept()
@@ -51,46 +51,46 @@ def tell(order: int, *accounts: Change) -> list[Change]:
 def test_an_observed_change_replaces_an_inferred_one(word, order):
     one = a_change(3, change=word, resource_version="")
     other = concluded(1, 9, change=word, resource_version="")
-    assert tell(order, one, other) == [one]
+    assert write_in_order(order, one, other) == [one]
 
 
 def test_a_take_over_stands_above_a_replacement_that_another_clock_saw(order):
     out = a_change(3)
     in_time = a_change(3, change=ChangeType.REPLACED, at=at(2.999), gap_seconds=None)
-    assert tell(order, out, in_time) == [out]
+    assert write_in_order(order, out, in_time) == [out]
 
 
 @pytest.mark.parametrize("holder", ["cp-1", None])
 def test_a_list_that_shows_a_later_renewal_makes_no_second_change(holder, order):
     seen = a_change(3, holder=holder)
     guess = concluded(1, 9, holder=holder, resource_version="888", missed=2)
-    assert tell(order, seen, guess) == [seen]
+    assert write_in_order(order, seen, guess) == [seen]
 
 
 def test_two_lists_that_show_different_renewals_make_one_change(order):
-    told = tell(
+    reported = write_in_order(
         order,
         concluded(1, 9, resource_version="888"),
         concluded(2, 9.5, at=at(8), resource_version="890"),
     )
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_a_conclusion_that_nobody_accounts_for_is_kept(order):
     before, after = a_change(1), a_change(10, resource_version="900")
     guess = concluded(1, 9, resource_version="888")
-    assert tell(order, before, guess, after) == [before, guess, after]
+    assert write_in_order(order, before, guess, after) == [before, guess, after]
 
 
 @pytest.mark.parametrize("other", [{"uid": "u-2"}, {"name": "other"}, {"holder": "cp-3"}])
 def test_an_account_of_something_else_is_none(other, order):
     guess = concluded(1, 9, resource_version="888")
-    assert len(tell(order, a_change(3, **other), guess)) == 2
+    assert len(write_in_order(order, a_change(3, **other), guess)) == 2
 
 
 def test_different_changes_of_one_write_are_kept(order):
-    told = tell(order, a_change(3), a_change(3, change=ChangeType.RECONFIGURED))
-    assert len(told) == 2
+    reported = write_in_order(order, a_change(3), a_change(3, change=ChangeType.RECONFIGURED))
+    assert len(reported) == 2
 
 
 def test_an_index_finds_the_inferred_changes_of_a_lease():

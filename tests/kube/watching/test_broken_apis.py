@@ -7,7 +7,7 @@ import pytest
 from leases.kube.backoff import Backoff
 from leases.kube.lease_client import LeaseClient
 from leases.wire.watch_events import Listed
-from tests.support.following import applied, follow, told
+from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import ScriptedServer, answer, listing, modified, stream
 
 DEEP = b"[" * 5000 + b"]" * 5000
@@ -35,7 +35,7 @@ async def test_the_watch_goes_on_after_an_event_that_cannot_be_followed(
     cluster.script("watch", stream(before + poison), stream(poison + later, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
     words = ["Applied a@100", "Unreadable", "Unreadable", "Applied b@102"]
-    assert told(seen) == ["Listed 0 start", "Connected", *words]
+    assert words_of(seen) == ["Listed 0 start", "Connected", *words]
     assert cluster.seen("watch")[1].query["resourceVersion"] in ("100", "101")
 
 

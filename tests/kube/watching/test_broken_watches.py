@@ -13,7 +13,7 @@ from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
 from leases.wire.watch_events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.support.following import applied, follow, told
+from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (
     GONE,
     Connection,
@@ -47,7 +47,7 @@ async def test_a_watch_that_ends_properly_goes_on_from_where_it_stopped_and_stay
 ) -> None:
     cluster.script("watch", stream(A), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101", "Applied b@102"]
+    assert words_of(seen) == ["Listed 0 start", "Connected", "Applied a@101", "Applied b@102"]
     assert versions(cluster) == ["100", "101"]
 
 
@@ -57,7 +57,7 @@ async def test_a_connection_lost_in_the_middle_of_an_event_resumes_after_the_las
 ) -> None:
     cluster.script("watch", stream(A, B[:40], end=end), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen) == [
+    assert words_of(seen) == [
         "Listed 0 start",
         "Connected",
         "Applied a@101",
@@ -77,14 +77,14 @@ async def test_events_arrive_whole_wherever_the_chunks_are_cut(
     cluster.script("watch", stream(both[:cut], both[cut:]))
     async with client.watch("100", timeout_seconds=300) as events:
         seen = [event async for reading in events for event in reading]
-    assert told(list(seen)) == ["Applied a@101", "Applied b@102"]
+    assert words_of(list(seen)) == ["Applied a@101", "Applied b@102"]
 
 
 async def test_a_watch_may_come_byte_by_byte(cluster: ScriptedServer, client: LeaseClient) -> None:
     cluster.script("watch", stream(*(bytes([byte]) for byte in A + B)))
     async with client.watch("100", timeout_seconds=300) as events:
         seen = [event async for reading in events for event in reading]
-    assert told(list(seen)) == ["Applied a@101", "Applied b@102"]
+    assert words_of(list(seen)) == ["Applied a@101", "Applied b@102"]
 
 
 async def test_a_bookmark_moves_the_version_from_which_a_broken_watch_resumes(
@@ -103,7 +103,7 @@ async def test_gone_as_an_answer_or_as_an_event_lists_again(
     cluster.script("list", listing(), listing(lease("a", version=400), version="400"))
     cluster.script("watch", gone, gone, stream(modified("b", version=401), end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen)[-4:] == ["Disconnected", "Listed 1 gone", "Connected", "Applied b@401"]
+    assert words_of(seen)[-4:] == ["Disconnected", "Listed 1 gone", "Connected", "Applied b@401"]
     assert versions(cluster) == ["100", "100", "400"]
     assert details(seen) == [
         "too old resource version: 100 (900). Leaseboard lists all Leases again."
@@ -117,7 +117,7 @@ async def test_events_still_available_after_a_410_come_before_the_list(
     past = stream(modified("a", version=300, holder="x"), modified("a", version=400), end="hang")
     cluster.script("watch", answer(410, GONE), past, stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen)[1:] == [
+    assert words_of(seen)[1:] == [
         "Disconnected",
         "Applied a@300",
         "Applied a@400",
@@ -134,7 +134,7 @@ async def test_a_restarted_cluster_with_lower_versions_is_listed_afresh(
     cluster.script("probe", listing(version="7"))
     cluster.script("watch", stream(A, end="cut"), stream(modified("b", version=8), end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen)[-3:] == ["Listed 0 gone", "Connected", "Applied b@8"]
+    assert words_of(seen)[-3:] == ["Listed 0 gone", "Connected", "Applied b@8"]
     assert versions(cluster) == ["100", "7"]
 
 
@@ -169,7 +169,7 @@ async def test_a_quiet_watch_of_a_living_cluster_stays_connected(
     cluster.script("probe", reply)
     cluster.script("watch", late_event)
     seen = await follow(client, backoff, until=applied("a"))
-    assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
+    assert words_of(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
 
 
 @pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, probe=0.2)])
@@ -188,7 +188,7 @@ async def test_a_half_open_connection_is_noticed_by_asking(
     cluster.script("probe", silent_until_noticed)
     cluster.script("watch", stream(A, end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=until)
-    assert told(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]
+    assert words_of(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]
     assert "did not answer within 0.2 s" in details(seen)[0]
 
 
@@ -198,7 +198,7 @@ async def test_a_watch_silent_beyond_its_own_timeout_is_dead_even_if_the_cluster
 ) -> None:
     cluster.script("watch", stream(end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen) == [
+    assert words_of(seen) == [
         "Listed 0 start",
         "Connected",
         "Disconnected",
@@ -214,7 +214,7 @@ async def test_a_watch_that_misses_what_others_write_without_even_a_bookmark_is_
     cluster.script("probe", listing(version="130"))
     cluster.script("watch", stream(end="hang"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen) == ["Listed 0 start", "Connected", "Applied b@102"]
+    assert words_of(seen) == ["Listed 0 start", "Connected", "Applied b@102"]
     assert versions(cluster) == ["100", "100"]
 
 
@@ -236,7 +236,7 @@ async def test_a_busy_cluster_that_answers_no_questions_is_not_taken_for_dead(
     cluster.script("probe", too_busy)
     cluster.script("watch", late_event)
     seen = await follow(client, backoff, until=applied("a"))
-    assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
+    assert words_of(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
 
 
 async def test_garbage_in_a_watch_breaks_it_and_it_resumes(
@@ -244,7 +244,7 @@ async def test_garbage_in_a_watch_breaks_it_and_it_resumes(
 ) -> None:
     cluster.script("watch", stream(A, b"<html>\n"), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
-    assert told(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]
+    assert words_of(seen)[2:] == ["Applied a@101", "Disconnected", "Connected", "Applied b@102"]
     assert "no Lease API answer" in details(seen)[0]
     assert versions(cluster) == ["100", "101"]
 
@@ -284,5 +284,5 @@ async def test_a_cluster_that_stops_and_starts_is_followed_again(
         f"Cannot reach {later.url}: connection refused. Check that the API server runs."
     ]
     async with later.running():
-        assert told(await follow(moving, backoff, until=applied("b")))[-1] == "Applied b@102"
+        assert words_of(await follow(moving, backoff, until=applied("b")))[-1] == "Applied b@102"
         await moving.close()

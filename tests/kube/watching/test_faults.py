@@ -1,7 +1,7 @@
-"""Everything that happens to a watch, from the socket to the changes: each is told, and once.
+"""Everything that happens to a watch, from the socket to the changes: each change comes once.
 
-The Lease `x` is held by a, then b, then c. Whatever befalls the watch that tells of b, what comes
-after it ends with c. Last comes a Lease `end`: all that was to be told was told before it.
+The Lease `x` is held by a, then b, then c. Whatever happens to the watch that shows b, what comes
+after it ends with c. Last comes a Lease `end`: everything else comes before it.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ CONCLUDED = ("created a", "replaced b", "replaced c inferred")
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What the server answers to each kind of request, in turn, and what is told of it."""
+    """What the server answers to each kind of request, in turn, and the changes that follow."""
 
     name: str
     watch: tuple[Reply, ...]
     lists: tuple[Reply, ...] = (A_LISTED,)
     page: tuple[Reply, ...] = ()
     probe: tuple[Reply, ...] = (listing(version="200"),)
-    told: tuple[str, ...] = ONCE
+    expected: tuple[str, ...] = ONCE
     limits: Timeouts = FAST
 
 
@@ -73,22 +73,22 @@ FAULTS = (
         limits=msgspec.structs.replace(FAST, probe=0.2),
     ),
     Fault("gone, as the answer", (stream(B), answer(410, GONE), END_WATCHED), (A_LISTED, C_LISTED),
-          told=CONCLUDED),
+          expected=CONCLUDED),
     Fault("gone, as an event", (stream(B, event("ERROR", GONE)), END_WATCHED), (A_LISTED, C_LISTED),
-          told=CONCLUDED),
+          expected=CONCLUDED),
     Fault(
         "a continue token that ran out in the middle of the list",
         (stream(B, C, END, end="hang"),),
         (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(410, GONE),),
-        told=("created a", *ONCE),
+        expected=("created a", *ONCE),
     ),
     Fault(
         "a list that failed in the middle",
         (stream(B, C, END, end="hang"),),
         (listing(W, next_page="t"), BOTH_LISTED),
         page=(answer(500, status(500, "InternalError")),),
-        told=("created a", *ONCE),
+        expected=("created a", *ONCE),
     ),
     Fault("too many requests", (stream(B), answer(429, b"later", Retry_After="0"), C_WATCHED)),
     Fault("credentials that ran out", (stream(B), answer(401, status(401, "Unauthorized")),
@@ -100,7 +100,7 @@ FAULTS = (
     Fault("bytes that are no text", (stream(B, b"\xff\xfe\x00{\n"), C_WATCHED)),
     Fault("an event of no Lease", (stream(B, event("MODIFIED", {"metadata": 7})), C_WATCHED)),
     Fault("an event cut at every byte", (stream(*(bytes([b]) for b in B + C + END), end="hang"),)),
-    Fault("events told twice", (stream(B, end="cut"), stream(B, C, B, END, end="hang"))),
+    Fault("events sent twice", (stream(B, end="cut"), stream(B, C, B, END, end="hang"))),
     Fault("a bookmark, then a cut", (stream(B, bookmark(101), end="cut"), C_WATCHED)),
     Fault(
         "restored from a backup",
@@ -112,7 +112,7 @@ FAULTS = (
         ),
         (A_LISTED, listing(lease("x", version=7), version="7")),
         probe=(listing(version="7"),),
-        told=("created a", "replaced b", "replaced a inferred", "replaced c"),
+        expected=("created a", "replaced b", "replaced a inferred", "replaced c"),
     ),
 )  # fmt: skip
 
@@ -128,12 +128,12 @@ async def test_every_change_is_reported_once_whatever_happens_to_the_watch(
     cluster.script("list", *fault.lists)
     cluster.script("page", *fault.page)
     cluster.script("probe", *fault.probe)
-    assert await changes_until_the_end(client, backoff) == [*fault.told]
+    assert await changes_until_the_end(client, backoff) == [*fault.expected]
 
 
 async def changes_until_the_end(client: LeaseClient, backoff: Backoff) -> list[str]:
-    """All that a tracker tells until the Lease `end` was created."""
-    told: list[str] = []
+    """All changes of a tracker until the Lease `end` was created."""
+    reported: list[str] = []
     ended = asyncio.Event()
 
     def hear(update: Update) -> None:
@@ -141,7 +141,7 @@ async def changes_until_the_end(client: LeaseClient, backoff: Backoff) -> list[s
             if change.name == "end":
                 ended.set()
             if not ended.is_set():
-                told.append(f"{change.change} {change.holder}{' inferred' * change.inferred}")
+                reported.append(f"{change.change} {change.holder}{' inferred' * change.inferred}")
 
     tracker = Tracker(Store("c"), [hear], lambda: datetime.now(UTC))
     async with contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events:
@@ -152,4 +152,4 @@ async def changes_until_the_end(client: LeaseClient, backoff: Backoff) -> list[s
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
     # What there was when we first looked is inferred, but for when.
-    return [word.replace("created a inferred", "created a") for word in told]
+    return [word.replace("created a inferred", "created a") for word in reported]

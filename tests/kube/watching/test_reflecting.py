@@ -1,4 +1,4 @@
-"""List, then watch: what a reflector tells of a healthy cluster and after a restart."""
+"""List, then watch: what a reflector reports of a healthy cluster and after a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
 from leases.wire.watch_events import Listed
 from tests.kube.conftest import FAST
-from tests.support.following import applied, follow, told
+from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (
     GONE,
     Connection,
@@ -34,7 +34,7 @@ async def test_a_cluster_is_listed_then_connected_then_followed(
     gone = event("DELETED", lease("b", version=101))
     cluster.script("watch", stream(gone, bookmark(104), modified("a", version=105), end="hang"))
     seen = await follow(client, backoff, until=applied("a"))
-    assert told(seen) == [
+    assert words_of(seen) == [
         "Listed 2 start",
         "Connected",
         "Deleted b@101",
@@ -60,7 +60,7 @@ async def test_pages_are_asked_for_with_no_resource_version_and_put_together(
     cluster.script("list", listing(lease("a", version=90), next_page="two"))
     cluster.script("page", listing(lease("b", version=95)))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
-    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
+    assert words_of(seen) == ["Page 1", "Listed 1 start", "Connected"]
     first, second = cluster.seen("list")[0], cluster.seen("page")[0]
     assert first.query == {"limit": "500"}
     assert second.query == {"limit": "500", "continue": "two"}
@@ -76,7 +76,7 @@ async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
     )
     cluster.script("page", answer(410, GONE))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3)
-    assert told(seen) == ["Page 1", "Listed 1 start", "Connected"]
+    assert words_of(seen) == ["Page 1", "Listed 1 start", "Connected"]
     assert cluster.seen("watch")[-1].query["resourceVersion"] == "120"
 
 
@@ -97,7 +97,7 @@ async def test_events_during_a_list_come_after_it(
     cluster.script("page", last_page)
     cluster.script("watch", watch)
     seen = await follow(client, backoff, until=applied("a"))
-    assert told(seen) == ["Page 1", "Listed 1 start", "Connected", "Applied a@101"]
+    assert words_of(seen) == ["Page 1", "Listed 1 start", "Connected", "Applied a@101"]
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
 
 
@@ -115,7 +115,7 @@ async def test_after_a_restart_the_missed_events_are_replayed_before_the_list(
     )
     cluster.script("watch", past, stream(modified("a", version=103), end="hang"))
     seen = await follow(client, backoff, until=applied("a"), since="90")
-    assert told(seen) == [
+    assert words_of(seen) == [
         "Replayed Applied a@91",
         "Replayed Deleted b@97",
         "Replayed Applied a@100",
@@ -135,7 +135,7 @@ async def test_a_replay_that_ends_early_goes_on_where_it_was(
     rest = stream(modified("a", version=95, holder="y"), modified("a", version=100), end="hang")
     cluster.script("watch", cut, rest, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 6, since="90")
-    assert told(seen) == [
+    assert words_of(seen) == [
         "Replayed Applied a@91",
         "Replayed Applied a@93",
         "Replayed Applied a@95",
@@ -156,7 +156,7 @@ async def test_a_replay_that_is_cut_again_and_again_is_given_up(
     cut = stream(end="reset")
     cluster.script("watch", *[cut] * REPLAY_TRIES, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
-    assert told(seen) == ["Listed 1 start", "Connected"]
+    assert words_of(seen) == ["Listed 1 start", "Connected"]
 
 
 async def test_a_replay_goes_on_as_long_as_each_try_brings_an_event(
@@ -166,7 +166,7 @@ async def test_a_replay_goes_on_as_long_as_each_try_brings_an_event(
     pieces = [stream(modified("a", version=version), end="cut") for version in range(91, 101)]
     cluster.script("watch", *pieces, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 12, since="90")
-    assert told(seen)[:10] == [f"Replayed Applied a@{version}" for version in range(91, 101)]
+    assert words_of(seen)[:10] == [f"Replayed Applied a@{version}" for version in range(91, 101)]
 
 
 @pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
@@ -178,7 +178,7 @@ async def test_a_silence_in_a_replay_is_looked_at_again(
     rest = stream(modified("a", version=100), end="hang")
     cluster.script("watch", silent, rest, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 4, since="90")
-    assert told(seen)[:2] == ["Replayed Applied a@91", "Replayed Applied a@100"]
+    assert words_of(seen)[:2] == ["Replayed Applied a@91", "Replayed Applied a@100"]
 
 
 @pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=1.0)])
@@ -188,7 +188,7 @@ async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_li
     past = stream(modified("a", version=91), end="hang")
     cluster.script("watch", past, stream(end="hang"), stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
-    assert told(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
 
 
 async def test_a_past_the_cluster_has_forgotten_is_skipped(
@@ -196,14 +196,14 @@ async def test_a_past_the_cluster_has_forgotten_is_skipped(
 ) -> None:
     cluster.script("watch", stream(event("ERROR", GONE)), stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="90")
-    assert told(seen) == ["Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Listed 0 start", "Connected"]
 
 
 async def test_a_cluster_at_a_lower_version_than_the_checkpoint_was_restored_and_is_not_replayed(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="5000")
-    assert told(seen) == ["Listed 0 restored", "Connected"]
+    assert words_of(seen) == ["Listed 0 restored", "Connected"]
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
 
 
@@ -211,7 +211,7 @@ async def test_nothing_is_replayed_when_nothing_was_written_meanwhile(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 2, since="100")
-    assert told(seen) == ["Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Listed 0 start", "Connected"]
     assert len(cluster.seen("watch")) == 1
 
 

@@ -13,7 +13,7 @@ from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
 from leases.wire.watch_events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.support.following import applied, follow, told
+from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (
     Reply,
     ScriptedServer,
@@ -55,7 +55,7 @@ async def test_credentials_that_are_not_accepted_are_refused_and_asked_about_slo
     cluster.script("list", *[UNAUTHORIZED] * 4, listing())
     waits = Waits()
     seen = await follow(client, waits, until=connected)
-    assert told(seen) == ["Disconnected", "Disconnected", "Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Disconnected", "Disconnected", "Listed 0 start", "Connected"]
     assert waits.seconds == [15.0, 15.0]
     assert [event.refused for event in disconnected(seen)] == [True, True]
     assert disconnected(seen)[0].detail == (
@@ -143,7 +143,7 @@ async def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_again(
     cluster.script("list", UNAUTHORIZED, listing())
     seen = await follow(client, backoff, until=connected)
     await client.close()
-    assert told(seen) == ["Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Listed 0 start", "Connected"]
     tokens = [request.headers["authorization"] for request in cluster.seen("list")]
     assert tokens == ["Bearer new", "Bearer newest"]
 
@@ -165,7 +165,7 @@ async def test_a_token_file_that_was_rotated_is_read_again_in_the_middle_of_a_wa
 
     seen = await follow(client, backoff, until=until)
     await client.close()
-    assert told(seen) == ["Listed 0 start", "Connected", "Applied a@101", "Applied b@102"]
+    assert words_of(seen) == ["Listed 0 start", "Connected", "Applied a@101", "Applied b@102"]
     tokens = [request.headers["authorization"] for request in cluster.seen("watch")]
     assert tokens == ["Bearer old", "Bearer old", "Bearer new"]
 
@@ -181,7 +181,7 @@ async def test_a_cluster_that_was_made_anew_elsewhere_is_found_through_its_conte
     path.write_text(_kubeconfig(cluster.url, "t"))
     seen = await follow(client, backoff, until=connected)
     await client.close()
-    assert told(seen) == ["Disconnected", "Listed 0 start", "Connected"]
+    assert words_of(seen) == ["Disconnected", "Listed 0 start", "Connected"]
     assert client.host == cluster.url
 
 

@@ -1,4 +1,4 @@
-"""How old what arrived and was not told is: deadlines are judged up to then, and not beyond."""
+"""The age of bytes that arrived and are unprocessed: deadlines are judged up to then only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ async def test_bytes_stay_unprocessed_until_the_last_event_of_them_is(
 ) -> None:
     lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
     cluster.script("watch", stream(b"".join(lines), end="hang"))
-    told, unprocessed_seconds = 0, []
+    reported, unprocessed_seconds = 0, []
     async with client.watch("100", timeout_seconds=60) as readings:
         async for events in readings:
-            while not told and client.unprocessed_seconds() < OLD:
+            while not reported and client.unprocessed_seconds() < OLD:
                 await asyncio.sleep(0)
-            told += len(events)
+            reported += len(events)
             unprocessed_seconds.append(client.unprocessed_seconds())
-            if told == MANY:
+            if reported == MANY:
                 break
         assert len(unprocessed_seconds) > 2
         assert min(unprocessed_seconds) >= OLD

@@ -123,7 +123,7 @@ async def test_shared_parts_are_drawn_once_and_sent_where_they_are_new(hub):
     write(hub, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
     hub.shared.spacing = 0
     again = await shared(hub, pages)
-    assert set(again[0]) == {"kpis", "hours"}  # who holds is told by the rows themselves
+    assert set(again[0]) == {"kpis", "hours"}  # the rows themselves show who holds
     hub.pages.clear()
     hub.tick(NOW)
     assert hub.shared.drawn == {}

@@ -61,12 +61,14 @@ def test_trouble_that_the_page_has_no_row_for_is_counted_until_it_is_over(page, 
     assert page.frame(NOW)["elsewhere"] == 0
 
 
-@pytest.mark.parametrize(("query", "told"), [("?q=other", 1), ("?q=scheduler", None), (None, None)])
-def test_on_a_page_without_rows_what_its_filter_wants_is_news(page, hub, query, told):
+@pytest.mark.parametrize(
+    ("query", "count"), [("?q=other", 1), ("?q=scheduler", None), (None, None)]
+)
+def test_on_a_page_without_rows_what_its_filter_wants_is_news(page, hub, query, count):
     page.show(Show({}, query=query))
     page.frame(NOW)
     write(hub, seconds=2, version="2", key=OTHER, holder_identity="cp-2")
-    assert page.frame(NOW + timedelta(seconds=2)).get("elsewhere") == told
+    assert page.frame(NOW + timedelta(seconds=2)).get("elsewhere") == count
 
 
 def test_a_page_fetches_what_a_list_found_once_history_has_it(hub, page):
@@ -95,7 +97,7 @@ def test_a_page_fetches_what_a_list_found_once_history_has_it(hub, page):
     assert "refetch" not in later.frame(NOW)
 
 
-def tell(hub, seq, change):
+def publish(hub, seq, change):
     hub.seq = seq
     hub.recent.append((seq, change))
 
@@ -104,7 +106,7 @@ def test_a_table_gets_its_changes_as_rows_and_a_picture_only_their_number(hub, p
     before = hub.seq
     page.show(Show(feed=before, feed_as="row"))
     page.frame(NOW)
-    tell(hub, before + 1, CHANGE)
+    publish(hub, before + 1, CHANGE)
     (row,) = page.frame(NOW)["feed"]
     assert row.lstrip().startswith("<tr ")
     page.show(Show(feed=before, feed_as="number"))

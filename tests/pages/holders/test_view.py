@@ -90,18 +90,18 @@ def items(client, query: str = "") -> dict[str, dict[str, object]]:
 def test_hosts_come_with_what_goes_down_with_them_most_first(store, operator):
     response = operator.get("/c/a/holders/")
     assert holders(response) == ["cp-1", "cp-2", POD, "cp-3"]
-    told = text_of(response)
-    assert "2 Leases , 50 %" in told
-    assert "2 identities" in told
-    assert re.search(r"controller-manager\s+scheduler", told)
+    shown = text_of(response)
+    assert "2 Leases , 50 %" in shown
+    assert "2 identities" in shown
+    assert re.search(r"controller-manager\s+scheduler", shown)
 
 
 def test_a_node_says_how_its_heartbeat_stands(store, operator):
-    told = text_of(operator.get("/c/a/holders/"))
-    assert "node, heartbeat in time" in told
-    assert "node, heartbeat expired for 1 m" in told
-    assert "still named by 1 expired Lease" in told
-    assert re.search(r"Held by a dead node\s+1\s", told)
+    shown = text_of(operator.get("/c/a/holders/"))
+    assert "node, heartbeat in time" in shown
+    assert "node, heartbeat expired for 1 m" in shown
+    assert "still named by 1 expired Lease" in shown
+    assert re.search(r"Held by a dead node\s+1\s", shown)
 
 
 def test_an_expired_lease_does_not_go_down_with_whom_it_still_names(store, operator):
@@ -158,8 +158,8 @@ def test_a_lane_shows_when_anything_was_held(store, operator):
 
 
 def test_a_lease_that_had_but_one_host_is_counted(store, operator):
-    told = text_of(operator.get("/c/a/holders/"))
-    assert re.search(r"Only ever one host\s+4\s", told)
+    shown = text_of(operator.get("/c/a/holders/"))
+    assert re.search(r"Only ever one host\s+4\s", shown)
 
 
 def test_another_host_ends_the_count_of_single_hosts(store, operator):
@@ -223,8 +223,8 @@ def test_a_bad_filter_is_400_with_one_sentence(query, store, operator):
 
 
 def test_an_empty_answer_says_what_was_asked(store, operator):
-    told = text_of(operator.get("/c/a/holders/?q=nobody-like-this&kind=lock"))
-    assert "Contains nobody-like-this, kind is lock." in told
+    shown = text_of(operator.get("/c/a/holders/?q=nobody-like-this&kind=lock"))
+    assert "Contains nobody-like-this, kind is lock." in shown
 
 
 def test_a_cluster_without_leases_has_no_holders(board, operator):
@@ -235,8 +235,8 @@ def test_a_cluster_without_leases_has_no_holders(board, operator):
 
 
 def test_holders_that_were_never_read_are_unknown_and_not_none(board, operator):
-    told = text_of(operator.get("/c/a/holders/"))
-    assert told.count("? not read yet") == 4
+    shown = text_of(operator.get("/c/a/holders/"))
+    assert shown.count("? not read yet") == 4
     fill(board.clusters["a"].store, held("scheduler", "cp-1"))
     assert "not read yet" not in text_of(operator.get("/c/a/holders/"))
 

@@ -80,12 +80,12 @@ def text_of(response) -> str:
 async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(cluster, operator):
     response = await operator.get(PATH, headers=HTMX)
     assert response.content.decode().lstrip().startswith('<div class="stack" id="asked">')
-    told = text_of(response)
-    assert "cp-2 should win by OldestEmulationVersion." in told
-    assert "It has the oldest emulation version, 1.35.0." in told
-    assert re.search(r"cp-1 holds .* cp-2 preferred should win", told)
-    assert "This cluster has no Events." in told
-    assert "holderIdentity, leaseDurationSeconds, preferredHolder, renewTime, strategy" in told
+    shown = text_of(response)
+    assert "cp-2 should win by OldestEmulationVersion." in shown
+    assert "It has the oldest emulation version, 1.35.0." in shown
+    assert re.search(r"cp-1 holds .* cp-2 preferred should win", shown)
+    assert "This cluster has no Events." in shown
+    assert "holderIdentity, leaseDurationSeconds, preferredHolder, renewTime, strategy" in shown
 
 
 async def test_without_a_script_it_is_a_page_of_its_own(cluster, operator):

@@ -63,10 +63,10 @@ def test_an_admin_says_what_a_lease_is_for_and_takes_it_back(followed: Runtime, 
     assert kind(followed) == before
     assert '<option value="" selected>' in page
     assert not KindOverride.objects.exists()
-    told = [
+    shown = [
         (e.username, e.action, e.before, e.after, e.outcome) for e in Edit.objects.order_by("id")
     ]
-    assert told == [
+    assert shown == [
         ("ada", "lease.overrule_kind", {"kind": "election"}, {"kind": "lock"}, "done"),
         ("ada", "lease.overrule_kind", {"kind": "lock"}, {"kind": None}, "done"),
     ]

@@ -78,14 +78,14 @@ def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     html = html_of(operator.get(HOUR))
     table = html[html.index('aria-label="Terms"') :]
     rows = re.findall(r"<tr role=\"row\">(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
-    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows[1:]]
-    assert [row.split()[0] for row in told] == ["cp-1", "cp-2", "cp-3"]
-    assert re.search(r"10 m \d s 2 m 0 s", told[0])  # it goes on while the page is made
-    assert told[0].endswith("goes on")
-    assert "17 m 0 s 1 m 0 s" in told[1]
-    assert told[1].endswith("it expired")
-    assert "20 m 0 s none" in told[2]
-    assert told[2].endswith("released")
+    shown = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows[1:]]
+    assert [row.split()[0] for row in shown] == ["cp-1", "cp-2", "cp-3"]
+    assert re.search(r"10 m \d s 2 m 0 s", shown[0])  # it goes on while the page is made
+    assert shown[0].endswith("goes on")
+    assert "17 m 0 s 1 m 0 s" in shown[1]
+    assert shown[1].endswith("it expired")
+    assert "20 m 0 s none" in shown[2]
+    assert shown[2].endswith("released")
 
 
 def test_the_past_adds_up(store, operator):
@@ -207,10 +207,10 @@ def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
     remember(ChangeType.DELETED, 10, previous_holder="cp-1", name="past")
     response = operator.get(f"/c/a/leases/{KEY.namespace}/past/?range=1h")
     assert response.status_code == 200
-    told = text_of(response)
-    assert re.search(r"Deleted since \d\d:\d\d:\d\d", re.sub(r"\d+ \w{3} \d{4} ", "", told))
-    assert "1 term in 1 h, never without a holder" in told
-    assert "the Lease was deleted" in told
+    shown = text_of(response)
+    assert re.search(r"Deleted since \d\d:\d\d:\d\d", re.sub(r"\d+ \w{3} \d{4} ", "", shown))
+    assert "1 term in 1 h, never without a holder" in shown
+    assert "the Lease was deleted" in shown
     assert 'id="facts"' not in html_of(response)
     assert 'id="asked"' in html_of(response)
 
@@ -228,6 +228,6 @@ def test_a_range_that_nobody_watched_claims_no_time_with_a_holder(store, operato
     remember(ChangeType.CREATED, 50, holder="cp-1")
     assert "1 term in 1 h, not watched" in text_of(operator.get(HOUR))
     WatchSpan.objects.create(cluster="a", process="p", since=ago(20), until=ago(-1))
-    told = operator.get(HOUR)
-    assert "1 term in 1 h, no time without a holder seen" in text_of(told)
-    assert figures(told)["Without a holder"] == "none seen"
+    shown = operator.get(HOUR)
+    assert "1 term in 1 h, no time without a holder seen" in text_of(shown)
+    assert figures(shown)["Without a holder"] == "none seen"

@@ -19,7 +19,7 @@ from tests.support.values.change_rows import to_row
 def remember(now):
     numbers = iter(range(100000))
 
-    def tell(minutes_ago, change, holder=None, *, key=KEY, previous=None, **more):
+    def add(minutes_ago, change, holder=None, *, key=KEY, previous=None, **more):
         at = now - timedelta(minutes=minutes_ago)
         known = {
             "cluster": "a",
@@ -35,7 +35,7 @@ def remember(now):
         }
         to_row(Change(change=change, **(known | more))).save()
 
-    return tell
+    return add
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A running server tells nobody the secrets of its settings: no page, probe, frame or log line.
+"""A running server shows nobody the secrets of its settings: no page, probe, frame or log line.
 
 And what anybody may send, such as another host's name, costs it one line.
 """

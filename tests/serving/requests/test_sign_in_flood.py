@@ -30,7 +30,7 @@ def database_files(server: Server) -> int:
 
 
 async def under_flood(server: Server, look: Callable[[], None]) -> Target:
-    """Look again and again while strangers guess, until they are told to wait."""
+    """Look again and again while strangers guess, until they are refused for a while."""
     target = Target(server.port)
     flood = asyncio.create_task(attack("sign-ins", target, SECONDS))
     looked = 0
@@ -55,7 +55,7 @@ def test_a_flood_of_guesses_tires_nobody_on_sqlite(tmp_path):
         pages_answer(server)
         before = database_files(server)
         seen = asyncio.run(under_flood(server, lambda: pages_answer(server))).seen
-        # Five are checked, a few may be on their way; the others are told to wait.
+        # Five are checked, a few may be on their way; the others have to wait.
         assert 0 < seen["200"] <= 5  # the page with the form is one
         wait_for(lambda: database_files(server) <= before + 6, what="the files to be closed")
         said = [line for line in server.text.splitlines() if "Sign-in" in line]

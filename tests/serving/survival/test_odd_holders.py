@@ -38,11 +38,11 @@ def test_history_is_complete_and_exact(database, tmp_path, request):
                 text: str = answer.read().decode()
                 return text
 
-        def told() -> list[dict[str, object]]:
+        def stored() -> list[dict[str, object]]:
             return json.loads(page("history/?format=json"))["items"][::-1]
 
-        wait_for(lambda: told()[-1:] and told()[-1]["name"] == "last", what="the last change")
-        assert [change["holder"] for change in told()] == ["first", *ODD, "usual"]
+        wait_for(lambda: stored()[-1:] and stored()[-1]["name"] == "last", what="the last change")
+        assert [change["holder"] for change in stored()] == ["first", *ODD, "usual"]
         assert get(f"{server.url}/readyz")[0] == 200
         for path in PAGES:
             assert "History cannot be written" not in page(path)

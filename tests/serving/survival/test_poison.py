@@ -1,6 +1,6 @@
 """Forty odd Leases, written, renewed, released and deleted while the process is stopped and killed.
 
-Every page answers, every change of another Lease is told, and history is complete.
+Every page answers, every change of another Lease is recorded, and history is complete.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Cluster:
         self._api.delete(odd.name)
 
     def _replace(self, odd: Odd, **spec: Any) -> None:
-        """Not a patch: an API server cannot read what it tells of the years 0 and 10000 itself."""
+        """Not a patch: an API server cannot read its own output of the years 0 and 10000."""
         path = f"{leases()}/{odd.name}"
         metadata = self._api.send("GET", path)["metadata"]
         self._api.send("PUT", path, {"metadata": metadata, "spec": {**_spec(odd), **spec}})
@@ -114,11 +114,11 @@ def history(server: Server) -> dict[str, list[tuple[str, str | None]]]:
     _, _, extra = server._arguments
     done = manage(server.data, "export_history", **extra)
     assert done.returncode == 0, done.stderr
-    told: dict[str, list[tuple[str, str | None]]] = {}
+    stored: dict[str, list[tuple[str, str | None]]] = {}
     for line in filter(None, done.stdout.split("\n")):  # a holder may hold other ends of lines
         change = json.loads(line)
-        told.setdefault(change["name"], []).append((change["change"], change["holder"]))
-    return told
+        stored.setdefault(change["name"], []).append((change["change"], change["holder"]))
+    return stored
 
 
 def seen(browser: Any, server: Server, cluster: Cluster) -> bool:
@@ -126,7 +126,7 @@ def seen(browser: Any, server: Server, cluster: Cluster) -> bool:
     return found is not None and found["holder"] == cluster.witness
 
 
-def wait_told(browser: Any, server: Server, cluster: Cluster) -> None:
+def wait_shown(browser: Any, server: Server, cluster: Cluster) -> None:
     wait_for(lambda: seen(browser, server, cluster), what=f"{cluster.witness} on the page")
 
 
@@ -139,7 +139,7 @@ def live(browser: Any, server: Server, cluster: Cluster) -> None:
         for odd in ODD[:2]:
             cluster.renew(odd, (LAST, FIRST)[number % 2])
     cluster.hand_on()
-    wait_told(browser, server, cluster)
+    wait_shown(browser, server, cluster)
     check_pages(browser, server, [odd.name for odd in ODD])
     check_metrics(server)
 
@@ -158,7 +158,7 @@ def stopped(browser: Any, server: Server, cluster: Cluster) -> None:
         time.sleep(max(0.0, STOPPED - (time.monotonic() - began)))
     finally:
         server.process.send_signal(signal.SIGCONT)
-    wait_told(browser, server, cluster)
+    wait_shown(browser, server, cluster)
     check_pages(browser, server, [odd.name for odd in ODD[::4]])
 
 
@@ -176,7 +176,7 @@ def killed(server: Server, cluster: Cluster) -> None:
 
 def restarted(browser: Any, server: Server, cluster: Cluster) -> None:
     """The rest are released, and all deleted."""
-    wait_told(browser, server, cluster)
+    wait_shown(browser, server, cluster)
     for odd in ODD[3::4]:
         cluster.release(odd)
     left = [odd for number, odd in enumerate(ODD) if number % 4]
@@ -184,22 +184,22 @@ def restarted(browser: Any, server: Server, cluster: Cluster) -> None:
     for odd in left:
         cluster.delete(odd)
     cluster.hand_on()
-    wait_told(browser, server, cluster)
+    wait_shown(browser, server, cluster)
     check_pages(browser, server, ["witness"])
 
 
 def check_history(server: Server, cluster: Cluster) -> None:
-    """The ends of every odd Lease are told once and in order; of the witness all changes."""
+    """The ends of every odd Lease are recorded once and in order; of the witness all changes."""
     wait_for(lambda: len(_deleted(history(server))) == len(ODD), what="all deletions in history")
-    told = history(server)
+    stored = history(server)
     once = ["created", "released", "deleted"]
-    ends = {name: [word for word, _ in told[name] if word in once] for name in _deleted(told)}
+    ends = {name: [word for word, _ in stored[name] if word in once] for name in _deleted(stored)}
     assert {name: words for name, words in ends.items() if words != once} == {}
-    assert [holder for _, holder in told["witness"]] == cluster.turns
+    assert [holder for _, holder in stored["witness"]] == cluster.turns
 
 
-def _deleted(told: dict[str, list[tuple[str, str | None]]]) -> list[str]:
-    return [name for name, found in told.items() if found[-1][0] == "deleted"]
+def _deleted(stored: dict[str, list[tuple[str, str | None]]]) -> list[str]:
+    return [name for name, found in stored.items() if found[-1][0] == "deleted"]
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

@@ -37,17 +37,17 @@ class Replicas:
         server.wait_synced()
         return server
 
-    def told(self, name: str = "%") -> dict[str, list[tuple[str, str | None]]]:
+    def stored(self, name: str = "%") -> dict[str, list[tuple[str, str | None]]]:
         """Each Lease's changes in the order of history: what happened, and who holds it then."""
-        told: dict[str, list[tuple[str, str | None]]] = {}
+        stored: dict[str, list[tuple[str, str | None]]] = {}
         with psycopg.connect(self._environment["LEASEBOARD_DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT name, change, holder FROM leases_change WHERE name LIKE %s ORDER BY at, id",
                 [name],
             )
             for lease, change, holder in rows:
-                told.setdefault(lease, []).append((change, holder))
-        return told
+                stored.setdefault(lease, []).append((change, holder))
+        return stored
 
     def exported(self) -> int:
         """How many changes any replica's command exports."""
@@ -55,9 +55,11 @@ class Replicas:
         assert done.returncode == 0, done.stderr
         return len(done.stdout.splitlines())
 
-    def wait_told(self, name: str, *words: str) -> None:
+    def wait_stored(self, name: str, *words: str) -> None:
         wait_for(
-            lambda: [word for word, _ in self.told(name).get(name, [])][-len(words) :] == [*words],
+            lambda: (
+                [word for word, _ in self.stored(name).get(name, [])][-len(words) :] == [*words]
+            ),
             what=f"{name} to be {words}",
         )
 
@@ -87,34 +89,34 @@ def test_every_change_is_kept_once_whoever_dies_meanwhile(replicas: Replicas) ->
         api.create(f"short-{number}", holder="x", duration=1)
     api.take("old", holder="b", transitions=1)
     api.patch("old", holderIdentity="")
-    replicas.wait_told("short-0", "created", "expired")
+    replicas.wait_stored("short-0", "created", "expired")
     api.take("short-0", holder="y", transitions=1)
     api.take("short-1", holder="x", transitions=0)
     replicas.one.kill()
     api.take("old", holder="c", transitions=2)
-    replicas.wait_told("short-0", "taken_over", "expired")
+    replicas.wait_stored("short-0", "taken_over", "expired")
     api.delete("short-0")
     replicas.one = replicas.start("one")
     api.take("old", holder="d", transitions=3)
     replicas.other.kill()
     api.take("old", holder="e", transitions=4)
-    replicas.wait_told("old", "replaced", "replaced")
+    replicas.wait_stored("old", "replaced", "replaced")
     replicas.other = replicas.start("other")
     api.label("old", team="blue")
-    replicas.wait_told("old", "reconfigured")
-    told = replicas.told()
-    assert replicas.exported() == sum(map(len, told.values()))
-    assert told.pop("old") == [
+    replicas.wait_stored("old", "reconfigured")
+    stored = replicas.stored()
+    assert replicas.exported() == sum(map(len, stored.values()))
+    assert stored.pop("old") == [
         ("created", "a"), ("replaced", "b"), ("released", None), ("acquired", "c"),
         ("replaced", "d"), ("replaced", "e"), ("reconfigured", "e"),
     ]  # fmt: skip
-    assert told.pop("short-0") == [
+    assert stored.pop("short-0") == [
         ("created", "x"), ("expired", "x"), ("taken_over", "y"), ("expired", "y"),
         ("deleted", None),
     ]  # fmt: skip
-    assert told.pop("short-1") == [
+    assert stored.pop("short-1") == [
         ("created", "x"), ("expired", "x"), ("restarted", "x"), ("expired", "x"),
     ]  # fmt: skip
-    assert told == {
+    assert stored == {
         f"short-{number}": [("created", "x"), ("expired", "x")] for number in range(2, MANY)
     }

@@ -1,4 +1,4 @@
-"""A jump of the clock and a sleep of the machine are noticed, told and followed."""
+"""A jump of the clock and a sleep of the machine are noticed, reported and followed."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def machine() -> Machine:
 
 
 def test_a_jump_reaches_its_receivers_at_once(machine):
-    told: list[Jump] = []
-    machine.watch.on_jump.append(told.append)
+    jumps: list[Jump] = []
+    machine.watch.on_jump.append(jumps.append)
     machine.is_set(HOUR)
     machine.watch.look()
-    assert [jump.by for jump in told] == [HOUR]
-    assert told[0].after == machine.watch.now()
+    assert [jump.by for jump in jumps] == [HOUR]
+    assert jumps[0].after == machine.watch.now()
     assert machine.watch.jumps == 1
 
 
@@ -97,10 +97,10 @@ def test_one_who_cannot_follow_does_not_keep_the_others_from_it(machine, caplog)
     def broken(_: Jump) -> None:
         raise RuntimeError("broken")
 
-    told: list[Jump] = []
-    machine.watch.on_jump += [broken, told.append]
+    jumps: list[Jump] = []
+    machine.watch.on_jump += [broken, jumps.append]
     machine.is_set(HOUR)
-    assert len(told) == 1
+    assert len(jumps) == 1
     assert "Not everything follows" in caplog.text
 
 

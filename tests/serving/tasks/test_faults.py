@@ -1,4 +1,4 @@
-"""A fault in each task of a running server is told everywhere and mended, and loses nothing."""
+"""A fault in each task of a running server is shown everywhere and mended, and loses nothing."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class Faulty:
         )  # fmt: skip
         return {(task, cluster): float(number) for cluster, task, number in found}
 
-    def told(self, name: str) -> bool:
-        """Whether pages, `/readyz`, metrics and log have told of a fault."""
+    def is_reported(self, name: str) -> bool:
+        """Whether pages, `/readyz`, metrics and log have shown a fault."""
         task, cluster, sentence = FAULTS[name]
         of = f" of {cluster}" if cluster else ""
         return (
@@ -101,19 +101,19 @@ class Faulty:
             and f"Injected: a secret of {name}" in self.server.text
         )
 
-    def wait_told(self, *names: str) -> None:
+    def wait_reported(self, *names: str) -> None:
         left = set(names)
 
-        def all_told() -> bool:
+        def all_reported() -> bool:
             self.look()
-            left.difference_update([name for name in left if self.told(name)])
+            left.difference_update([name for name in left if self.is_reported(name)])
             return not left
 
         try:
-            wait_for(all_told, what="every fault to be told", every=0.2)
+            wait_for(all_reported, what="every fault to be shown", every=0.2)
         except AssertionError as error:
             log = self.server.text[-5000:]
-            raise AssertionError(f"not told: {left}\n{self.restarts()}\n{log}") from error
+            raise AssertionError(f"not shown: {left}\n{self.restarts()}\n{log}") from error
 
 
 class Writer(threading.Thread):
@@ -192,7 +192,7 @@ def exported_holders(data: Path) -> list[str]:
 
 def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path: Path) -> None:
     with faulty(tmp_path) as one:
-        one.wait_told(*AT_START)
+        one.wait_reported(*AT_START)
         server = one.server
         unknown = {task for task, _ in one.restarts()} - {task for task, *_ in FAULTS.values()}
         assert not unknown, "put a fault into each task"
@@ -202,15 +202,15 @@ def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path
         writer.start()
         page.start()
         try:
-            one.wait_told("picture")
+            one.wait_reported("picture")
             for names in ROUNDS:
                 if "sweep" in names:
                     delete_a_namespace(LeaseApi(server.kubeconfig))
                 one.put(*names)
-                one.wait_told(*names)
+                one.wait_reported(*names)
             one.put("socket")
             wait_for(lambda: one.restarts().get(("socket", CLUSTER)), what="the socket to fail")
-            wait_for(lambda: 1011 in page.closed, what="the page to be told")
+            wait_for(lambda: 1011 in page.closed, what="the page to be closed")
             one.put("settle")
             server.wait_synced()  # all tasks run again
         finally:
@@ -219,8 +219,8 @@ def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path
         assert len(holders) > 20
         wait_for(lambda: exported_holders(server.data)[-1:] == holders[-1:], what="the last change")
         assert server.interrupt() == 0
-        told = exported_holders(server.data)
-        assert told == holders
+        is_reported = exported_holders(server.data)
+        assert is_reported == holders
         assert "a secret of" not in one.pages + one.ready
 
 

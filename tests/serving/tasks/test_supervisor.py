@@ -1,4 +1,4 @@
-"""Background tasks: a death is told and counted, and the task starts again."""
+"""Background tasks: a death is shown and counted, and the task starts again."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class Work:
 
 
 async def test_a_task_that_raises_is_logged_counted_and_restarted(supervisor, clock, caplog):
-    work, told = Work(KeyError("a-secret"), KeyError("a-secret")), []
-    supervisor.start("counter", work, effect=EFFECT, cluster="c", on_death=told.append)
+    work, problems = Work(KeyError("a-secret"), KeyError("a-secret")), []
+    supervisor.start("counter", work, effect=EFFECT, cluster="c", on_death=problems.append)
     await until(lambda: work.starts == 3)
     assert supervisor.restarts == {("counter", "c"): 2}
     (problem,) = supervisor.problems("c")
     assert (problem.task, problem.cluster, problem.error) == ("counter", "c", "KeyError")
     assert problem.sentence.startswith(EFFECT)
     assert "a-secret" not in problem.sentence
-    assert [type(one) for one in told] == [Problem, Problem]
+    assert [type(one) for one in problems] == [Problem, Problem]
     assert caplog.text.count("Traceback") == 2
     assert "The task counter of cluster c stopped" in caplog.text
     clock.now += 10

@@ -51,6 +51,6 @@ def survives(tmp_path: Path, data: Path, broken: Break) -> None:
             with ended(mend()) as mended:
                 wait_for(lambda: SAID not in page(""), what="the page to be well again")
                 assert mended.interrupt() == 0
-        told = [(change["change"], change["holder"]) for change in history(data, "b")]
-    takes_told = [("replaced", f"h-{number}") for number in range(1, last + 1)]
-    assert told == [("created", "h-0"), *takes_told]
+        reported = [(change["change"], change["holder"]) for change in history(data, "b")]
+    taken = [("replaced", f"h-{number}") for number in range(1, last + 1)]
+    assert reported == [("created", "h-0"), *taken]

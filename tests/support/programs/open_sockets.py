@@ -22,9 +22,9 @@ Kind = tuple[str, dict[str, Any]]
 class House:
     """A server, people who may look, and a database that others write too."""
 
-    def __init__(self, server: Server, told: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, server: Server, people: dict[str, dict[str, Any]]) -> None:
         self.server = server
-        self.told = told
+        self.people = people
 
     def end(self, sql: str, who: dict[str, Any]) -> None:
         with closing(sqlite3.connect(self.server.data / "leaseboard.sqlite3")) as database:

@@ -20,12 +20,12 @@ from dashboard.access.wall import links as wall_links
 
 read = Permission.objects.get(codename="view_change")
 store = import_module(settings.SESSION_ENGINE).SessionStore
-told = {}
+made = {}
 for name, how in json.loads(%r).items():
     if how["wall"]:
         link, token = wall_links.create(
             name=name, clusters=how["wall"], created_by="test", now=timezone.now())
-        told[name] = {"id": link.pk, "key": token}
+        made[name] = {"id": link.pk, "key": token}
         continue
     user = User.objects.create_user(name, password="secret-" + name)
     if how["own"]:
@@ -39,8 +39,8 @@ for name, how in json.loads(%r).items():
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
-    told[name] = {"id": user.pk, "session": session.session_key}
-print("told " + json.dumps(told))
+    made[name] = {"id": user.pk, "session": session.session_key}
+print("made " + json.dumps(made))
 """
 
 READER: dict[str, Any] = {"wall": [], "own": False}
@@ -55,5 +55,5 @@ def make(data: Path, wanted: dict[str, dict[str, Any]], **extra: str) -> dict[st
     """By name: a user's id and session, or a wall link's id and key."""
     done = manage(data, "shell", "-c", SCRIPT % json.dumps(wanted), **extra)
     assert done.returncode == 0, done.stderr
-    told: dict[str, dict[str, Any]] = json.loads(done.stdout.rpartition("told ")[2])
-    return told
+    made: dict[str, dict[str, Any]] = json.loads(done.stdout.rpartition("made ")[2])
+    return made

@@ -44,12 +44,12 @@ def histories(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-def tell(store: Store, events: list[Event], *, at: float | None = None) -> list[Change]:
+def apply_all(store: Store, events: list[Event], *, at: float | None = None) -> list[Change]:
     """Apply with the clock turned to every deadline in between."""
-    told: list[Update | None] = []
+    reported: list[Update | None] = []
     for event, seconds in events:
         now = after(seconds if at is None else at)
         while (deadline := store.next_deadline()) is not None and deadline < now:
-            told.append(store.turn(deadline))
-        told.append(store.apply(event, now))
-    return [change for update in told if update for change in update.changes]
+            reported.append(store.turn(deadline))
+        reported.append(store.apply(event, now))
+    return [change for update in reported if update for change in update.changes]

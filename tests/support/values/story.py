@@ -1,4 +1,4 @@
-"""Changes for the tests of terms: a story told in seconds after noon."""
+"""Changes for the tests of terms, at seconds after noon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.values.leases import after
 TAKES_NAME_OFF = {ChangeType.RELEASED, ChangeType.DELETED}
 
 
-def told(seconds: float, change: str, holder: str | None = None, **given: Any) -> Change:
+def change_at(seconds: float, change: str, holder: str | None = None, **given: Any) -> Change:
     """One change; of `released` and `deleted`, `holder` is the one before."""
     word = ChangeType(change)
     names = {"holder": holder}

@@ -157,12 +157,12 @@ def test_a_re_creation_ends_the_gap_that_began_before_the_deletion() -> None:
 
 def test_a_holder_put_back_by_hand_runs_out_a_second_time() -> None:
     store = Store("c")
-    told: list[Change] = []
+    reported: list[Change] = []
     for version, holder in enumerate("aba"):
         update = put(store, version * 20, holder=holder, version=version + 1)
         expired = store.turn(after(version * 20 + 15))
-        told += [change for u in (update, expired) if u for change in u.changes]
-    assert [change.change.value for change in told] == [
+        reported += [change for u in (update, expired) if u for change in u.changes]
+    assert [change.change.value for change in reported] == [
         "created",
         "expired",
         "taken_over",
@@ -170,4 +170,4 @@ def test_a_holder_put_back_by_hand_runs_out_a_second_time() -> None:
         "taken_over",
         "expired",
     ]
-    assert len({identity(change) for change in told}) == 6
+    assert len({identity(change) for change in reported}) == 6

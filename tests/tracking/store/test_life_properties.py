@@ -15,7 +15,7 @@ from leases.domain.past.as_of import PastPhase, as_of, leaderless
 from leases.domain.past.terms import Generation, Life, fold
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Deleted
-from tests.support.values.lease_histories import Event, histories, tell
+from tests.support.values.lease_histories import Event, apply_all, histories
 from tests.support.values.leases import after, lease
 
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
@@ -27,14 +27,14 @@ Known = tuple[str | None, datetime | None] | None
 def replay(events: list[Event]) -> tuple[dict[str, list[Change]], dict[str, dict[datetime, Known]]]:
     """Per name all changes, and what was there from each instant on, by the events alone."""
     store = Store("c")
-    told: dict[str, list[Change]] = {}
+    reported: dict[str, list[Change]] = {}
     there: dict[str, dict[datetime, Known]] = {}
     written: dict[str, tuple[Lease, datetime]] = {}
     for event, seconds in events:
         lease, now = event.lease, after(seconds)
         name = lease.metadata.name
-        for change in tell(store, [(event, seconds)]):
-            told.setdefault(change.name, []).append(change)
+        for change in apply_all(store, [(event, seconds)]):
+            reported.setdefault(change.name, []).append(change)
         if isinstance(event, Deleted):
             written.pop(name, None)
             there.setdefault(name, {})[now] = None
@@ -49,7 +49,7 @@ def replay(events: list[Event]) -> tuple[dict[str, list[Change]], dict[str, dict
         timed = row.holder and duration is not None and lease.spec.renew_time is not None
         ends = observed + timedelta(seconds=duration or 0) if timed else None
         there.setdefault(name, {})[now] = (row.holder, ends)
-    return told, there
+    return reported, there
 
 
 def naive(there: dict[datetime, Known], at: datetime) -> tuple[PastPhase, str | None]:
@@ -114,8 +114,8 @@ def test_a_change_of_kind_loses_no_expiry() -> None:
         (Applied(nameless(transitions=None, version=4)), 50.0),
         (Applied(nameless(transitions=None, version=5, preferred="y")), 60.0),
     ]
-    told = [(change.change.value, change.at) for change in replay(events)[0]["a"]]
-    assert told == [
+    reported = [(change.change.value, change.at) for change in replay(events)[0]["a"]]
+    assert reported == [
         ("created", after(0)),
         ("acquired", after(30)),
         ("expired", after(30)),
@@ -134,9 +134,9 @@ def test_as_of_agrees_with_a_naive_replay(events: list[Event]) -> None:
 
 
 def agrees_with_a_naive_replay(events: list[Event]) -> None:
-    told, there = replay(events)
+    reported, there = replay(events)
     for name, states in there.items():
-        life = fold(told.get(name, ()))
+        life = fold(reported.get(name, ()))
         for at in instants(states):
             stood = as_of(life, at)
             expected = naive(states, at)
@@ -147,9 +147,9 @@ def agrees_with_a_naive_replay(events: list[Event]) -> None:
 @settings(max_examples=60)
 @given(histories())
 def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Event]) -> None:
-    told, there = replay(events)
+    reported, there = replay(events)
     for name, states in there.items():
-        life = fold(told.get(name, ()))
+        life = fold(reported.get(name, ()))
         edges = [at for at in instants(states) if min(states) <= at <= max(states)]
         alone = sum(
             (end - start).total_seconds()

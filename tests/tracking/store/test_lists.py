@@ -100,7 +100,7 @@ def test_a_list_shows_only_the_last_of_many_renewals() -> None:
 
 
 def test_events_after_a_late_list_happened_at_the_times_they_claim() -> None:
-    """What was before a list is told first, which takes a while: it is as of when it came."""
+    """Earlier events are handled first, which takes a while; the list keeps its arrival time."""
     store = Store("c")
     store.restore((), after(-60))
     store.replace(Listed((lease(renewed=-1, version=1),), "1", age=4.0), after(4))

@@ -13,7 +13,7 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store
 from leases.wire.watch_events import Listed
-from tests.support.values.lease_histories import Event, histories, tell
+from tests.support.values.lease_histories import Event, apply_all, histories
 from tests.support.values.leases import after
 
 
@@ -21,7 +21,7 @@ from tests.support.values.leases import after
 def test_counts_and_phases_always_equal_a_recount(events: list[Event]) -> None:
     store = Store("c")
     for event in events:
-        tell(store, [event])
+        apply_all(store, [event])
         store.turn(after(event[1]))
         rows = store.snapshot()
         counted = Counter((row.kind, row.phase) for row in rows)
@@ -34,7 +34,7 @@ def test_counts_and_phases_always_equal_a_recount(events: list[Event]) -> None:
 @given(histories())
 def test_repeated_events_add_nothing(events: list[Event]) -> None:
     store = Store("c")
-    tell(store, events)
+    apply_all(store, events)
     state = store.snapshot()
     assert [store.apply(event, after(events[-1][1])) for event, _ in events] == [
         None for _ in events
@@ -44,8 +44,8 @@ def test_repeated_events_add_nothing(events: list[Event]) -> None:
 
 @given(histories())
 def test_no_two_changes_of_a_lease_share_an_identity(events: list[Event]) -> None:
-    told = [(change.name, identity(change)) for change in tell(Store("c"), events)]
-    assert len(set(told)) == len(told)
+    reported = [(change.name, identity(change)) for change in apply_all(Store("c"), events)]
+    assert len(set(reported)) == len(reported)
 
 
 @given(histories(), st.integers(0, 25))
@@ -53,9 +53,9 @@ def test_a_restart_and_a_list_at_any_point_lead_to_the_same_leases(
     events: list[Event], cut: int
 ) -> None:
     whole = Store("c")
-    tell(whole, events)
+    apply_all(whole, events)
     first = Store("c")
-    tell(first, events[:cut])
+    apply_all(first, events[:cut])
     seconds = events[min(cut, len(events)) - 1][1] if cut else 0
     second = Store("c")
     second.restore(first.snapshot(), after(seconds))
@@ -70,7 +70,7 @@ def test_a_restart_and_a_list_at_any_point_lead_to_the_same_leases(
 @given(histories())
 def test_every_term_that_begins_is_ended_before_the_next(events: list[Event]) -> None:
     holding: dict[str, str | None] = {}
-    for change in tell(Store("c"), events):
+    for change in apply_all(Store("c"), events):
         if change.change != "created":
             assert change.previous_holder == holding[change.name]
         holding[change.name] = change.holder
@@ -82,11 +82,11 @@ def test_replicas_with_different_clocks_record_the_same_changes(
 ) -> None:
     """What two saw live differs in verdicts at most, where a write came as the time ran out."""
     delays = st.floats(0, 0.009)
-    told = []
+    reported = []
     for _ in range(2):
         late = [(event, seconds + data.draw(delays)) for event, seconds in events]
-        told.append(tell(Store("c"), late))
-    kept = [{(c.name, identity(c)): c for c in changes} for changes in told]
+        reported.append(apply_all(Store("c"), late))
+    kept = [{(c.name, identity(c)): c for c in changes} for changes in reported]
     for name, word in kept[0].keys() ^ kept[1].keys():
         assert word.split()[1] in {"expired", "term"}, (name, word)
     for key in kept[0].keys() & kept[1].keys():

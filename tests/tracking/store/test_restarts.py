@@ -54,8 +54,8 @@ def test_after_a_restart_everything_that_differs_is_inferred() -> None:
         lease("b", name="lost", uid="lost", acquired=20, renewed=59, transitions=2, version=52),
         lease(name="swapped", uid="new", created=40, acquired=40, renewed=59, version=53),
     )
-    told = {(change.name, change.change.value): change for change in update.changes}
-    assert set(told) == {
+    reported = {(change.name, change.change.value): change for change in update.changes}
+    assert set(reported) == {
         ("born", "created"),
         ("kept", "reconfigured"),
         ("lost", "taken_over"),
@@ -64,12 +64,15 @@ def test_after_a_restart_everything_that_differs_is_inferred() -> None:
         ("gone", "deleted"),
     }
     assert all(change.inferred for change in update.changes)
-    assert told["born", "created"].at == after(31)
-    assert told["born", "created"].inferred_since == after(30)
-    assert (told["lost", "taken_over"].at, told["lost", "taken_over"].missed) == (after(20), 1)
-    assert told["swapped", "deleted"].at == after(40)
-    assert told["gone", "deleted"].at == after(60)
-    assert told["gone", "deleted"].inferred_since == after(5)
+    assert reported["born", "created"].at == after(31)
+    assert reported["born", "created"].inferred_since == after(30)
+    assert (reported["lost", "taken_over"].at, reported["lost", "taken_over"].missed) == (
+        after(20),
+        1,
+    )
+    assert reported["swapped", "deleted"].at == after(40)
+    assert reported["gone", "deleted"].at == after(60)
+    assert reported["gone", "deleted"].inferred_since == after(5)
     assert {key.name for key in update.redraw} == {"born", "kept", "lost", "swapped"}
     assert update.removed == (ObjectName("default", "gone"),)
 

@@ -54,23 +54,23 @@ def replay(stream: str, *, twice: bool = False, marked: bool = True) -> tuple[St
     are.
     """
     store = Store("recorded")
-    told: list[Update | None] = []
+    reported: list[Update | None] = []
     initial: list[Lease] | None = [] if "initial" in stream or "bookmarks" in stream else None
     for at, event in lines(stream, store.fingerprints if marked else ()):
-        told.extend(turn_to(store, at))
+        reported.extend(turn_to(store, at))
         if isinstance(event, Bookmark):
             if initial is not None:
-                told.append(store.replace(Listed(tuple(initial), event.resource_version), at))
+                reported.append(store.replace(Listed(tuple(initial), event.resource_version), at))
                 initial = None
         elif initial is not None:
             assert isinstance(event, Applied)
             initial.append(event.lease)
         else:
-            told.append(store.follow((event,), at))
+            reported.append(store.follow((event,), at))
             if twice:
                 assert store.follow((event,), at) is None
-    told.extend(turn_to(store, ended_at(stream)))
-    return store, [change for update in told if update for change in update.changes]
+    reported.extend(turn_to(store, ended_at(stream)))
+    return store, [change for update in reported if update for change in update.changes]
 
 
 def truth(stream: str) -> dict[str, Any]:

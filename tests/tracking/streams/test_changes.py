@@ -16,8 +16,8 @@ from tests.tracking.streams.replay import RECORDED, lines, moment, replay, truth
 @pytest.mark.parametrize("stream", RECORDED)
 def test_a_known_fingerprint_gives_what_decoding_gives(stream: str) -> None:
     store, changes = replay(stream)
-    decoded, told = replay(stream, marked=False)
-    assert changes == told
+    decoded, reported = replay(stream, marked=False)
+    assert changes == reported
     assert store.snapshot() == decoded.snapshot()
 
 

@@ -43,9 +43,9 @@ NOT_COORDINATED = [name for name in RECORDED if name != "coordinated-election"]
 
 def test_every_recorded_stream_of_leases_is_replayed() -> None:
     """Those without a truth of Leases are of candidates, or hold nothing but an error."""
-    told = {path.name.removesuffix(".truth.json") for path in STREAMS.glob("*.truth.json")}
-    assert told - set(RECORDED) == {"coordinated-election-candidates"}
-    unprocessed_seconds = {path.stem for path in STREAMS.glob("*.ndjson")} - told
+    reported = {path.name.removesuffix(".truth.json") for path in STREAMS.glob("*.truth.json")}
+    assert reported - set(RECORDED) == {"coordinated-election-candidates"}
+    unprocessed_seconds = {path.stem for path in STREAMS.glob("*.ndjson")} - reported
     assert unprocessed_seconds == {"gone-410"}
     with pytest.raises(Gone):
         list(lines("gone-410"))
@@ -101,16 +101,16 @@ def test_at_any_instant_it_stood_as_it_truly_did(stream: str) -> None:
 
 def test_a_coordinated_elections_terms_are_those_of_its_truth() -> None:
     """Its `terms` count the controller's write of preferredHolder as a renewal; `changes`, as our
-    rule, do not: where such a write came last, the term ends with the `expired` told there.
+    rule, do not: where such a write came last, the term ends with the `expired` reported there.
     """
     life = lives(replay("coordinated-election")[1])["demo-scheduler"]
-    told = truth("coordinated-election")["leases"]["coordinated/demo-scheduler"]
-    expected = told["terms"]
+    reported = truth("coordinated-election")["leases"]["coordinated/demo-scheduler"]
+    expected = reported["terms"]
     assert [(term.holder, term.uid, term.since) for term in life.terms] == [
         (term["holder"], term["uid"], moment(term["began_at"])) for term in expected
     ]
-    prefers = {c["at"] for c in told["changes"] if "preferredHolder" in c.get("fields", [])}
-    expiries = [moment(c["at"]) for c in told["changes"] if c["change"] == "expired"]
+    prefers = {c["at"] for c in reported["changes"] if "preferredHolder" in c.get("fields", [])}
+    expiries = [moment(c["at"]) for c in reported["changes"] if c["change"] == "expired"]
     for term, true in zip(life.terms, expected, strict=True):
         assert list(term.gaps) == true["gaps"]
         if true["ended_by"] is None:
@@ -122,7 +122,7 @@ def test_a_coordinated_elections_terms_are_those_of_its_truth() -> None:
             assert term.until in expiries
             if true["last_write"] not in prefers:
                 assert term.until == moment(true["valid_until"])
-    ends = [moment(c["at"]) for c in told["changes"] if c["gap_seconds"] is not None]
+    ends = [moment(c["at"]) for c in reported["changes"] if c["gap_seconds"] is not None]
     assert [gap.until for gap in life.gaps if gap.until] == ends[:-1]  # the last ended an absence
     assert [mark.at for mark in life.reconfigurations] == [moment(at) for at in sorted(prefers)]
 

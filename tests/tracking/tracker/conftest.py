@@ -22,13 +22,13 @@ from tests.support.values.leases import NOON, after, lease
 
 
 class Watched:
-    """A tracker whose clock is moved by hand, and all that it told."""
+    """A tracker whose clock is moved by hand, and all its updates."""
 
     def __init__(self) -> None:
         self.now = NOON
-        self.told: list[Update] = []
+        self.updates: list[Update] = []
         self.store = Store("c")
-        self.tracker = Tracker(self.store, [self.told.append], lambda: self.now)
+        self.tracker = Tracker(self.store, [self.updates.append], lambda: self.now)
 
     def at(self, seconds: float, *events: ReflectorEvent) -> None:
         """Let the clock come so far, with every deadline in between, then these events."""
@@ -52,11 +52,11 @@ class Watched:
 
     @property
     def changes(self) -> list[str]:
-        return [change.change.value for update in self.told for change in update.changes]
+        return [change.change.value for update in self.updates for change in update.changes]
 
     @property
     def states(self) -> list[ConnectionState]:
-        return [update.connection.state for update in self.told if update.connection]
+        return [update.connection.state for update in self.updates if update.connection]
 
 
 @pytest.fixture

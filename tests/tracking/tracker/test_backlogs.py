@@ -80,5 +80,5 @@ async def test_events_that_arrive_after_a_standstill_are_of_the_past(watched: Wa
         watched.at(71.1, Applied(lease(renewed=renewed, version=version)))
     assert watched.changes == ["created"] * 2
     watched.at(77)
-    (expired,) = watched.told[-1].changes
+    (expired,) = watched.updates[-1].changes
     assert (expired.name, expired.at, expired.inferred) == ("dead", after(15), True)

@@ -38,7 +38,7 @@ async def test_an_unseen_expiry_comes_after_the_events_that_catch_up(watched: Wa
     assert watched.changes == ["created"]
     watched.at(80)
     assert watched.changes == ["created", "expired"]
-    (expired,) = watched.told[-1].changes
+    (expired,) = watched.updates[-1].changes
     assert (expired.at, expired.inferred) == (after(73), False)
 
 
@@ -48,7 +48,7 @@ async def test_an_expiry_in_a_long_break_is_inferred(watched: Watched) -> None:
     watched.at(5, Disconnected("cut"))
     watched.at(60, Connected())
     watched.at(62)
-    (expired,) = watched.told[-1].changes
+    (expired,) = watched.updates[-1].changes
     assert (expired.change, expired.at, expired.inferred) == ("expired", after(17), True)
     assert expired.inferred_since == after(2)
 

@@ -32,14 +32,14 @@ async def test_a_bookmark_moves_the_version_and_the_start_of_the_window(watched:
     watched.at(7, Bookmark("30"))
     assert watched.tracker.resource_version == "30"
     watched.at(8, Listed((), "31"))
-    (deleted,) = watched.told[-1].changes
+    (deleted,) = watched.updates[-1].changes
     assert (deleted.inferred, deleted.inferred_since) == (True, after(7))
 
 
 async def test_replayed_events_are_inferred(watched: Watched) -> None:
     watched.store.restore((), after(-60))
     watched.at(0, Replayed(Applied(lease(acquired=-30, renewed=-30, created=-30, version=7))))
-    (created,) = watched.told[-1].changes
+    (created,) = watched.updates[-1].changes
     assert (created.change, created.at, created.inferred) == ("created", after(-30), True)
     assert watched.tracker.resource_version == "7"
 
@@ -47,15 +47,15 @@ async def test_replayed_events_are_inferred(watched: Watched) -> None:
 async def test_renewals_gather_and_changes_do_not_wait(watched: Watched) -> None:
     watched.live(lease(), lease(name="other", uid="o"))
     watched.renew(1.5, 2)
-    watched.told.clear()
+    watched.updates.clear()
     watched.renew(1.6, 3)
     watched.renew(1.7, 4)
-    assert watched.told == []
+    assert watched.updates == []
     watched.at(1.8, Applied(lease("b", name="other", uid="o", version=5)))
     assert watched.changes == ["replaced"]
     watched.tracker.flush()
-    assert set(watched.told[-1].renewed) == {KEY}
-    assert watched.told[-1].seq == watched.told[-2].seq == watched.store.seq
+    assert set(watched.updates[-1].renewed) == {KEY}
+    assert watched.updates[-1].seq == watched.updates[-2].seq == watched.store.seq
 
 
 async def test_numbers_have_no_gap_where_more_than_freshness_changed(watched: Watched) -> None:
@@ -64,7 +64,7 @@ async def test_numbers_have_no_gap_where_more_than_freshness_changed(watched: Wa
         watched.renew(version * 2, version)
         watched.tracker.flush()
     watched.at(40, Disconnected("cut"))
-    numbers = [update.seq for update in watched.told if not update.renewed]
+    numbers = [update.seq for update in watched.updates if not update.renewed]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -74,10 +74,10 @@ async def test_a_sink_that_fails_is_logged_and_stops_nobody(
     def broken(update: Update) -> None:
         raise RuntimeError("full disk")
 
-    told: list[Update] = []
-    tracker = Tracker(Store("c"), [broken, told.append], lambda: NOON)
+    reported: list[Update] = []
+    tracker = Tracker(Store("c"), [broken, reported.append], lambda: NOON)
     tracker.handle(Listed((lease(),), "1"))
-    assert [update.listed for update in told] == [True]
+    assert [update.listed for update in reported] == [True]
     assert "full disk" in caplog.text
 
 
