@@ -1,7 +1,4 @@
-"""Shorten a holder's name so that it fits into a bar, because SVG has no ellipsis.
-
-The tail stays: it tells two pods apart.
-"""
+"""Shorten a holder's name to fit into a bar: the tail stays, which tells two pods apart."""
 
 from __future__ import annotations
 

@@ -42,26 +42,12 @@ class HourBar(msgspec.Struct, frozen=True):
         return ", ".join(filter(None, (self.hour, changes if self.known else "", self.blind)))
 
 
-class UnwatchedBand(msgspec.Struct, frozen=True):
-    """A time that nobody watched."""
-
-    x: float
-    width: float
-
-
-class Grid(msgspec.Struct, frozen=True):
-    """A grid line and its number."""
-
-    y: float
-    number: str
-
-
 class HoursChart(msgspec.Struct, frozen=True):
     """`finding` is the chart in words."""
 
     bars: tuple[HourBar, ...]
-    grid: tuple[Grid, ...]
-    fog: tuple[UnwatchedBand, ...]
+    grid: tuple[tuple[float, str], ...]  # y and number of each line
+    fog: tuple[tuple[float, float], ...]  # x and width of the unwatched times
     finding: str
 
 
@@ -104,9 +90,7 @@ def hours_chart(
 
 
 def unwatched_hours(blind: Sequence[Span], now: datetime, *, hours: int) -> list[str]:
-    """How much of each hour nobody watched: UNWATCHED, "in part not watched" or "". The last hour
-    is that of `now`.
-    """
+    """UNWATCHED, "in part not watched" or "" of each hour; the last one is that of `now`."""
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     return [_unwatched(last - place * HOUR, now, blind) for place in reversed(range(hours))]
 
@@ -120,18 +104,18 @@ def _unwatched(hour: datetime, now: datetime, blind: Sequence[Span]) -> str:
     return UNWATCHED if lost >= end - hour else f"in part {UNWATCHED}"
 
 
-def _fog(span: Span, first: datetime, step: float) -> UnwatchedBand:
+def _fog(span: Span, first: datetime, step: float) -> tuple[float, float]:
     since, until = (LEFT + step * ((moment - first) / HOUR) for moment in span)
-    return UnwatchedBand(round(since, 2), round(until - since, 2))
+    return round(since, 2), round(until - since, 2)
 
 
-def _grid(most: int) -> tuple[Grid, ...]:
-    lines = [Grid(FLOOR, "0")]
+def _grid(most: int) -> tuple[tuple[float, str], ...]:
+    lines = [(FLOOR, "0")]
     if most > 1:
         half = -(-most // 2)
-        lines.append(Grid(round(FLOOR - (FLOOR - TOP) * half / most, 1), f"{half:,}"))
+        lines.append((round(FLOOR - (FLOOR - TOP) * half / most, 1), f"{half:,}"))
     if most:
-        lines.append(Grid(TOP, f"{most:,}"))
+        lines.append((TOP, f"{most:,}"))
     return tuple(lines)
 
 

@@ -35,24 +35,11 @@ def bars(
         return ()
     slot = WHOLE / len(counts)
     unit = height / max(4, *(count or 0 for count in counts))
-    return tuple(
-        _bar(number, count, slot, unit, height, since + number * step, step)
-        for number, count in enumerate(counts)
-    )
-
-
-def _bar(
-    number: int,
-    count: int | None,
-    slot: float,
-    unit: float,
-    height: float,
-    since: datetime,
-    step: timedelta,
-) -> CountBar:
-    tall = round(max(_MIN_HEIGHT, count * unit), 1) if count else _EMPTY
-    tall = height if count is None else tall
-    x = slot * (number + (1 - _SHARE) / 2)
-    return CountBar(
-        percent(x), percent(slot * _SHARE), height - tall, tall, count, since, since + step
-    )
+    found = []
+    for number, count in enumerate(counts):
+        x, begin = slot * (number + (1 - _SHARE) / 2), since + number * step
+        tall = round(max(_MIN_HEIGHT, count * unit), 1) if count else _EMPTY
+        tall = height if count is None else tall
+        width = percent(slot * _SHARE)
+        found.append(CountBar(percent(x), width, height - tall, tall, count, begin, begin + step))
+    return tuple(found)

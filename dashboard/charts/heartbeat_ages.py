@@ -33,19 +33,11 @@ class AgeBar(msgspec.Struct, frozen=True):
     title: str
 
 
-class Label(msgspec.Struct, frozen=True):
-    """A number under the axis; `anchor` is the CSS class that aligns it."""
-
-    x: float
-    text: str
-    anchor: str
-
-
 class AgesChart(msgspec.Struct, frozen=True):
     """`limit` is where the usual duration ends, `beyond` the width after it; both in percent."""
 
     bars: tuple[AgeBar, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[tuple[float, str, str], ...]  # x, text, CSS class that aligns it
     counts: tuple[tuple[str, int], ...]
     limit: float
     beyond: float
@@ -56,7 +48,6 @@ Ages = Mapping[tuple[int, Phase], int]
 
 
 def spans(ages: Mapping[Phase, Iterable[float]], duration: float) -> Counter[tuple[int, Phase]]:
-    """Count ages (in seconds) by span and phase."""
     per_second = SPANS / (WHOLE * duration)
     found: Counter[tuple[int, Phase]] = Counter()
     for phase, some in ages.items():
@@ -105,14 +96,14 @@ def _title(span: int, phases: Mapping[Phase, int], duration: float) -> str:
     return f"{span * width:g} s to {until}: {said}"
 
 
-def _labels(duration: float) -> tuple[Label, ...]:
+def _labels(duration: float) -> tuple[tuple[float, str, str], ...]:
     """Labels at quarters of the duration and at the open end."""
     quarters = range(1, 5)
     return (
-        Label(0, "0 s", ""),
+        (0, "0 s", ""),
         *(
-            Label(round(quarter * 25 / WHOLE, 2), f"{duration * quarter / 4:g} s", "mid")
+            (round(quarter * 25 / WHOLE, 2), f"{duration * quarter / 4:g} s", "mid")
             for quarter in quarters
         ),
-        Label(100, f"{WHOLE * duration:g} s and more", "end-anchor"),
+        (100, f"{WHOLE * duration:g} s and more", "end-anchor"),
     )

@@ -13,10 +13,7 @@ NARROW = 0.5  # percent; closer terms are drawn as one
 
 
 class Spell(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which the holder held `terms` terms; x and width in percent.
-
-    `edges` are the beginnings of terms, as far as they can be told apart.
-    """
+    """A time with `terms` terms, of which `edges` are the beginnings; x and width in percent."""
 
     x: float
     width: float

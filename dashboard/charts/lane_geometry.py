@@ -47,8 +47,6 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fog(msgspec.Struct, frozen=True):
-    """A time in which nobody watched."""
-
     x: float
     width: float
     since: datetime
@@ -67,7 +65,6 @@ class Mark(msgspec.Struct, frozen=True):
 def shapes(
     life: Life, scale: Scale, *, busy: Iterable[BusyTime] = (), most: int = MAX_SHAPES
 ) -> tuple[Shape, ...]:
-    """The shapes of a life, oldest first, at most `most`."""
     placed = [
         _Placed(piece, scale.x(piece.since), scale.x(piece.until))
         for piece in pieces(life, scale.since, scale.until, busy)
@@ -111,8 +108,6 @@ def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, 
 
 
 class _Placed(NamedTuple):
-    """A piece with its start and end in percent."""
-
     piece: Piece
     x: float
     end: float

@@ -1,7 +1,4 @@
-"""Cut a Lease's life inside a stretch into pieces that never overlap.
-
-A term is cut at its gaps, and at busy times, whose changes were only counted.
-"""
+"""Cut a Lease's life inside a stretch into pieces, at its gaps and at busy times."""
 
 from __future__ import annotations
 
@@ -41,66 +38,58 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
         return (self.until - self.since).total_seconds()
 
 
+class _Stretch(msgspec.Struct, frozen=True):
+    since: datetime
+    until: datetime
+
+    def piece(
+        self,
+        since: datetime,
+        until: datetime | None,
+        *,
+        term: Term | None = None,
+        gap: Gap | None = None,
+        begins: bool = True,
+        changes: int = 0,
+    ) -> Iterator[Piece]:
+        """The part of a span inside the stretch; `until` None means open."""
+        start = max(since, self.since)
+        end = self.until if until is None else min(until, self.until)
+        if start < end:
+            yield Piece(
+                since=start,
+                until=end,
+                term=term,
+                gap=gap,
+                begins=begins and since >= self.since,
+                open=until is None,
+                changes=changes,
+            )
+
+    def of_term(self, term: Term) -> Iterator[Piece]:
+        """The term's gaps and the parts between them."""
+        since, begins = term.since, term.began is not None
+        for gap in term.gaps:
+            yield from self.piece(since, gap.since, term=term, begins=begins)
+            yield from self.piece(gap.since, gap.until, gap=gap)
+            if gap.until is None:
+                return
+            since, begins = gap.until, False
+        yield from self.piece(since, term.until, term=term, begins=begins)
+
+
 def pieces(
     life: Life, since: datetime, until: datetime, busy: Iterable[BusyTime] = ()
 ) -> tuple[Piece, ...]:
     """All pieces between two moments, oldest first; open ones reach `until`."""
-    spans = [*_of_gaps(life.gaps)]
-    for term in life.terms:
-        spans += _of_term(term)
-    clipped = (_clipped(span, since, until) for span in spans)
-    found = [piece for piece in clipped if piece is not None]
+    stretch = _Stretch(since, until)
+    found = [piece for gap in life.gaps for piece in stretch.piece(gap.since, gap.until, gap=gap)]
+    found += [piece for term in life.terms for piece in stretch.of_term(term)]
     for one in busy:
-        span = _Span(since=one.since, until=one.until, changes=one.changes)
-        counted = _clipped(span, since, until)
-        if counted is not None:
+        for counted in stretch.piece(one.since, one.until, changes=one.changes):
             found = [part for piece in found for part in _around(piece, counted)]
             found.append(counted)
     return tuple(sorted(found, key=lambda piece: (piece.since, piece.until)))
-
-
-class _Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece before it is clipped; `until` None means open."""
-
-    since: datetime
-    until: datetime | None
-    term: Term | None = None
-    gap: Gap | None = None
-    begins: bool = True
-    changes: int = 0
-
-
-def _of_gaps(gaps: tuple[Gap, ...]) -> Iterator[_Span]:
-    for gap in gaps:
-        yield _Span(since=gap.since, until=gap.until, gap=gap)
-
-
-def _of_term(term: Term) -> Iterator[_Span]:
-    """The term's gaps and the parts between them."""
-    since, begins = term.since, term.began is not None
-    for gap in term.gaps:
-        yield _Span(since=since, until=gap.since, term=term, begins=begins)
-        yield _Span(since=gap.since, until=gap.until, gap=gap)
-        if gap.until is None:
-            return
-        since, begins = gap.until, False
-    yield _Span(since=since, until=term.until, term=term, begins=begins)
-
-
-def _clipped(span: _Span, since: datetime, until: datetime) -> Piece | None:
-    end = until if span.until is None else span.until
-    start, end = max(span.since, since), min(end, until)
-    if start >= end:
-        return None
-    return Piece(
-        since=start,
-        until=end,
-        term=span.term,
-        gap=span.gap,
-        begins=span.begins and span.since >= since,
-        open=span.until is None,
-        changes=span.changes,
-    )
 
 
 def _around(piece: Piece, counted: Piece) -> Iterator[Piece]:

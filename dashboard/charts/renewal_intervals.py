@@ -1,7 +1,4 @@
-"""A bar chart of the intervals between a Lease's renewals, with its duration as a line.
-
-x and width are percent; y and height are pixels.
-"""
+"""A bar chart of renewal intervals: x and width in percent, y and height in pixels."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ _MAX_LINES = 4
 
 
 class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
-    """The longest interval that ended between `since` and `until`; `phase` is what the Lease became
-    in it: held, late or expired.
-    """
+    """The longest interval that ended in a stretch; `phase` is what the Lease became in it."""
 
     x: float
     width: float
@@ -39,17 +34,12 @@ class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A level across the chart, in seconds."""
-
     y: float
     seconds: float
 
 
 class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
-    """`limit` is the duration, None if it is far above; `usual` is the learned cadence.
-
-    `unknown` is the width in percent of the unwatched time at the beginning.
-    """
+    """`unknown` is the width in percent of the unwatched time at the beginning."""
 
     bars: tuple[IntervalBar, ...]
     lines: tuple[Line, ...]

@@ -1,6 +1,4 @@
-"""Map a stretch of time to percent of a chart's width, so charts are fluid without inline
-styles.
-"""
+"""Map a stretch of time to percent of a chart's width."""
 
 from __future__ import annotations
 

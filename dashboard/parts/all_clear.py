@@ -36,10 +36,7 @@ def calm(
     kinds: Sequence[Kind] = tuple(Kind),
     title: str = "Nothing needs attention",
 ) -> Calm:
-    """The text about these kinds when none of their Leases is in trouble.
-
-    `title` is the good news; `counts` are the numbers that the page shows beside it.
-    """
+    """`title` is the good news; `counts` are the numbers that the page shows beside it."""
     connection = store.connection
     if connection.state is ConnectionState.REFUSED:
         return Calm("No access", connection.detail, "i-unplug")

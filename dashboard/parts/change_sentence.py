@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.parts.formatting import age, clock, counted, listed, utc, when
+from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.row import lease_url
 from leases.domain.changes.change import Change, ChangeType
@@ -23,23 +23,14 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One change, ready to draw.
+    """`window` says when an inferred change may have happened; `icon` is a symbol of the sprite."""
 
-    `phase` is the state that gives the colour, or ""; `icon` is a symbol of the sprite; `window`
-    says when an inferred change may have happened.
-    """
-
-    key: str
-    namespace: str
-    name: str
+    change: Change
     url: str
-    change: str
     word: str
     phase: str
     icon: str
-    at: str
     moment: str
-    clock: str
     day: str  # "" for today
     parts: tuple[Part, ...]
     holder: HolderView | None
@@ -49,8 +40,10 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     gap: str
     gap_is_long: bool
     window: str
-    missed: int
-    kind: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.change.namespace}/{self.change.name}"
 
     @property
     def sentence(self) -> str:
@@ -87,17 +80,12 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
     return ChangeLine(
-        key=f"{change.namespace}/{change.name}",
-        namespace=change.namespace,
-        name=change.name,
+        change=change,
         url=lease_url(change.cluster, change.namespace, change.name),
-        change=change.change.value,
         word=WORDS[change.change],
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
-        at=utc(change.at),
         moment=when(change.at, now),
-        clock=clock(change.at),
         day=when(change.at, now).rpartition(" ")[0],
         parts=sentence(change),
         holder=holder_view(change.holder),
@@ -107,8 +95,6 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         gap="" if gap is None else age(gap),
         gap_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         window=_window(change, now),
-        missed=change.missed,
-        kind=change.kind.value,
     )
 
 

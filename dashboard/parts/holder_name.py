@@ -26,9 +26,7 @@ MAX_SHOWN = 160
 
 
 class HolderView(msgspec.Struct, frozen=True):
-    """`identity` is the whole name, cut to MAX_IDENTITY; `host`, `tail` and `id` are its parts in
-    order; `hue` is 1 to 8.
-    """
+    """`identity` is whole, cut to MAX_IDENTITY; `host`, `tail` and `id` are its parts."""
 
     identity: str
     host: str

@@ -32,10 +32,7 @@ DAY = timedelta(days=1)
 
 
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is numbers with their units, `detail` the caption.
-
-    A live frame replaces both under the name `figure`, unless that is "".
-    """
+    """`value` is numbers with their units; a live frame replaces it and `detail` under `figure`."""
 
     label: str
     value: tuple[tuple[str, str], ...]

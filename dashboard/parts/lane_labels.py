@@ -50,8 +50,6 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkView(msgspec.Struct, frozen=True):
-    """A diamond on a lane."""
-
     x: float
     what: str
     title: str

@@ -40,8 +40,6 @@ class NodeSummarySource(Protocol):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """One heartbeat in a list."""
-
     name: str
     full: str
     url: str
@@ -50,7 +48,6 @@ class Beat(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name in two parts, of which CSS may cut the first."""
         return two_ends(self.name)
 
 
@@ -93,7 +90,6 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
-    """Sum up all heartbeats of one cluster."""
     store, activity = watched.store, watched.activity
     bad = list(store.select((Kind.HEARTBEAT,), BAD))
     everything = store.counts()
@@ -138,7 +134,6 @@ def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ..
 
 
 def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
-    """Present one heartbeat."""
     meta = one.lease.metadata
     url = lease_url(cluster, meta.namespace, meta.name)
     return Beat(short_name(one), meta.name, url, one.phase.value, freshness(one, now))

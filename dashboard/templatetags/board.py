@@ -49,11 +49,9 @@ def seconds(number: float) -> str:
 
 @register.filter
 def epoch(moment: datetime) -> float:
-    """Seconds since 1970, for the browser's clock."""
     return moment.timestamp()
 
 
 @register.filter
 def dated(moment: datetime) -> str:
-    """Date and time of day in UTC."""
     return f"{formatting.day(moment)} {formatting.clock(moment)}"

@@ -19,7 +19,7 @@ def test_the_running_hour_stands_last_and_the_highest_reaches_the_top():
     assert [(bar.y, bar.height) for bar in chart.bars[-3:]] == [(16, 96), (111, 1), (64, 48)]
     assert [bar.number for bar in chart.bars if bar.highest] == [4]
     assert chart.finding == ("Changes of holder per hour over 24 h: 6 in total, highest 4 at 10:00")
-    assert [line.number for line in chart.grid] == ["0", "2", "4"]
+    assert [number for _, number in chart.grid] == ["0", "2", "4"]
     assert chart.bars[-1].hit + chart.bars[-1].hit_width <= 100.01
 
 

@@ -17,7 +17,6 @@ PER_PAGE = 50
 
 @require_safe
 def audit(request: HttpRequest) -> HttpResponseBase:
-    """A page of the audit trail."""
     refusal = check_view(request)
     if refusal is not None:
         return refusal

@@ -21,7 +21,6 @@ AGES = {Phase.HELD: 1.2, Phase.LATE: 9.1, Phase.EXPIRED: 44.0, Phase.VACANT: 44.
 
 
 def sample_leases(now: datetime) -> list[Tracked]:
-    """One Lease in every phase."""
     return [sample_lease(phase, now) for phase in Phase]
 
 

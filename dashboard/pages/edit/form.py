@@ -1,7 +1,4 @@
-"""The edit form: it checks the shape and knows which fields the person touched.
-
-The API server's dry run decides whether the values are valid.
-"""
+"""The edit form checks the shape; the API server's dry run decides whether values are valid."""
 
 from __future__ import annotations
 
@@ -85,7 +82,6 @@ class EditLeaseForm(forms.Form):
         return self.cleaned_data
 
     def wanted(self) -> LeaseEdit:
-        """The touched fields as an edit."""
         return LeaseEdit(
             holder=(self.cleaned_data["holder_identity"] or None) if self.holder_touched else UNSET,
             duration_seconds=(
@@ -111,7 +107,6 @@ class EditLeaseForm(forms.Form):
 
 
 def initial_of(lease: Lease) -> dict[str, object]:
-    """The initial values of the form."""
     duration = lease.spec.lease_duration_seconds
     return {
         "holder_identity": lease.holder or "",

@@ -62,7 +62,6 @@ def preview_view(
 
 
 def consequences(current: Lease, wanted: LeaseEdit, *, kind: Kind) -> tuple[str, ...]:
-    """The consequences of the edit, in sentences."""
     after = result_of(current, wanted)
     if changes_nothing(current, wanted):
         return ("The Lease says this already: saving changes nothing.",)

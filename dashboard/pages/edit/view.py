@@ -1,7 +1,4 @@
-"""The edit form of one Lease: check, dry run, preview, confirm.
-
-The page shows the new values once the watch reports them.
-"""
+"""The edit form of one Lease: check, dry run, preview, confirm."""
 
 from __future__ import annotations
 

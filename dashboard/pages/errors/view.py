@@ -1,7 +1,4 @@
-"""The pages of failed and unreadable requests.
-
-They are drawn without the database and the session, which may be what failed.
-"""
+"""The pages of failed requests. They need no database and no session: these may have failed."""
 
 from __future__ import annotations
 
@@ -49,10 +46,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _is_signed_in(request: HttpRequest) -> bool:
-    """Whether the user was known before the failure: the database is not asked again.
-
-    Strangers do not learn the database's address.
-    """
+    """Without asking the database again. Strangers do not learn its address."""
     user = getattr(request, "_cached_user", None)
     return user is not None and user.is_authenticated
 

@@ -10,7 +10,6 @@ from leases.wire.microtime import microtime_or_none
 
 
 def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, Any]:
-    """A holder as docs/api.md has it."""
     return {
         "cluster": cluster,
         "holder": holder.name,

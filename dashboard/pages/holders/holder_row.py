@@ -37,9 +37,7 @@ class LeaseChip(msgspec.Struct, frozen=True):
 
 
 class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`said` is a remark beside the name, coloured by `phase`; `share` is the part of all held
-    Leases, in percent.
-    """
+    """`phase` colours the remark `said`; `share` is the part of all held Leases."""
 
     key: str
     view: HolderView

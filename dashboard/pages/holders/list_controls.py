@@ -1,6 +1,4 @@
-"""The controls of the Holders page: key figures, choices, pager, and the words for an empty
-list.
-"""
+"""The controls of the Holders page: key figures, choices, pager, and words for an empty list."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ from dashboard.parts.query.time_range import range_label
 
 
 class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """`choices` are groups of which one is on; `kept` are the parameters that the search form must
-    keep; `cut` says that history was not read to the beginning of the range.
-    """
+    """`cut` says that history was not read to the beginning of the range."""
 
     text: str
     choices: Sequence[tuple[str, Sequence[Chip]]]

@@ -33,7 +33,6 @@ class LeaseAsOf(msgspec.Struct, frozen=True, kw_only=True):
 def lease_as_of_view(
     standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
 ) -> LeaseAsOf:
-    """Present how the Lease stood at `at`."""
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
     return LeaseAsOf(

@@ -1,7 +1,4 @@
-"""Ask the cluster for Events, writers and candidates of a Lease.
-
-The Lease's page loads this afterwards and never waits for it.
-"""
+"""Ask the cluster for Events, writers and candidates; the Lease's page loads them afterwards."""
 
 from __future__ import annotations
 

@@ -27,9 +27,7 @@ MEANS = {
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One field. Without a `value`, `absent` is shown. With `since` (epoch s), `note` is an age
-    that counts up. `means` says what the field is for.
-    """
+    """One field. With `since` (epoch s), `note` is an age that counts up."""
 
     label: str
     value: str | None = None
@@ -43,7 +41,6 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fact_groups(tracked: Tracked, now: datetime) -> list[tuple[str, Iterator[Fact]]]:
-    """All fields, in groups with titles."""
     return [
         ("", _spec(tracked, now)),
         ("What Leaseboard knows", _observed(tracked, now)),

@@ -39,7 +39,6 @@ class LeaseKindForm(forms.Form):
 
     @property
     def wanted(self) -> Kind | None:
-        """The chosen kind; None leaves it to the rules."""
         word: str = self.cleaned_data["kind"]
         return Kind(word) if word else None
 

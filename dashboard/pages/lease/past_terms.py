@@ -30,9 +30,7 @@ TERMS = 8
 
 
 class TermRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A term as a row; `held_since` (epoch s) is set while it lasts; `gap` is the time without a
-    holder before it.
-    """
+    """`held_since` (epoch s) is set while it lasts; `gap` is the time without a holder before."""
 
     holder: HolderView | None
     since: str
@@ -97,9 +95,7 @@ def past_view(
 
 
 def with_held_since(view: PastView, held_since: datetime, now: datetime) -> PastView:
-    """Correct the present term after a jump of the clock: history has its begin by the old clock,
-    `held_since` by the new one.
-    """
+    """After a jump of the clock, history has the begin of the present term by the old clock."""
     held_for = age((now - held_since).total_seconds())
     rows = (
         row

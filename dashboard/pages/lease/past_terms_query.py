@@ -39,9 +39,7 @@ def read_past(
     now: datetime,
     known: datetime | None = None,
 ) -> LeasePast:
-    """Read a bounded number of changes. Open terms are measured up to `known`, by default
-    `until`.
-    """
+    """Open terms are measured up to `known`, by default `until`."""
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
     # A band of one change leaves none out: its last change is there.

@@ -40,9 +40,7 @@ class RowAsOf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardAsOf(msgspec.Struct, frozen=True, kw_only=True):
-    """The controls; `blind` says why nobody watched then, `absent` counts matching Leases of today
-    that did not exist then. Without `whole`, more match than can be sorted.
-    """
+    """`blind` says why nobody watched; `absent` counts matching Leases that did not exist yet."""
 
     at: str
     moment: str
@@ -88,7 +86,6 @@ def board_as_of(
     now: datetime,
     blind: UnwatchedTime | None,
 ) -> BoardAsOf:
-    """Make the controls; `path` is the page's own."""
     links = LeaseLinks(path, wanted)
     stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
     return BoardAsOf(
@@ -109,10 +106,7 @@ def board_as_of(
 
 
 def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
-    """A past Lease with the fields of docs/api.md; what history does not keep is null.
-
-    Without `watched`, it is the last known state.
-    """
+    """As docs/api.md has it; what history does not keep is null."""
     standing = state.standing
     return {
         "cluster": cluster,

@@ -29,8 +29,6 @@ MAX_MATCHES = 5000
 
 
 class FoundAsOf(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of matches; `number` is the page's number."""
-
     page: list[State]
     number: int
     total: int  # matches; without `whole`, candidates
@@ -91,7 +89,6 @@ def _one_page(
 
 
 def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
-    """The candidates, in the order of names."""
     living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
     names = [lease.key for lease in living]
     gone = gone_since(store.cluster, at, wanted.kinds)

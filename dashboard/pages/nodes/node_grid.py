@@ -62,7 +62,6 @@ class NodeGrid:
 
     @property
     def position(self) -> int:
-        """The number of changes logged so far."""
         return self._logged
 
     def tick(self) -> None:
@@ -77,13 +76,11 @@ class NodeGrid:
             self.making = asyncio.create_task(self._make())
 
     async def stop(self) -> None:
-        """Cancel an order that is being made."""
         if self.making is not None:
             self.making.cancel()
             await asyncio.gather(self.making, return_exceptions=True)
 
     def notice(self, update: Update) -> None:
-        """Take in the changes of an update."""
         if update.listed:
             self._unordered = len(self._phases) + AT_LEAST + 1
             return

@@ -81,5 +81,4 @@ def _grouping(request: ClusterRequest, hub: ClusterHub) -> Grouping:
 
 
 def _usual_grouping(hub: ClusterHub) -> Grouping:
-    """By zone if zones are known."""
     return "zone" if any(hub.nodes.groups("zone")) else "none"

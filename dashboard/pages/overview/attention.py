@@ -30,9 +30,7 @@ MANY = 4  # from so many elections in one phase on, they share one line
 
 
 class Attention(msgspec.Struct, frozen=True, kw_only=True):
-    """One line. `amount` counts up from `since`, the sentence's end counts down to `until`
-    (epoch s).
-    """
+    """`amount` counts up from `since`, the sentence's end counts down to `until` (epoch s)."""
 
     rank: float
     phase: str
@@ -242,7 +240,6 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention
 
 
 def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
-    """A line for a write whose name could not be read."""
     return _about(
         cluster,
         [],

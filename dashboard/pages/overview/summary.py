@@ -100,7 +100,6 @@ class HeartbeatAges:
 
 
 def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
-    """Draw the ages of the last renewals of all heartbeats."""
     beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
     duration = _usual_duration(chain.from_iterable(beats.values()))
     ages = {

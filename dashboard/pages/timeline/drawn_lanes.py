@@ -37,9 +37,7 @@ class AsOf(msgspec.Struct, frozen=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """`dot` is the state at the playhead; `before` is the word for the time before the first
-    shape.
-    """
+    """`dot` is the state at the playhead; `before` is the word for the time before the shapes."""
 
     key: str
     namespace: str
@@ -66,9 +64,7 @@ def lane_views(
     now: datetime,
     end: datetime | None = None,
 ) -> list[LaneView]:
-    """Present the lanes of a page. `unseen` is the part of the stretch that nobody watched,
-    `end` the last known moment (None: now).
-    """
+    """`unseen` is the part of the stretch that nobody watched, `end` as in shape_view."""
     sizes = Counter(lane.place.group for lane in lanes.page)
     titles = group_titles(
         shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
@@ -90,7 +86,6 @@ def shapes_of_each(lanes: int) -> int:
 
 
 def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
-    """The holders in these lanes, each once."""
     shapes = (shape for view in views for shape in view.shapes)
     named = {shape.holder.identity: shape.holder for shape in shapes if shape.holder}
     return list(named.values())
@@ -132,7 +127,6 @@ def _lane_view(
 
 
 def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
-    """The URL of a Lease at the playhead."""
     url = lease_url(cluster, key.namespace, key.name)
     return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
 

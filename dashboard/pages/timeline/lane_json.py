@@ -17,9 +17,7 @@ from leases.wire.microtime import format_microtime, microtime_or_none
 def lane_item(
     cluster: str, lane: TimelineLane, shown: TimeRange, blind: Sequence[UnwatchedTime]
 ) -> dict[str, Any]:
-    """One Lease over the stretch, and its state at `at`. Terms and gaps are whole, also outside
-    it.
-    """
+    """One Lease over the stretch. Terms and gaps are whole, also outside it."""
     standing = lane.standing
     return {
         "cluster": cluster,

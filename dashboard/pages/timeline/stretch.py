@@ -1,6 +1,4 @@
-"""The timeline around its lanes: the stretch, the playhead, the axis, and the words for no
-lanes.
-"""
+"""The timeline around its lanes: stretch, playhead, axis, and the words for no lanes."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
 def stretch_view(
     shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
 ) -> StretchView:
-    """Present the stretch and its playhead. The brush moves in `around`; `blind` was not
-    watched.
-    """
+    """The brush moves in `around`; `blind` was not watched."""
     scale = Scale(shown.since, shown.until)
     return StretchView(
         shown=shown,

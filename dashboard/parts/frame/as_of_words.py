@@ -68,9 +68,7 @@ def stood_when_watched(standing: PastState, *, watched: bool) -> str:
 
 
 def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> Dot:
-    """The symbol of a lane. If the playhead follows the clock, the store knows more than
-    history.
-    """
+    """If the playhead follows the clock, the store knows more than history."""
     word = stood_when_watched(lane.standing, watched=lane.watched)
     if follows and lane.watched:
         word = lane.phase

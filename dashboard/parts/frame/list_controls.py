@@ -25,10 +25,7 @@ KIND_LABELS = {
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """One choice of a filter: a link that turns it on or off.
-
-    `live` names the number of a live frame that replaces the count, or "".
-    """
+    """One choice; a live frame replaces its count under the name `live`, unless that is ""."""
 
     value: str
     label: str

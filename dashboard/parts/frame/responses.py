@@ -75,10 +75,7 @@ def items(
     now: datetime,
     known: WatchedCluster | None = None,
 ) -> HttpResponse:
-    """A list for other programs, as docs/api.md has it.
-
-    `known`: the cluster whose present state the items show, which may be stale.
-    """
+    """As docs/api.md has it. `known`: the cluster whose present state the items show."""
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
     if known is not None and known.store.connection.state is not ConnectionState.LIVE:
         answer["as_of"] = microtime_or_none(known.read_at(now))

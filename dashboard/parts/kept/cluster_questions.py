@@ -1,6 +1,4 @@
-"""Questions to a cluster that a page can do without: asked side by side, within limits, and a
-refusal is an answer.
-"""
+"""Ask a cluster what a page can do without: side by side, within limits; a refusal is an answer."""
 
 from __future__ import annotations
 
@@ -29,10 +27,7 @@ class NoAnswer(msgspec.Struct, frozen=True):
 
 
 class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cluster says of a Lease beside the Lease; no candidates (None): it has none at all.
-
-    `managed` is metadata.managedFields as it is, the newest entry last.
-    """
+    """`managed` is metadata.managedFields, newest last; candidates are None if there are none."""
 
     managed: list[dict[str, Any]] | NoAnswer
     events: tuple[KubeEvent, ...] | NoAnswer

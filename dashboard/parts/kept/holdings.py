@@ -1,6 +1,4 @@
-"""Who holds what now, and whose terms ended lately: by host, or by identity. Made only while
-somebody asks, and then no more often than it may cost.
-"""
+"""Who holds what now, and whose terms ended lately. Made only while somebody asks."""
 
 from __future__ import annotations
 

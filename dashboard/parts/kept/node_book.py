@@ -31,10 +31,7 @@ Grouping = Literal["zone", "pool", "none"]
 
 
 class NodeBook:
-    """The Nodes by name as of `read_at`; until they were read `problem` says in a sentence why not.
-
-    Replaced as a whole, so that any thread may read it.
-    """
+    """The Nodes by name as of `read_at`; `problem` says why not. Any thread may read it."""
 
     def __init__(self) -> None:
         self.nodes: Mapping[str, Node] = {}
@@ -55,10 +52,7 @@ class NodeBook:
         return Counter(self.group(name, by) for name in self.nodes)
 
     def missing(self, store: Store) -> list[ObjectName]:
-        """Node heartbeats without a Node, of those that were there when the Nodes were read.
-
-        Looks at all of them only every so often; any thread may ask.
-        """
+        """Node heartbeats older than the last read that have no Node. Any thread may ask."""
         read_at, nodes = self.read_at, self.nodes
         if read_at is None:
             return []

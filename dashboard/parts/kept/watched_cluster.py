@@ -75,5 +75,4 @@ class WatchedCluster:
 
     @property
     def synced(self) -> bool:
-        """Whether a complete list has been read since the start."""
         return self.store.synced

@@ -14,10 +14,7 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A number of seconds from now, as text.
-
-    It is over `left` seconds after the last renewal, so the browser can count it down.
-    """
+    """Seconds from now as text; it is over `left` seconds after the last renewal."""
 
     text: str
     left: float
@@ -41,7 +38,6 @@ _UNKNOWN = "A Lease does not say whether another contender is running."
 
 
 def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
-    """The forecast of one Lease in words."""
     seen = forecast(tracked)
     if seen.outlook is Outlook.STUCK:
         text = "If the holder died now, nobody could acquire it: it cannot run out"

@@ -1,6 +1,4 @@
-"""How much of a Lease's time is left: the bar, the ring, and the numbers that the browser
-counts from.
-"""
+"""How much of a Lease's time is left: the bar, the ring, and what the browser counts from."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 def numbers(tracked: Tracked) -> list[float | None]:
-    """The numbers of a live frame: the last renewal we saw (epoch s), the duration (s), and after
-    how many seconds the Lease is late.
-    """
+    """For a live frame: the last renewal (epoch s), the duration and when it is late (seconds)."""
     return [tracked.observed_at.timestamp(), tracked.lasts_seconds, late_after(tracked)]
 
 

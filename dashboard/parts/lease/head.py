@@ -19,9 +19,7 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """`why` explains the phase in numbers. `why` and `forecast` count from `observed` (epoch s).
-    `successor` is set when the API server has ended the holder's term.
-    """
+    """`why` and `forecast` count from `observed` (epoch s); `successor` is the preferred holder."""
 
     row: RowView
     edit_url: str
@@ -35,7 +33,6 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
-    """Present the head of the page."""
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
     skipped = skipped_in_full(tracked, now)

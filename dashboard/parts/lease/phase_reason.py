@@ -8,11 +8,7 @@ from leases.domain.phase import Clause, Explanation
 
 
 class WhyPart(msgspec.Struct, frozen=True):
-    """Words around a number of seconds.
-
-    The number counts up from `passed`, or down to `left`, both in seconds after the last renewal.
-    If both are None it does not change.
-    """
+    """Words around seconds after the last renewal, which count up from `passed` or to `left`."""
 
     before: str
     number: str = ""

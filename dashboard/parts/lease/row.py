@@ -57,9 +57,7 @@ def row_view(
     hours: Sequence[int] = (),
     unwatched: Sequence[str] = (),
 ) -> RowView:
-    """Present one Lease; `hours` counts its changes in each of the last 24 hours, of which
-    `unwatched` says how much nobody watched.
-    """
+    """`hours` counts the day's changes; `unwatched` says how much of each hour nobody watched."""
     key, spec = tracked.key, tracked.lasting.lease.spec
     skipped = skipped_in_short(tracked, now)
     held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
@@ -92,5 +90,4 @@ def domain_of(tracked: Tracked) -> str:
 
 
 def short_name(tracked: Tracked) -> str:
-    """The name without the domain that all nodes share."""
     return tracked.key.name.removesuffix(domain_of(tracked) or "\0")

@@ -18,9 +18,7 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class WallTile(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` (epoch s) is the start of the trouble, or of the term; the smallest `rank` is the
-    worst.
-    """
+    """`since` (epoch s) is the start of the trouble, or of the term; rank 0 is the worst."""
 
     key: str
     name: str
@@ -35,12 +33,10 @@ class WallTile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name in two parts, of which CSS may cut the first."""
         return two_ends(self.name)
 
 
 def wall_tile(tracked: Tracked, now: datetime) -> WallTile:
-    """Present one Lease on the wall."""
     holder = holder_view(tracked.holder)
     nobody = holder is None or tracked.phase is Phase.EXPIRED
     bad = tracked.phase in TROUBLE

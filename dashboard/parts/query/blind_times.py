@@ -31,6 +31,5 @@ def why_blind(blind: UnwatchedTime | None) -> str:
 
 
 def created_after(tracked: Tracked | None, at: datetime) -> bool:
-    """Whether a Lease of today was created after the instant."""
     created = tracked.lease.metadata.creation_timestamp if tracked else None
     return created is not None and created > at

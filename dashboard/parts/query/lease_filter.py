@@ -86,7 +86,6 @@ def typed_texts(query: QueryDict) -> LeaseFilter:
 
 
 def searched(wanted: LeaseFilter) -> Matcher:
-    """A test for the wanted text, holder and labels."""
     tests: list[Matcher] = []
     if wanted.holder:
         tests.append(_held_by(wanted.holder))
@@ -98,7 +97,6 @@ def searched(wanted: LeaseFilter) -> Matcher:
 
 
 def wants(wanted: LeaseFilter) -> Matcher:
-    """A test for all fields of the filter."""
     holds = searched(wanted)
 
     def matches(lease: Tracked) -> bool:

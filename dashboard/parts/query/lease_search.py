@@ -1,15 +1,13 @@
-"""Find and sort the Leases that a filter selects, without reading or sorting all of them if
-possible.
-"""
+"""Find and sort the Leases that a filter selects, if possible without reading all of them."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice, tee
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -19,25 +17,15 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY
+from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
 SORTED_WHOLE = 2000  # from so many wanted rows on, a full sort is cheaper than a heap
 RUN = 4096  # rows sorted at a time, because no other thread runs meanwhile
 
 
-class Shelf(Protocol):
-    """The part of a Store that is searched."""
-
-    def snapshot(self) -> tuple[Tracked, ...]: ...
-    def select(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Iterator[Tracked]: ...
-    def of_namespace(self, namespace: str) -> tuple[Tracked, ...]: ...
-    def counts(self) -> dict[Kind, dict[Phase, int]]: ...
-
-
 class FoundLeases(msgspec.Struct, frozen=True):
-    """One page of matches, its number, how many match in all, and counts by kind and phase before
-    the filter by these two.
-    """
+    """One page; `counts` are before the filter by kind and phase."""
 
     page: list[Tracked]
     number: int
@@ -48,7 +36,7 @@ class FoundLeases(msgspec.Struct, frozen=True):
 BusyCounts = Callable[[], Mapping[ObjectName, int]]
 
 
-def find(shelf: Shelf, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> FoundLeases:
+def find(shelf: Store, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> FoundLeases:
     """Find the wanted page, or the last one. `busy` counts the last day's changes by Lease."""
     kinds, phases = wanted.kinds or tuple(Kind), wanted.phases or tuple(Phase)
     source: _Source = shelf.select

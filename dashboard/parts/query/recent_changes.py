@@ -33,9 +33,7 @@ def settled_seq(cluster: str, now: datetime) -> int:
 
 
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
-    """The last `seq` of the feed, and the changes of history below those that are not written
-    yet.
-    """
+    """The last `seq` of the feed, and the changes of history below those not written yet."""
     seq, sent = running_board().publisher.recent(cluster)
     newest = written[0].at if written else None
     fresh = [change for change in sent if newest is None or change.at >= newest]

@@ -1,6 +1,4 @@
-"""Choose the stretch and the steps of a strip, such as the one in which the timeline's brush
-moves.
-"""
+"""Choose the stretch and the steps of a strip, such as that of the timeline's brush."""
 
 from __future__ import annotations
 

@@ -71,7 +71,6 @@ class TimeRange(msgspec.Struct, frozen=True):
 
 
 def range_label(name: str) -> str:
-    """`6h` as `6 h`."""
     return f"{name[:-1]} {name[-1]}"
 
 

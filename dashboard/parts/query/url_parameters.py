@@ -1,6 +1,4 @@
-"""Read one parameter of a URL, or raise BadFilter with a sentence that says what to write
-instead.
-"""
+"""Read one parameter of a URL, or raise BadFilter with what to write instead."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
 
 
 def passed(at: datetime, now: datetime) -> datetime:
-    """The instant, or now if it is ahead by at most CLOCKS_DIFFER. Raises BadFilter if further
-    ahead.
-    """
+    """The instant, or now if it is ahead by at most CLOCKS_DIFFER. Raises BadFilter."""
     if at > now + CLOCKS_DIFFER:
         raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
     return min(at, now)
