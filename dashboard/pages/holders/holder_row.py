@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
 from django.urls import reverse
 
 from dashboard.charts.holder_spells import Spell, spells
@@ -27,35 +27,6 @@ IDENTITIES = 12
 LANES = 8  # Leases of one holder whose terms are drawn
 
 
-class LeaseChip(msgspec.Struct, frozen=True):
-    """A held Lease; `phase` is "" if it is held in time."""
-
-    name: str
-    url: str
-    phase: str
-    title: str
-
-
-class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`phase` colours the remark `said`; `share` is the part of all held Leases."""
-
-    key: str
-    view: HolderView
-    said: str
-    phase: str
-    identities: tuple[HolderView, ...]
-    identity_count: int
-    takes_down: int
-    share: str
-    unread: bool  # a node: what its Pods hold is not known
-    chips: tuple[LeaseChip, ...]
-    more: int
-    more_url: str
-    spells: Sequence[tuple[Spell, str]]  # with their titles
-    lane_says: str
-    terms: int
-
-
 def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
     """The Leases whose terms are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
@@ -74,7 +45,7 @@ def holder_rows(
     held: int,
     scale: Scale,
     now: datetime,
-) -> list[HolderRow]:
+) -> list[dict[str, Any]]:
     """Present one page; `held` counts all validly held Leases."""
     terms = _terms(lives.values(), group, now)
     return [
@@ -102,30 +73,30 @@ def _row(
     held: int,
     scale: Scale,
     now: datetime,
-) -> HolderRow:
+) -> dict[str, Any]:
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, group, now)
     drawn = spells(terms, scale)
     holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
     query = urlencode({"holder": holder_parameter(holder.name)})
     key = shown_holder(holder.name)
-    return HolderRow(
-        key=key,
-        view=holder_view(holder.name) or HolderView(key, key, "", "", 1),
-        said=said,
-        phase=phase,
-        identities=tuple(filter(None, map(holder_view, identities))),
-        identity_count=len(holder.identities),
-        takes_down=holder.takes_down,
-        share=percent(holder.takes_down, held) if holder.takes_down else "",
-        unread=holder.heartbeat is not None,
-        chips=tuple(_chip(cluster, one) for one in holds[:CHIPS]),
-        more=max(0, len(holds) - CHIPS),
-        more_url=f"{reverse('leases', args=[cluster])}?{query}",
-        spells=[(spell, _title(spell, now)) for spell in drawn],
-        lane_says=_lane_says(drawn, scale),
-        terms=holder.terms,
-    )
+    return {
+        "key": key,
+        "view": holder_view(holder.name) or HolderView(key, key, "", "", 1),
+        "said": said,
+        "phase": phase,
+        "identities": tuple(filter(None, map(holder_view, identities))),
+        "identity_count": len(holder.identities),
+        "takes_down": holder.takes_down,
+        "share": percent(holder.takes_down, held) if holder.takes_down else "",
+        "unread": holder.heartbeat is not None,
+        "chips": tuple(_chip(cluster, one) for one in holds[:CHIPS]),
+        "more": max(0, len(holds) - CHIPS),
+        "more_url": f"{reverse('leases', args=[cluster])}?{query}",
+        "spells": [(spell, _title(spell, now)) for spell in drawn],
+        "lane_says": _lane_says(drawn, scale),
+        "terms": holder.terms,
+    }
 
 
 def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
@@ -149,15 +120,15 @@ def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
     return "", ""
 
 
-def _chip(cluster: str, tracked: Tracked) -> LeaseChip:
+def _chip(cluster: str, tracked: Tracked) -> dict[str, str]:
     meta = tracked.lease.metadata
     plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
-    return LeaseChip(
-        name=meta.name,
-        url=lease_url(cluster, meta.namespace, meta.name),
-        phase="" if plain else tracked.phase.value,
-        title=f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
-    )
+    return {
+        "name": meta.name,
+        "url": lease_url(cluster, meta.namespace, meta.name),
+        "phase": "" if plain else tracked.phase.value,
+        "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
+    }
 
 
 def _title(spell: Spell, now: datetime) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from dashboard.parts.formatting import capitalized, counted, percent, thousands, when
-from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, Head, ListLinks, Pager
+from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.kept.holdings import Figures, FoundHolders
 from dashboard.parts.key_figures import Kpi, unread
@@ -29,44 +26,27 @@ from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.time_range import range_label
 
 
-class HolderBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """`cut` says that history was not read to the beginning of the range."""
-
-    text: str
-    choices: Sequence[tuple[str, Sequence[Chip]]]
-    heads: Sequence[Head]
-    kept: Sequence[tuple[str, str]]
-    kpis: Sequence[Kpi]
-    lane_title: str
-    cut: str
-    nodes: int
-    says: str
-    pager: Pager
-    clear_url: str
-    json_url: str
-
-
 def holder_board(
     path: str, wanted: HolderFilter, found: FoundHolders, now: datetime, *, known: bool
-) -> HolderBoard:
+) -> dict[str, Any]:
     """Make the controls; `path` is the page's own. Without `known`, no list was read yet."""
     links = ListLinks(path, wanted)
     columns = {NAME: "Holder", DOWN: "Takes down", TERMS: "Terms"}
     figures = _kpis(links.url, wanted, found.figures)
-    return HolderBoard(
-        text=wanted.text,
-        choices=_choices(links),
-        heads=[links.head(column, label) for column, label in columns.items()],
-        kept=wanted.replace(text="", page=1).pairs(),
-        kpis=figures if known else [unread(figure) for figure in figures],
-        lane_title=f"Terms, last {range_label(wanted.range)}",
-        cut=_cut(found.since, now) if found.since > now - RANGES[wanted.range] else "",
-        nodes=found.figures.nodes,
-        says=_says(wanted),
-        pager=links.pager(found.number, found.total),
-        clear_url=path,
-        json_url=links.json_url(page=1),
-    )
+    return {
+        "text": wanted.text,
+        "choices": _choices(links),
+        "heads": [links.head(column, label) for column, label in columns.items()],
+        "kept": wanted.replace(text="", page=1).pairs(),
+        "kpis": figures if known else [unread(figure) for figure in figures],
+        "lane_title": f"Terms, last {range_label(wanted.range)}",
+        "cut": _cut(found.since, now) if found.since > now - RANGES[wanted.range] else "",
+        "nodes": found.figures.nodes,
+        "says": _says(wanted),
+        "pager": links.pager(found.number, found.total),
+        "clear_url": path,
+        "json_url": links.json_url(page=1),
+    }
 
 
 def _choices(links: ListLinks) -> list[tuple[str, list[Chip]]]:

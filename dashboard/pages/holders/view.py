@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -77,6 +76,6 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     found = request.cluster.holdings.find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)
-    board = msgspec.structs.replace(usual, text=typed(request.GET, "q"))
+    board = usual | {"text": typed(request.GET, "q")}
     context = {"board": board, "error": error}
     return responses.page(request, *TEMPLATES, context, status=400)

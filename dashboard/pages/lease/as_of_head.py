@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 from datetime import datetime
-
-import msgspec
+from typing import Any
 
 from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.frame.as_of_words import ABSENT, SIGNS, UNWATCHED, stood, stood_when_watched
-from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.holder_name import holder_view
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.past.as_of import PastState
 from leases.domain.past.watched_times import UnwatchedTime
 
 
-class LeaseAsOf(msgspec.Struct, frozen=True, kw_only=True):
-    """`css`, `icon` and `word` are the state; `last` is the last known one if nobody watched."""
-
-    at: str
-    moment: str
-    css: str
-    icon: str
-    word: str
-    holder: HolderView | None
-    says: str
-    last: str
-    blind: str
-    kind: str
-
-
 def lease_as_of_view(
     standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
-) -> LeaseAsOf:
+) -> dict[str, Any]:
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
-    return LeaseAsOf(
-        at=write_moment(at),
-        moment=when(at, now, fine=bool(at.microsecond)),
-        css=css,
-        icon=icon,
-        word=capitalized(said),
-        holder=holder_view(standing.holder),
-        says=_says(standing, word, at, now),
-        last=SIGNS[stood(standing)][2] if word == UNWATCHED else "",
-        blind=why_blind(blind),
-        kind=kind,
-    )
+    return {
+        "at": write_moment(at),
+        "moment": when(at, now, fine=bool(at.microsecond)),
+        "css": css,
+        "icon": icon,
+        "word": capitalized(said),
+        "holder": holder_view(standing.holder),
+        "says": _says(standing, word, at, now),
+        "last": SIGNS[stood(standing)][2] if word == UNWATCHED else "",
+        "blind": why_blind(blind),
+        "kind": kind,
+    }
 
 
 def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.pages.lease.as_of_head import lease_as_of_view
-from dashboard.pages.lease.past_terms import PastView, past_view
+from dashboard.pages.lease.past_terms import past_view
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.frame.list_controls import Chip
@@ -79,7 +79,7 @@ def _kind(state: State | None) -> str:
 
 def _past(
     request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
-) -> PastView:
+) -> dict[str, Any]:
     name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
     past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
     ranges = tuple(

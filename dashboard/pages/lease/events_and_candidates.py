@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dashboard.parts.formatting import age, utc, when
-from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.holder_name import holder_view
 from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from leases.domain.election.candidates import (
     Candidate,
@@ -39,28 +39,13 @@ class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
     moment: ClusterTime | None
 
 
-class CandidateView(msgspec.Struct, frozen=True, kw_only=True):
-    """A LeaseCandidate; `says` is its state in words, `phase` gives the colour."""
-
-    holder: HolderView | None
-    binary: str
-    emulation: str
-    renewed: ClusterTime | None
-    pinged: ClusterTime | None
-    holds: bool
-    preferred: bool
-    wins: bool
-    says: str
-    phase: str
-
-
 class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     """The answers, or their refusals. Events are with their times."""
 
     at: str
     managers: Sequence[ManagerView] | NoAnswer
     events: Sequence[tuple[KubeEvent, ClusterTime | None]] | NoAnswer
-    candidates: Sequence[CandidateView] | NoAnswer
+    candidates: Sequence[dict[str, Any]] | NoAnswer
     coordinated: bool
     election: ElectionOutcome | None
 
@@ -138,18 +123,18 @@ def _time(text: object) -> datetime | None:
 
 def _candidate(
     candidate: Candidate, lease: Lease | None, election: ElectionOutcome | None, now: datetime
-) -> CandidateView:
+) -> dict[str, Any]:
     says, phase = _SAYS[standing(candidate, now)]
     spec = candidate.spec
-    return CandidateView(
-        holder=holder_view(candidate.name),
-        binary=spec.binary_version,
-        emulation=spec.emulation_version,
-        renewed=_moment(spec.renew_time, now),
-        pinged=_moment(spec.ping_time, now),
-        holds=lease is not None and lease.holder == candidate.name,
-        preferred=lease is not None and lease.spec.preferred_holder == candidate.name,
-        wins=election is not None and election.winner == candidate.name,
-        says=says,
-        phase=phase,
-    )
+    return {
+        "holder": holder_view(candidate.name),
+        "binary": spec.binary_version,
+        "emulation": spec.emulation_version,
+        "renewed": _moment(spec.renew_time, now),
+        "pinged": _moment(spec.ping_time, now),
+        "holds": lease is not None and lease.holder == candidate.name,
+        "preferred": lease is not None and lease.spec.preferred_holder == candidate.name,
+        "wins": election is not None and election.winner == candidate.name,
+        "says": says,
+        "phase": phase,
+    }

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
-import msgspec
-
-from dashboard.charts.lane_geometry import Fog, fog, marks, shapes
+from dashboard.charts.lane_geometry import fog, marks, shapes
 from dashboard.charts.time_scale import Scale
-from dashboard.charts.time_ticks import Tick, ticks
+from dashboard.charts.time_ticks import ticks
 from dashboard.pages.lease.past_terms_query import LeasePast
 from dashboard.parts.formatting import age, counted, percent, span_of, thousands, when
 from dashboard.parts.frame.list_controls import Chip
-from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.holder_name import holder_view
 from dashboard.parts.lane_labels import (
-    MarkView,
-    ShapeView,
     how_ended,
     mark_view,
     shape_view,
@@ -29,42 +26,9 @@ from leases.domain.severity import LONG_GAP_SECONDS
 TERMS = 8
 
 
-class TermRow(msgspec.Struct, frozen=True, kw_only=True):
-    """`held_since` (epoch s) is set while it lasts; `gap` is the time without a holder before."""
-
-    holder: HolderView | None
-    since: str
-    until: str
-    held_for: str
-    held_since: float | None
-    gap: str
-    gap_is_long: bool
-    ended: str
-    note: str
-
-
-class PastView(msgspec.Struct, frozen=True, kw_only=True):
-    """`says` sums up the lane in a sentence; `fogs` are the unwatched times."""
-
-    note: str
-    says: str
-    shapes: tuple[ShapeView, ...]
-    marks: tuple[MarkView, ...]
-    ticks: tuple[Tick, ...]
-    fogs: tuple[Fog, ...]
-    begins: str
-    ends: str
-    rows: tuple[TermRow, ...]
-    more: int
-    figures: Sequence[tuple[str, str, str]]  # label, value, caption
-    too_many: str
-    blind_for: str
-    ranges: tuple[Chip, ...]
-
-
 def past_view(
     past: LeasePast, ranges: tuple[Chip, ...], now: datetime, *, end: datetime | None = None
-) -> PastView:
+) -> dict[str, Any]:
     """Present the past; `end` is the last known moment, if that is not now."""
     scale = Scale(past.since, past.until)
     drawn = shapes(past.life, scale, busy=past.busy)
@@ -74,36 +38,33 @@ def past_view(
     blind = sum(span.seconds for span in past.blind)
     note = _note(past)
     figures = past.figures if rows or not _unwatched(past) else None
-    return PastView(
-        note=note,
-        says=f"Who held it: {note}",
-        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
-        marks=tuple(
+    return {
+        "note": note,
+        "says": f"Who held it: {note}",
+        "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
+        "marks": tuple(
             mark_view(mark, past.life.reconfigurations, now) for mark in marks(moments, scale)
         ),
-        ticks=ticks(scale),
-        fogs=fog(((span.since, span.until) for span in past.blind), scale),
-        begins=when(past.since, now),
-        ends="now" if end is None or end < past.until else when(past.until, now),
-        rows=tuple(rows[:TERMS]),
-        more=max(0, len(rows) - TERMS),
-        figures=_figures(figures, whole=not past.blind) if figures else (),
-        too_many="" if past.figures else _too_many(past.changes),
-        blind_for=age(blind) if blind else "",
-        ranges=ranges,
-    )
+        "ticks": ticks(scale),
+        "fogs": fog(((span.since, span.until) for span in past.blind), scale),
+        "begins": when(past.since, now),
+        "ends": "now" if end is None or end < past.until else when(past.until, now),
+        "rows": tuple(rows[:TERMS]),
+        "more": max(0, len(rows) - TERMS),
+        "figures": _figures(figures, whole=not past.blind) if figures else (),
+        "too_many": "" if past.figures else _too_many(past.changes),
+        "blind_for": age(blind) if blind else "",
+        "ranges": ranges,
+    }
 
 
-def with_held_since(view: PastView, held_since: datetime, now: datetime) -> PastView:
+def with_held_since(view: dict[str, Any], held_since: datetime, now: datetime) -> dict[str, Any]:
     """After a jump of the clock, history has the begin of the present term by the old clock."""
     held_for = age((now - held_since).total_seconds())
-    rows = (
-        row
-        if row.held_since is None
-        else msgspec.structs.replace(row, held_since=held_since.timestamp(), held_for=held_for)
-        for row in view.rows
-    )
-    return msgspec.structs.replace(view, rows=tuple(rows))
+    for row in view["rows"]:
+        if row["held_since"] is not None:
+            row.update(held_since=held_since.timestamp(), held_for=held_for)
+    return view
 
 
 def _note(past: LeasePast) -> str:
@@ -133,7 +94,9 @@ def _too_many(changes: int) -> str:
     )
 
 
-def _rows(life: Life, since: datetime, now: datetime, end: datetime | None) -> Iterator[TermRow]:
+def _rows(
+    life: Life, since: datetime, now: datetime, end: datetime | None
+) -> Iterator[dict[str, Any]]:
     """The terms in the range, newest first."""
     before = {gap.until: gap for gap in life.gaps if gap.until is not None}
     for term in reversed(life.terms):
@@ -141,20 +104,20 @@ def _rows(life: Life, since: datetime, now: datetime, end: datetime | None) -> I
             yield _row(term, before.get(term.since), now, end)
 
 
-def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> TermRow:
+def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> dict[str, Any]:
     lost = (term.since - gap.since).total_seconds() if gap else 0.0
     begun = when(term.since, now)
-    return TermRow(
-        holder=holder_view(term.holder),
-        since=begun if term.began else f"before {begun}",
-        until=until_when(term.until, now, end),
-        held_for=age(((term.until or end or now) - term.since).total_seconds()),
-        held_since=None if term.until or end else term.since.timestamp(),
-        gap=age(lost) if lost else "none",
-        gap_is_long=lost >= LONG_GAP_SECONDS,
-        ended=how_ended(term),
-        note=", ".join(_notes(term, now, end)),
-    )
+    return {
+        "holder": holder_view(term.holder),
+        "since": begun if term.began else f"before {begun}",
+        "until": until_when(term.until, now, end),
+        "held_for": age(((term.until or end or now) - term.since).total_seconds()),
+        "held_since": None if term.until or end else term.since.timestamp(),
+        "gap": age(lost) if lost else "none",
+        "gap_is_long": lost >= LONG_GAP_SECONDS,
+        "ended": how_ended(term),
+        "note": ", ".join(_notes(term, now, end)),
+    }
 
 
 def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:

@@ -18,7 +18,7 @@ from dashboard.board import running_board
 from dashboard.pages.lease.as_of_view import lease_as_of, page_url
 from dashboard.pages.lease.fields import fact_groups
 from dashboard.pages.lease.kind_view import BY_THE_RULES, LeaseKindForm
-from dashboard.pages.lease.past_terms import PastView, past_view, with_held_since
+from dashboard.pages.lease.past_terms import past_view, with_held_since
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
 from dashboard.pages.lease.yaml_lines import yaml_lines
@@ -133,7 +133,7 @@ class LeasePage:
             )
         return change_line(newest[0], self.now)
 
-    def _past(self) -> PastView:
+    def _past(self) -> dict[str, Any]:
         begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
         name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
         since = self.now - RANGES[name]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
-
 from dashboard.pages.leases.as_of_search import FoundAsOf
 from dashboard.parts.formatting import age, thousands, when
-from dashboard.parts.frame.list_controls import Chip, LeaseLinks, Pager
-from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.frame.list_controls import LeaseLinks
+from dashboard.parts.holder_name import holder_view
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
@@ -24,57 +21,21 @@ from leases.history.read.states_as_of import State
 from leases.wire.microtime import format_microtime, microtime_or_none
 
 
-class RowAsOf(msgspec.Struct, frozen=True, kw_only=True):
-    """One Lease as of the instant; `stood_for` is how long it had been in that state."""
-
-    key: str
-    namespace: str
-    name: str
-    url: str
-    phase: str
-    kind: str
-    holder: HolderView | None
-    since: str
-    stood_for: str
-    transitions: str
-
-
-class BoardAsOf(msgspec.Struct, frozen=True, kw_only=True):
-    """`blind` says why nobody watched; `absent` counts matching Leases that did not exist yet."""
-
-    at: str
-    moment: str
-    wanted: LeaseFilter
-    kept: Sequence[tuple[str, str]]
-    kinds: Sequence[Chip]
-    phases: Sequence[Chip]
-    blind: str
-    absent: int
-    whole: bool
-    pager: Pager
-    path: str
-    now_url: str
-    json_url: str
-
-
-def rows_as_of(cluster: str, states: Sequence[State], at: datetime, now: datetime) -> list[RowAsOf]:
-    return [_row(cluster, state, at, now) for state in states]
-
-
-def _row(cluster: str, state: State, at: datetime, now: datetime) -> RowAsOf:
+def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[str, Any]:
     standing, key = state.standing, state.key
-    return RowAsOf(
-        key=str(key),
-        namespace=key.namespace,
-        name=key.name,
-        url=f"{lease_url(cluster, key.namespace, key.name)}?{urlencode({'at': write_moment(at)})}",
-        phase=standing.phase.value,
-        kind=state.kind.value,
-        holder=holder_view(standing.holder),
-        since=when(standing.since, now) if standing.since else "",
-        stood_for=age((at - standing.since).total_seconds()) if standing.since else "",
-        transitions="" if state.transitions is None else thousands(state.transitions),
-    )
+    url = lease_url(cluster, key.namespace, key.name)
+    return {
+        "key": str(key),
+        "namespace": key.namespace,
+        "name": key.name,
+        "url": f"{url}?{urlencode({'at': write_moment(at)})}",
+        "phase": standing.phase.value,
+        "kind": state.kind.value,
+        "holder": holder_view(standing.holder),
+        "since": when(standing.since, now) if standing.since else "",
+        "stood_for": age((at - standing.since).total_seconds()) if standing.since else "",
+        "transitions": "" if state.transitions is None else thousands(state.transitions),
+    }
 
 
 def board_as_of(
@@ -85,24 +46,24 @@ def board_as_of(
     at: datetime,
     now: datetime,
     blind: UnwatchedTime | None,
-) -> BoardAsOf:
+) -> dict[str, Any]:
     links = LeaseLinks(path, wanted)
     stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
-    return BoardAsOf(
-        at=write_moment(at),
-        moment=when(at, now, fine=bool(at.microsecond)),
-        wanted=wanted,
-        kept=links.kept("kind", "phase"),
-        kinds=links.kinds(),
-        phases=[links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
-        blind=why_blind(blind),
-        absent=found.absent,
-        whole=found.whole,
-        pager=links.pager(found.number, found.total),
-        path=path,
-        now_url=links.url(at=None),
-        json_url=links.json_url(page=1),
-    )
+    return {
+        "at": write_moment(at),
+        "moment": when(at, now, fine=bool(at.microsecond)),
+        "wanted": wanted,
+        "kept": links.kept("kind", "phase"),
+        "kinds": links.kinds(),
+        "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
+        "blind": why_blind(blind),
+        "absent": found.absent,
+        "whole": found.whole,
+        "pager": links.pager(found.number, found.total),
+        "path": path,
+        "now_url": links.url(at=None),
+        "json_url": links.json_url(page=1),
+    }
 
 
 def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from django.http import HttpResponse
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest
-from dashboard.pages.leases.as_of_list import board_as_of, item_as_of, rows_as_of
+from dashboard.pages.leases.as_of_list import board_as_of, item_as_of, row_as_of
 from dashboard.pages.leases.as_of_search import FoundAsOf, find_as_of
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import ListLinks
@@ -38,7 +37,7 @@ def leases_as_of(
         return _json(request, wanted, found, at, now, watched=blind is None)
     context: dict[str, Any] = {
         "board": board_as_of(request.path, wanted, found, at=at, now=now, blind=blind),
-        "rows": rows_as_of(cluster, found.page, at, now),
+        "rows": [row_as_of(cluster, state, at, now) for state in found.page],
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
@@ -49,7 +48,7 @@ def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
     everything = LeaseFilter(at=now)
     usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
-    kept = msgspec.structs.replace(usual, at=typed(query, "at"), wanted=typed_texts(query))
+    kept = usual | {"at": typed(query, "at"), "wanted": typed_texts(query)}
     context = {"board": kept, "error": str(refused), "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -63,7 +62,7 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
         return refuse_as_of(request, refused)
     everything, store = LeaseFilter(), request.cluster.store
     usual = board(request.path, everything, find(store, everything), store.namespaces())
-    kept = msgspec.structs.replace(usual, wanted=typed_texts(request.GET))
+    kept = usual | {"wanted": typed_texts(request.GET)}
     context = {"board": kept, "error": error}
     return responses.page(request, *TEMPLATES, context, status=400)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -14,9 +15,9 @@ from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import TROUBLED
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.formatting import age, counted, listed, when
-from dashboard.parts.frame.as_of_words import ABSENT, Dot, dot_of, group_titles, stood
+from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stood
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
-from dashboard.parts.lane_labels import MarkView, ShapeView, mark_view, shape_view
+from dashboard.parts.lane_labels import mark_view, shape_view
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.time_range import TimeRange
 from dashboard.parts.query.url_time import write_moment
@@ -36,25 +37,6 @@ class AsOf(msgspec.Struct, frozen=True):
     css: str
 
 
-class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """`dot` is the state at the playhead; `before` is the word for the time before the shapes."""
-
-    key: str
-    namespace: str
-    name: str
-    url: str
-    dot: Dot
-    kind: str
-    group: str  # its title, on the first lane of a group
-    group_size: int
-    of_now: bool  # the group is about now, not about the playhead
-    shapes: tuple[ShapeView, ...]
-    marks: tuple[MarkView, ...]
-    as_of: AsOf
-    before: str
-    says: str
-
-
 def lane_views(
     cluster: str,
     lanes: Lanes,
@@ -63,7 +45,7 @@ def lane_views(
     unseen: str,
     now: datetime,
     end: datetime | None = None,
-) -> list[LaneView]:
+) -> list[dict[str, Any]]:
     """`unseen` is the part of the stretch that nobody watched, `end` as in shape_view."""
     sizes = Counter(lane.place.group for lane in lanes.page)
     titles = group_titles(
@@ -85,8 +67,8 @@ def shapes_of_each(lanes: int) -> int:
     return max(FEWEST_SHAPES, min(MAX_SHAPES, SHAPES_OF_PAGE // max(1, lanes)))
 
 
-def holders_of(views: Iterable[LaneView]) -> list[HolderView]:
-    shapes = (shape for view in views for shape in view.shapes)
+def holders_of(views: Iterable[dict[str, Any]]) -> list[HolderView]:
+    shapes = (shape for view in views for shape in view["shapes"])
     named = {shape.holder.identity: shape.holder for shape in shapes if shape.holder}
     return list(named.values())
 
@@ -100,30 +82,30 @@ def _lane_view(
     most: int,
     unseen: str,
     end: datetime | None,
-) -> LaneView:
+) -> dict[str, Any]:
     scale = Scale(shown.since, shown.until)
     drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
     moments = [(at, "edit") for at in lane.edits]
     moments += [(change.at, "reconfigured") for change in lane.life.reconfigurations]
     born = bool(lane.life.generations) and lane.life.generations[0].born
-    return LaneView(
-        key=str(lane.key),
-        namespace=lane.key.namespace,
-        name=lane.key.name,
-        url=_url_at(cluster, lane.key, shown),
-        dot=dot_of(lane, shown.at, now=now, follows=shown.follows),
-        kind=lane.kind.value if lane.kind else "",
-        group=group[0],
-        group_size=group[1],
-        of_now=lane.place.group == TROUBLED,
-        shapes=tuple(shape_view(shape, now, end=end) for shape in drawn),
-        marks=tuple(
+    return {
+        "key": str(lane.key),
+        "namespace": lane.key.namespace,
+        "name": lane.key.name,
+        "url": _url_at(cluster, lane.key, shown),
+        "dot": dot_of(lane, shown.at, now=now, follows=shown.follows),
+        "kind": lane.kind.value if lane.kind else "",
+        "group": group[0],
+        "group_size": group[1],
+        "of_now": lane.place.group == TROUBLED,
+        "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
+        "marks": tuple(
             mark_view(mark, lane.life.reconfigurations, now) for mark in marks(moments, scale)
         ),
-        as_of=as_of_view(lane.standing, now, watched=lane.watched),
-        before="absent" if born or stood(lane.standing) == ABSENT else "unknown",
-        says=says(lane.key, drawn, unseen=unseen),
-    )
+        "as_of": as_of_view(lane.standing, now, watched=lane.watched),
+        "before": "absent" if born or stood(lane.standing) == ABSENT else "unknown",
+        "says": says(lane.key, drawn, unseen=unseen),
+    }
 
 
 def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:

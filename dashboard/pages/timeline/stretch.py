@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-import msgspec
-
-from dashboard.charts.lane_geometry import Fog, fog
+from dashboard.charts.lane_geometry import fog
 from dashboard.charts.time_scale import Scale, percent
-from dashboard.charts.time_ticks import Tick, ticks
+from dashboard.charts.time_ticks import ticks
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
@@ -19,68 +18,39 @@ from leases.domain.kind import Kind
 from leases.domain.past.watched_times import UnwatchedTime
 
 
-class StretchView(msgspec.Struct, frozen=True, kw_only=True):
-    """`frame_*` is the brush's frame in percent."""
-
-    shown: TimeRange
-    at_x: float
-    at_clock: str
-    at_text: str
-    at_input: str
-    from_to: str
-    frame_x: float
-    frame_width: float
-    ticks: tuple[Tick, ...]
-    blind: Sequence[Fog]
-    blind_for: str
-    watched: bool
-    unseen: str  # how much of the stretch nobody watched: "", "part" or "whole"
-
-
-class TimelineBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that a form must keep; `noun` names the lanes."""
-
-    text: str
-    kept: Sequence[tuple[str, str]]
-    total: int
-    changed: int
-    noun: str
-    says: str
-
-
 def stretch_view(
     shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
-) -> StretchView:
+) -> dict[str, Any]:
     """The brush moves in `around`; `blind` was not watched."""
     scale = Scale(shown.since, shown.until)
-    return StretchView(
-        shown=shown,
-        at_x=percent(scale.x(shown.at)),
-        at_clock=when(shown.at, now),
-        at_text="" if shown.follows else write_moment(shown.at),
-        at_input=_input(shown, now),
-        from_to=_from_to(shown, now),
-        frame_x=percent(around.x(shown.since)),
-        frame_width=percent(around.x(shown.until) - around.x(shown.since)),
-        ticks=ticks(scale),
-        blind=fog(((one.since, one.until) for one in blind), scale),
-        blind_for=_blind_for(blind),
-        watched=watched,
-        unseen=_unseen(blind, shown),
-    )
+    return {
+        "shown": shown,
+        "at_x": percent(scale.x(shown.at)),
+        "at_clock": when(shown.at, now),
+        "at_text": "" if shown.follows else write_moment(shown.at),
+        "at_input": _input(shown, now),
+        "from_to": _from_to(shown, now),
+        "frame_x": percent(around.x(shown.since)),
+        "frame_width": percent(around.x(shown.until) - around.x(shown.since)),
+        "ticks": ticks(scale),
+        "blind": fog(((one.since, one.until) for one in blind), scale),
+        "blind_for": _blind_for(blind),
+        "watched": watched,
+        "unseen": _unseen(blind, shown),
+    }
 
 
-def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> TimelineBoard:
+def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> dict[str, Any]:
     """The words and numbers beside the lanes."""
     kept = ("range", "from", "to", "kind", "sort", "view")
-    return TimelineBoard(
-        text=wanted.text,
-        kept=[pair for pair in wanted.pairs() if pair[0] in kept],
-        total=chosen.total,
-        changed=chosen.changed,
-        noun=_noun(wanted),
-        says=_says(wanted),
-    )
+    return {
+        "text": wanted.text,
+        "kept": [pair for pair in wanted.pairs() if pair[0] in kept],
+        "total": chosen.total,
+        "changed": chosen.changed,
+        "noun": _noun(wanted),
+        "says": _says(wanted),
+    }
 
 
 def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:

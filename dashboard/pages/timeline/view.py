@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -73,7 +72,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         )
     else:
         context["lanes"] = lane_views(
-            cluster, lanes, shown, unseen=context["stretch"].unseen, now=now, end=end
+            cluster, lanes, shown, unseen=context["stretch"]["unseen"], now=now, end=end
         )
         context["holders"] = holders_of(context["lanes"])
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
@@ -129,9 +128,9 @@ def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpR
         return responses.json({"error": error}, status=400)
     usual = TimelineFilter()
     context = _around(request, usual, window(usual, now), NO_LANES, now)
-    context["board"] = msgspec.structs.replace(context["board"], text=typed(request.GET, "q"))
-    stretch = msgspec.structs.replace(context["stretch"], at_input=typed(request.GET, "at"))
-    context |= {"stretch": stretch, "error": error, "bad": refused.parameter}
+    context["board"] |= {"text": typed(request.GET, "q")}
+    context["stretch"] |= {"at_input": typed(request.GET, "at")}
+    context |= {"error": error, "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)
 
 

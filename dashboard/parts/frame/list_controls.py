@@ -116,40 +116,24 @@ class LeaseLinks(ListLinks):
         return Chip(phase.value, phase.value.capitalize(), url, on, count, live)
 
 
-class ListFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """`kept` are the parameters that the search form must keep; `says` is the filter in words."""
-
-    wanted: LeaseFilter
-    namespaces: Sequence[str]
-    kinds: Sequence[Chip]
-    phases: Sequence[Chip]
-    heads: Sequence[Head]
-    kept: Sequence[tuple[str, str]]
-    clears: Sequence[Chip]
-    says: str
-    pager: Pager
-    clear_url: str
-    json_url: str
-
-
 def board(
     path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
-) -> ListFrame:
+) -> dict[str, Any]:
     """Make the controls; `path` is the page's own."""
     links = LeaseLinks(path, wanted)
-    return ListFrame(
-        wanted=wanted,
-        namespaces=namespaces,
-        kinds=_kind_chips(links, found.counts),
-        phases=_phase_chips(links, found.counts),
-        heads=_heads(links),
-        kept=links.kept("kind", "phase", "sort"),
-        clears=_clears(links),
-        says=says(wanted),
-        pager=links.pager(found.number, found.total),
-        clear_url=path,
-        json_url=links.json_url(page=1),
-    )
+    return {
+        "wanted": wanted,
+        "namespaces": namespaces,
+        "kinds": _kind_chips(links, found.counts),
+        "phases": _phase_chips(links, found.counts),
+        "heads": _heads(links),
+        "kept": links.kept("kind", "phase", "sort"),
+        "clears": _clears(links),
+        "says": says(wanted),
+        "pager": links.pager(found.number, found.total),
+        "clear_url": path,
+        "json_url": links.json_url(page=1),
+    }
 
 
 def _kind_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> list[Chip]:
