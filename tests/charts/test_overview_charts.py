@@ -44,10 +44,10 @@ def test_an_hour_that_nobody_watched_has_no_number():
     assert titles[-2:] == ["11:00, 0 changes, in part not watched", "12:00, 0 changes"]
     assert [bar.known for bar in chart.bars] == [False] * 3 + [True] * 21
     assert chart.finding.endswith("; 5 h not watched in full")
-    first, second = chart.fog
-    assert first.x <= chart.bars[0].hit
-    assert first.x + first.width == pytest.approx(chart.bars[3].middle, abs=0.02)
-    assert second.width == pytest.approx(chart.bars[0].hit_width / 4, abs=0.02)
+    (x, width), (_, second_width) = chart.fog
+    assert x <= chart.bars[0].hit
+    assert x + width == pytest.approx(chart.bars[3].middle, abs=0.02)
+    assert second_width == pytest.approx(chart.bars[0].hit_width / 4, abs=0.02)
 
 
 def test_ages_stand_in_their_span_and_the_old_ones_together():
