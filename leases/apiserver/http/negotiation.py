@@ -5,6 +5,7 @@ Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -51,33 +52,58 @@ _PLAIN_ACCEPTS = (JSON, "", "*/*")
 
 
 def parse_accept(header: str) -> list[MediaRange]:
-    """The media ranges, preferred ones first."""
-    clauses = []
+    """The media ranges, preferred ones first. Source: goautoneg.ParseAccept."""
+    clauses: list[MediaRange] = []
     for part in header.split(","):
-        pieces = [piece.strip() for piece in part.split(";")]
-        kind, slash, subkind = pieces[0].partition("/")
-        if not slash:
-            if kind != "*":
-                continue
-            subkind = "*"
-        params, quality = {}, 1.0
-        for piece in pieces[1:]:
-            name, _, value = piece.partition("=")
+        first, *pieces = part.strip(" ").split(";")
+        kind, _, subkind = first.partition("/")
+        subkind, _, rest = subkind.partition("/")
+        kind = kind.strip(" ")
+        if rest or (not subkind and kind != "*"):
+            continue
+        quality, params = 1.0, {}
+        for name, value in _parameters(pieces):
             if name == "q":
                 quality = _quality(value)
             else:
-                params[name] = value
-        clauses.append(MediaRange(kind.strip(), subkind.strip(), quality, params))
-    return sorted(
-        clauses, key=lambda clause: (-clause.quality, clause.kind == "*", clause.subkind == "*")
+                params[name] = value.strip(" ")
+        clauses.append(MediaRange(kind, subkind.strip(" ") or "*", quality, params))
+    for end in range(1, len(clauses)):
+        _sink(clauses, end)
+    return clauses
+
+
+def _parameters(pieces: list[str]) -> Iterator[tuple[str, str]]:
+    """Names and values. Go ignores a parameter without a value, or with a second `=`."""
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        value, _, rest = value.partition("=")
+        if value and not rest:
+            yield name.strip(" "), value
+
+
+def _sink(clauses: list[MediaRange], at: int) -> None:
+    """One step of Go's insertion sort: the order depends on it, for "better" is no order."""
+    while at and _is_better(clauses[at], clauses[at - 1]):
+        clauses[at - 1], clauses[at] = clauses[at], clauses[at - 1]
+        at -= 1
+
+
+def _is_better(one: MediaRange, other: MediaRange) -> bool:
+    """A named type comes before a wildcard, whatever their qualities are."""
+    return (
+        one.quality > other.quality
+        or (one.kind != "*" and other.kind == "*")
+        or (one.subkind != "*" and other.subkind == "*")
     )
 
 
 def _quality(text: str) -> float:
+    """0 for what is no number. Source: strconv.ParseFloat."""
     try:
-        return float(text)
+        return 0.0 if text != text.strip() or "_" in text else float(text)
     except ValueError:
-        return 1.0
+        return 0.0
 
 
 @lru_cache(maxsize=64)
@@ -120,12 +146,16 @@ def negotiate_error(accept: str) -> Output:
 
 
 def fits(clause: MediaRange, media_type: str) -> bool:
-    subkind = media_type.partition("/")[2]
-    return clause.kind in ("*", "application") and clause.subkind in ("*", subkind)
+    kind, _, subkind = media_type.partition("/")
+    if clause.kind == "*":
+        return clause.subkind == "*"
+    return clause.kind == kind and clause.subkind in ("*", subkind)
 
 
 def _options(params: dict[str, str], media_type: str) -> Output | None:
-    if params.get("stream", "watch") != "watch":
+    """Source: acceptMediaTypeOptions. `sv` is the version of the server's own types."""
+    streams = ("watch",) if media_type != YAML else ()
+    if params.get("stream") not in (None, *streams) or params.get("sv") not in (None, "v1"):
         return None
     pretty = params.get("pretty") == "1"
     if not {"as", "g", "v"} & params.keys():
