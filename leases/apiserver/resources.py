@@ -100,8 +100,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def protobuf(self) -> bool:
-        """Whether its objects have a protobuf encoding here."""
-        return self.schema.message in MESSAGES
+        """Whether answers may be protobuf: not for Nodes, which are kept as they come."""
+        return self.schema.message in MESSAGES and self.schema.message != "Node"
 
     @property
     def package(self) -> str:

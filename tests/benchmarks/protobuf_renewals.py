@@ -24,17 +24,20 @@ HEAD = field(1, field(1, "coordination.k8s.io/v1") + field(2, "Lease"))
 class Holder:
     """One client with its Lease."""
 
-    def __init__(self, number: int, url: str, token: str) -> None:
+    def __init__(self, number: int, url: str, token: str, tls: ssl.SSLContext | None) -> None:
         self.url: SplitResult = urlsplit(url)
         self.name = f"protobuf-bench-{number}"
         self.token = token
+        self.tls = tls
         # LeaseSpec without its times: holderIdentity, leaseDurationSeconds, leaseTransitions.
         self.spec = field(1, f"host-{number}_x") + field(2, 15) + field(5, 0)
         self.acquired = field(3, field(1, int(time.time())) + field(2, 0))
         self.renewals = self.errors = 0
 
     async def run(self, until: float) -> None:
-        await self._connect()
+        self.reader, self.writer = await asyncio.open_connection(
+            self.url.hostname, self.url.port, ssl=self.tls
+        )
         path = f"{LEASES}/{self.name}"
         await self._call("DELETE", path)
         _, metadata = await self._call("POST", LEASES, field(1, field(1, self.name)))
@@ -46,15 +49,6 @@ class Holder:
                 self.errors += 1
         await self._call("DELETE", path)
         self.writer.close()
-
-    async def _connect(self) -> None:
-        tls = None
-        if self.url.scheme == "https":
-            tls = ssl.create_default_context()
-            tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-        self.reader, self.writer = await asyncio.open_connection(
-            self.url.hostname, self.url.port, ssl=tls
-        )
 
     async def _call(self, method: str, path: str, metadata: bytes = b"") -> tuple[int, bytes]:
         """The status and the metadata field of the answer, with its tag."""
@@ -82,7 +76,11 @@ class Holder:
 
 async def main() -> None:
     url, token, seconds, clients, pid = sys.argv[1:]
-    holders = [Holder(number, url, token) for number in range(int(clients))]
+    tls = None
+    if url.startswith("https"):
+        tls = ssl.create_default_context()
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    holders = [Holder(number, url, token, tls) for number in range(int(clients))]
     before, start = cpu_seconds(int(pid)), time.monotonic()
     await asyncio.gather(*(holder.run(start + float(seconds)) for holder in holders))
     spent, elapsed = cpu_seconds(int(pid)) - before, time.monotonic() - start

@@ -74,6 +74,10 @@ _CODECS: dict[str, tuple[Encode, Decode]] = {
         lambda value: with_length(b"\x0a", dumps(value)),
         lambda data, _: loads(_RAW_JSON.decode(data).get("raw", b"null")),
     ),
+    "Quantity": (
+        lambda value: with_length(b"\x0a", value.encode()),
+        lambda data, _: _QUANTITY.decode(data).get("string", "0"),
+    ),
     "ExtraValue": (
         lambda value: _ITEMS.encode({"items": value}),
         lambda data, _: _ITEMS.decode(data).get("items", []),
@@ -105,6 +109,7 @@ def _add_field(message: Message, number: int, name: str, kind: str) -> None:
 
 _TIMESTAMP: Message = _message("Timestamp", "1 seconds int64, 2 nanos int32")
 _RAW_JSON: Message = _message("FieldsV1", "1 raw bytes")
+_QUANTITY: Message = _message("Quantity", "1 string string")
 _ITEMS: Message = _message("ExtraValue", "1 items string*")
 for _name, _fields in FIELDS.items():
     MESSAGES[_name] = _made = _message(_name, _fields)

@@ -63,6 +63,37 @@ FIELDS = {
     "12 deprecatedSource EventSource, 13 deprecatedFirstTimestamp Time, "
     "14 deprecatedLastTimestamp Time, 15 deprecatedCount int32",
     "events.EventList": "1 metadata ListMeta, 2 items events.Event*",
+    # Nodes, which are only read
+    "NodeCondition": "1 type string, 2 status string, 3 lastHeartbeatTime Time, "
+    "4 lastTransitionTime Time, 5 reason string, 6 message string",
+    "NodeAddress": "1 type string, 2 address string",
+    "Taint": "1 key string, 2 value string, 3 effect string, 4 timeAdded Time?",
+    "ConfigMapNodeConfigSource": "1 namespace string, 2 name string, 3 uid string, "
+    "4 resourceVersion string, 5 kubeletConfigKey string",
+    "NodeConfigSource": "2 configMap ConfigMapNodeConfigSource?",
+    "NodeConfigStatus": "1 assigned NodeConfigSource?, 2 active NodeConfigSource?, "
+    "3 lastKnownGood NodeConfigSource?, 4 error string",
+    "DaemonEndpoint": "1 Port int32",
+    "NodeDaemonEndpoints": "1 kubeletEndpoint DaemonEndpoint",
+    "NodeSwapStatus": "1 capacity int64?",
+    "NodeSystemInfo": "1 machineID string, 2 systemUUID string, 3 bootID string, "
+    "4 kernelVersion string, 5 osImage string, 6 containerRuntimeVersion string, "
+    "7 kubeletVersion string, 8 kubeProxyVersion string, 9 operatingSystem string, "
+    "10 architecture string, 11 swap NodeSwapStatus?",
+    "ContainerImage": "1 names string*, 2 sizeBytes int64",
+    "AttachedVolume": "1 name string, 2 devicePath string",
+    "NodeRuntimeHandlerFeatures": "1 recursiveReadOnlyMounts bool?, 2 userNamespaces bool?",
+    "NodeRuntimeHandler": "1 name string, 2 features NodeRuntimeHandlerFeatures?",
+    "NodeFeatures": "1 supplementalGroupsPolicy bool?, 2 containerUlimits bool?",
+    "NodeSpec": "1 podCIDR string, 2 externalID string, 3 providerID string, "
+    "4 unschedulable bool, 5 taints Taint*, 6 configSource NodeConfigSource?, 7 podCIDRs string*",
+    "NodeStatus": "1 capacity map:Quantity, 2 allocatable map:Quantity, 3 phase string, "
+    "4 conditions NodeCondition*, 5 addresses NodeAddress*, "
+    "6 daemonEndpoints NodeDaemonEndpoints, 7 nodeInfo NodeSystemInfo, 8 images ContainerImage*, "
+    "9 volumesInUse string*, 10 volumesAttached AttachedVolume*, 11 config NodeConfigStatus?, "
+    "12 runtimeHandlers NodeRuntimeHandler*, 13 features NodeFeatures?, "
+    "14 declaredFeatures string*",
+    "Node": "1 metadata ObjectMeta, 2 spec NodeSpec, 3 status NodeStatus",
     # options
     "Preconditions": "1 uid string?, 2 resourceVersion string?",
     "DeleteOptions": "1 gracePeriodSeconds int64?, 2 preconditions Preconditions?, "

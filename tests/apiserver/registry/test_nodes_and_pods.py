@@ -174,10 +174,47 @@ async def test_many_go_at_once(api: LeaseApiServer) -> None:
     assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
 
 
-async def test_a_binary_node_is_refused_as_a_type_that_cannot_be_read(api: LeaseApiServer) -> None:
-    raw = field(1, field(1, "n"))
-    body = b"k8s\0" + field(1, field(1, "v1") + field(2, "Node")) + field(2, raw)
-    assert await code(api, "POST", NODES, body, content_type=KIND) == 415
+def binary(kind: str, raw: bytes) -> bytes:
+    return b"k8s\0" + field(1, field(1, "v1") + field(2, kind)) + field(2, raw)
+
+
+async def test_a_kubelet_registers_its_node_in_protobuf(api: LeaseApiServer) -> None:
+    ready = field(1, "Ready") + field(2, "True") + field(3, field(1, 1_700_000_000) + field(2, 5))
+    status = (
+        field(1, field(1, "cpu") + field(2, field(1, "4")))
+        + field(4, ready + field(4, b"") + field(5, "KubeletReady"))
+        + field(5, field(1, "InternalIP") + field(2, "10.0.0.1"))
+        + field(6, field(1, field(1, 10250)))
+        + field(7, field(7, "v1.36.0") + field(10, "arm64"))
+        + field(8, field(1, "a:1") + field(1, "a:2") + field(2, 2**33))
+        + field(13, field(1, 0))
+    )
+    spec = (
+        field(1, "") + field(4, 1) + field(5, field(1, "k") + field(2, "") + field(3, "NoExecute"))
+    )
+    body = binary("Node", field(1, field(1, "n")) + field(2, spec) + field(3, status))
+    accept = f"{KIND}, */*"
+    made = await call(api.url, "POST", NODES, body, content_type=KIND, accept=accept)
+    taint = {"key": "k", "effect": "NoExecute"}
+    assert made["spec"] == {"taints": [taint], "unschedulable": True}
+    condition = {
+        "type": "Ready", "status": "True", "lastHeartbeatTime": "2023-11-14T22:13:20Z",
+        "reason": "KubeletReady",
+    }  # fmt: skip
+    assert made["status"] == {
+        "conditions": [condition],
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+        "capacity": {"cpu": "4"},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {"kubeletVersion": "v1.36.0", "architecture": "arm64"},
+        "images": [{"names": ["a:1", "a:2"], "sizeBytes": 2**33}],
+        "features": {"supplementalGroupsPolicy": False},
+    }
+
+
+async def test_a_binary_pod_is_refused_as_a_type_that_cannot_be_read(api: LeaseApiServer) -> None:
+    body = binary("Pod", field(1, field(1, "p")))
+    assert await code(api, "POST", PODS, body, content_type=KIND) == 415
 
 
 async def test_services_are_served_and_there_are_none(api: LeaseApiServer) -> None:
