@@ -89,10 +89,10 @@ class DemoNode:
         return uid
 
     def _labels(self) -> dict[str, str]:
-        number = zlib.crc32(self._name.encode())
         labels = {"kubernetes.io/hostname": self._name}
         if self._name.startswith("control-plane"):
-            labels |= {"node-role.kubernetes.io/control-plane": ""}
+            number = int(self._name[-1])
+            labels["node-role.kubernetes.io/control-plane"] = ""
         else:
             number = NODES.index(self._name)
             labels["karpenter.sh/nodepool"] = "batch" if number % 4 == 3 else "general"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -153,9 +153,10 @@ async def test_nodes_pods_and_events_stand_beside_the_leases(
         while not (events := await events_of(client, key, within=LIMIT)):
             await asyncio.sleep(0.05)
         lease = await client.raw_get(ObjectName(NODE_NAMESPACE, NODES[0]), within=LIMIT)
-        node = json.loads(await client.read(f"/api/v1/nodes/{NODES[0]}", within=LIMIT))
+        path = f"/api/v1/nodes/{NODES[0]}"
+        node = await client.read(path, dict[str, Any], "Node", query=(), within=LIMIT)
         path = "/api/v1/namespaces/kube-system/pods/kube-scheduler-control-plane-1"
-        pod = json.loads(await client.read(path, within=LIMIT))
+        pod = await client.read(path, dict[str, Any], "Pod", query=(), within=LIMIT)
     assert {node.name for node in nodes} & set(NODES) == set(NODES[:-1])
     assert {node.ready for node in nodes} == {True}
     assert len({node.zone for node in nodes}) == 3

@@ -28,6 +28,7 @@ from leases.domain.past.terms import fold
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read.past_holders import EndedTerms
+from leases.kube.holder_place import HolderPlace
 from leases.kube.lease_events import KubeEvent
 from leases.tracking.renewal_intervals import Interval
 
@@ -149,7 +150,12 @@ def _answers(now: datetime) -> list[ClusterAnswers]:
     refused = NoAnswer("We may not read Events here: grant list on events.", quiet=True)
     ill = NoAnswer("The cluster did not answer within 3 s.", quiet=False)
     return [
-        ClusterAnswers(managed=[managed], events=(warned, event), candidates=candidates),
+        ClusterAnswers(
+            managed=[managed],
+            events=(warned, event),
+            candidates=candidates,
+            place=HolderPlace("scheduler-0", "Running", "cp-1", node_ready=False),
+        ),
         ClusterAnswers(managed=[], events=(), candidates=None),
         ClusterAnswers(managed=ill, events=refused, candidates=ill),
     ]

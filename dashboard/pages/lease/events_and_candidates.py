@@ -19,6 +19,7 @@ from leases.domain.election.candidates import (
     standing,
 )
 from leases.domain.lease import AwareDatetime, Lease
+from leases.kube.holder_place import HolderPlace
 from leases.kube.lease_events import KubeEvent
 
 
@@ -48,6 +49,7 @@ class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     candidates: Sequence[dict[str, Any]] | NoAnswer
     coordinated: bool
     election: ElectionOutcome | None
+    place: HolderPlace | None
 
 
 _SAYS = {
@@ -79,6 +81,7 @@ def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> Ask
         else [_candidate(one, lease, election, now) for one in candidates],
         coordinated=coordinated,
         election=election,
+        place=asked.place if isinstance(asked.place, HolderPlace) else None,
     )
 
 

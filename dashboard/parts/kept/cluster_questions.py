@@ -12,6 +12,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.election.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.candidates import candidates_of
+from leases.kube.holder_place import HolderPlace, place_of
 from leases.kube.lease_events import KubeEvent, events_of
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
 
@@ -32,12 +33,13 @@ class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
     managed: list[dict[str, Any]] | NoAnswer
     events: tuple[KubeEvent, ...] | NoAnswer
     candidates: tuple[Candidate, ...] | NoAnswer | None
+    place: HolderPlace | NoAnswer | None = None  # where the holder runs
 
 
 async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
     """All of it; takes no longer than a few seconds, however ill the cluster is."""
     async with cluster.questions:
-        managed, events, candidates = await asyncio.gather(
+        managed, events, candidates, place = await asyncio.gather(
             _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
             _answer(
                 lambda: events_of(cluster.writer, key, within=WITHIN), "Events", "list", "events"
@@ -48,8 +50,17 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
                 "list",
                 "leasecandidates",
             ),
+            _answer(lambda: _place(cluster, key), "Pods and Nodes", "get", "pods and nodes"),
         )
-    return ClusterAnswers(managed=managed, events=events, candidates=candidates)
+    return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
+
+
+async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:
+    tracked = cluster.store.get(key)
+    holder = tracked.lease.holder if tracked else None
+    if holder is None:
+        return None
+    return await place_of(cluster.writer, key.namespace, holder, within=WITHIN)
 
 
 async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:

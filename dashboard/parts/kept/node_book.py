@@ -24,6 +24,7 @@ from leases.wire.status import ApiError, Forbidden, NotFound
 logger = logging.getLogger(__name__)
 
 READ_EVERY = 60.0  # seconds; a list that takes long is read less often
+NONE_EVERY = 5.0  # while there are no Nodes: kubelets may be about to register
 SHARE = 0.02  # of the time that may be spent on reading
 REFUSED_EVERY = 600.0
 MISSING_EVERY = 10.0
@@ -76,35 +77,38 @@ class NodeBook:
         """Read them again and again, until cancelled."""
         while True:
             started = time.monotonic()
-            wait = READ_EVERY
-            if cluster.client is None:
-                wait = 1.0
-            elif not await self._read(cluster.name, cluster.client):
-                wait = REFUSED_EVERY
+            wait = 1.0
+            if cluster.client is not None:
+                wait = await self._read(cluster.name, cluster.client)
             took = time.monotonic() - started
             await asyncio.sleep(max(wait, took / SHARE))
 
-    async def _read(self, cluster: str, client: LeaseClient) -> bool:
-        """Whether to try again soon."""
+    async def _read(self, cluster: str, client: LeaseClient) -> float:
+        """Return the seconds until the next reading."""
         began = clock.now()
         try:
             found = await list_nodes(client)
         except Forbidden:
             self.problem = "Leaseboard may not list Nodes here: no zones, no readiness."
-            return False
+            return REFUSED_EVERY
         except NotFound:
             self.problem = f"{cluster} serves no Nodes, so no zones and no readiness."
-            return False
+            return REFUSED_EVERY
         except ApiError as error:
             logger.info("%s: Nodes could not be read: %s", cluster, error)
             self.problem = f"The Nodes could not be read: {client.advise(error)}"
-            return True
+            return READ_EVERY
         fresh = {node.name: node for node in found}
         if not await asyncio.to_thread(_same_groups, self.nodes, fresh):
             self.version += 1
-        self.nodes, self.read_at, self.problem = fresh, began, ""
         self._missing = (float("-inf"), [])
-        return True
+        self.nodes = fresh
+        if not found:  # then a heartbeat without a Node is no news
+            self.read_at = None
+            self.problem = f"{cluster} has no Nodes, so no zones and no readiness."
+            return NONE_EVERY
+        self.read_at, self.problem = began, ""
+        return READ_EVERY
 
 
 def _same_groups(some: Mapping[str, Node], others: Mapping[str, Node]) -> bool:

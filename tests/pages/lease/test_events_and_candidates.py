@@ -84,8 +84,32 @@ async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(clu
     assert "cp-2 should win by OldestEmulationVersion." in shown
     assert "It has the oldest emulation version, 1.35.0." in shown
     assert re.search(r"cp-1 holds .* cp-2 preferred should win", shown)
-    assert "This cluster has no Events." in shown
+    assert "There are none. Kubernetes keeps an Event for an hour by default." in shown
+    assert "Where the holder runs" not in shown
     assert "holderIdentity, leaseDurationSeconds, preferredHolder, renewTime, strategy" in shown
+
+
+async def test_the_part_says_where_the_holder_runs_and_what_it_recorded(
+    cluster, operator, tmp_path
+):
+    api = LeaseApi(tmp_path / "kubeconfig")
+
+    async def post(path, **body):
+        await sync_to_async(api.send)("POST", path, {"metadata": {"name": "cp-1"}, **body})
+
+    async def shown():
+        return text_of(await operator.get(PATH, headers=HTMX))
+
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    await post("/api/v1/nodes", status=ready)
+    assert "Where the holder runs as of" in await shown()
+    assert "Node cp-1 is ready." in await shown()
+    await post("/api/v1/namespaces/default/pods", spec={"nodeName": "node-7"})
+    assert re.search(r"Pod cp-1 is Pending\. Its Node is node-7 ?\.", await shown())
+    about = {"kind": "Lease", "namespace": "default", "name": "story"}
+    event = {"involvedObject": about, "reason": "LeaderElection", "message": "cp-1 became leader"}
+    await post("/api/v1/namespaces/default/events", **event)
+    assert "LeaderElection cp-1 became leader" in await shown()
 
 
 async def test_without_a_script_it_is_a_page_of_its_own(cluster, operator):
@@ -109,6 +133,7 @@ async def test_a_missing_permission_is_one_quiet_sentence(scripted, operator):
     assert response.status_code == 200
     assert "We may not read Events here: grant list on events." in text_of(response)
     assert "We may not read this Lease here: grant get on leases." in text_of(response)
+    assert "Where the holder runs" not in text_of(response)
 
 
 async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
