@@ -23,8 +23,8 @@ class Board:
 
     def __init__(self, data: Path, steps: tuple[int, ...] = STEPS) -> None:
         program = ("-m", "tests.serving.tasks.stepped")
-        steps = ",".join(map(str, steps))
-        self.server = Server(data, "--no-demo", program=program, STEPS=steps)
+        seconds = ",".join(map(str, steps))
+        self.server = Server(data, "--no-demo", program=program, STEPS=seconds)
         self.server.wait_synced()
         self.api = LeaseApi(self.server.kubeconfig)
         self.browser = signed_in(self.server)
