@@ -44,7 +44,7 @@ def ask(house: House, query: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=30)
     connection.sendall(
         f"GET /c/embedded/history/?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Cookie: sessionid={house.made['olga']['session']}\r\n\r\n".encode()
+        f"Cookie: sessionid={house.people['olga']['session']}\r\n\r\n".encode()
     )
     return connection
 

@@ -70,6 +70,17 @@ async def test_open_sockets_move_to_the_new_key(watch, database):
     assert watch.rights == (WALL,)
 
 
+async def test_a_new_key_that_nothing_was_open_by_takes_everything_over(watch):
+    ended: list[str] = []
+    grants = [watch.add(OLD, ended.append) for _ in range(2)]
+    await sync_to_async(change_key)(watch, SimpleNamespace(session_key="old"), "new")
+    await asyncio.sleep(0)
+    assert watch.rights == (NEW,)
+    for grant in grants:
+        watch.remove(grant)
+    assert watch.rights == ()
+
+
 async def test_a_key_that_stays_leaves_everything_where_it_is(watch):
     grant = watch.add(OLD, str)
     await sync_to_async(change_key)(watch, SimpleNamespace(session_key="old"), "old")

@@ -10,9 +10,11 @@ from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.db.models import F
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.access.sign_in.known_browsers import COOKIE
 from dashboard.access.sign_in.limits import COOL_OFF, MAX_FAILURES
+from dashboard.access.sign_in.slowed_addresses import SLOWED
 from tests.access.sign_in.conftest import RIGHT, WRONG, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -148,3 +150,11 @@ def test_a_slowed_sign_in_keeps_the_page_that_it_leads_to(ada):
     hidden = '<input type="hidden" name="next" value="/c/a/leases/?kind=lock">'
     assert hidden in answer.content.decode()
     assert 'name="next"' not in sign_in("ada", RIGHT).content.decode()
+
+
+def test_a_slowed_address_is_known_without_the_database(ada):
+    fail(MAX_FAILURES)
+    left = SLOWED.remaining("192.0.2.1", timezone.now())
+    assert left is not None
+    assert timedelta(0) < left <= COOL_OFF
+    assert SLOWED.remaining("192.0.2.2", timezone.now()) is None
