@@ -222,12 +222,9 @@ class _Patch:
         meta = new["metadata"]
         if not meta["managedFields"]:
             del meta["managedFields"]
-        if old is None:
-            if uid := meta.get("uid"):
-                why = f"uid mismatch: the provided object specified uid {uid}, and no existing"
-                why = f"{why} object was found"
-                raise conflict(resource.plural, self._name, why, resource.group)
-            meta.pop("resourceVersion", None)
+        if old is None and (uid := meta.get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
+            raise conflict(resource.plural, self._name, f"{why} was found", resource.group)
         return new
 
     def _complain_of_keys(self, duplicates: list[str]) -> None:

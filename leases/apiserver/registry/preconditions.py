@@ -11,24 +11,36 @@ from typing import Any
 from leases.apiserver.errors import MODIFIED, conflict, internal, invalid
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.resources import Resource
-from leases.wire.status_causes import bad_value
+from leases.wire.status_causes import bad_value, go_quote
 
 Object = dict[str, Any]
-DIGITS = re.compile(r"[0-9]+", re.ASCII)
+_MAX_DIGITS = 20
+_DIGITS = re.compile(r"[0-9]+", re.ASCII)
+
+
+def version_error(text: str) -> str:
+    """Why a resourceVersion cannot be read, in the words of strconv.ParseUint; "" if it can."""
+    if not _DIGITS.fullmatch(text):
+        return "invalid syntax"
+    too_large = len(text.lstrip("0")) > _MAX_DIGITS or int(text) >= 2**64
+    return "value out of range" if too_large else ""
+
+
+def given_version(meta: Object) -> int:
+    """The resourceVersion, 0 without one. Raises 500 when it cannot be read."""
+    given = meta.get("resourceVersion", "") or "0"
+    if why := version_error(given):
+        raise internal(f"strconv.ParseUint: parsing {go_quote(given)}: {why}")
+    return int(given)
 
 
 def check_version(resource: Resource, meta: Object, before: Object) -> None:
     """Give the metadata the stored resourceVersion. Raises 409, 422 and 500."""
-    if resource.unconditional_update and not meta.get("resourceVersion"):
-        meta["resourceVersion"] = before["resourceVersion"]
-        return
-    given = meta.get("resourceVersion", "") or "0"
-    if not DIGITS.fullmatch(given):
-        raise internal(f'strconv.ParseUint: parsing "{given}": invalid syntax')
-    if int(given) == 0:
+    given = given_version(meta)
+    if given == 0 and not resource.unconditional_update:
         cause = bad_value("metadata.resourceVersion", "0", "must be specified for an update")
         raise invalid(resource.plural, meta["name"], [cause], resource.group)
-    if int(given) != int(before["resourceVersion"]):
+    if given not in (0, int(before["resourceVersion"])):
         raise conflict(resource.plural, meta["name"], MODIFIED, resource.group)
     meta["resourceVersion"] = before["resourceVersion"]
 

@@ -147,6 +147,30 @@ async def test_a_uid_does_not_create(api: LeaseApiServer) -> None:
     assert "uid mismatch: the provided object specified uid abc" in answer["message"]
 
 
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ("x", "invalid syntax"),
+        ("-1", "invalid syntax"),
+        (str(2**64), "value out of range"),
+        ("9" * 5000, "value out of range"),
+        (str(2**64 - 1), ""),
+        ("0", ""),
+    ],
+)
+async def test_a_version_that_cannot_be_read_does_not_create(
+    api: LeaseApiServer, version: str, why: str
+) -> None:
+    meta = {"name": "a", "resourceVersion": version}
+    path = f"{LEASES}/a?dryRun=All"
+    put = await call(api.url, "PUT", path, {"metadata": meta})
+    applied = await apply(api, "one", {"resourceVersion": version})
+    for answer in (put, applied):
+        assert answer.get("message") == (
+            f'strconv.ParseUint: parsing "{version}": {why}' if why else None
+        )
+
+
 async def test_nothing_applied_owns_nothing(api: LeaseApiServer) -> None:
     await apply(api, "one", holderIdentity="h")
     path = f"{LEASES}/a"
