@@ -10,9 +10,11 @@ from pathlib import Path
 class Kubectl:
     """Runs kubectl in one namespace, with a home of its own: what it caches is of this server."""
 
-    def __init__(self, kubeconfig: Path, namespace: str) -> None:
+    def __init__(self, kubeconfig: Path, namespace: str = "") -> None:
+        """Without a namespace each object says where it belongs."""
         self.home = kubeconfig.parent
-        self.command = ["kubectl", "--kubeconfig", str(kubeconfig), "--namespace", namespace]
+        self.command = ["kubectl", "--kubeconfig", str(kubeconfig)]
+        self.command += ["--namespace", namespace] if namespace else []
         self.environment = {**os.environ, "HOME": str(self.home)}
         self.environment.pop("KUBECONFIG", None)
 

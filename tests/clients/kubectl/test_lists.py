@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.apiserver.clients import Process
 from tests.clients.kubectl.runner import Kubectl
 
 pytestmark = [
@@ -49,17 +50,18 @@ def specs(kubectl: Kubectl) -> dict[str, object]:
     return {item["metadata"]["name"]: item["spec"] for item in items}
 
 
-@pytest.mark.parametrize(
-    ("command", "printed"),
-    [
-        (("apply",), "configured"),
-        (("apply", "--server-side"), "serverside-applied"),
-        (("apply", "--server-side", "--force-conflicts"), "serverside-applied"),
-        (("replace",), "replaced"),
-        (("replace", "--force"), "replaced"),
-        (("apply", "--dry-run=server"), "configured (server dry run)"),
-    ],
-)
+# With what kubectl prints of each object.
+COMMANDS = [
+    (("apply", "--dry-run=server"), "configured (server dry run)"),
+    (("apply",), "configured"),
+    (("apply", "--server-side"), "serverside-applied"),
+    (("apply", "--server-side", "--force-conflicts"), "serverside-applied"),
+    (("replace",), "replaced"),
+    (("replace", "--force"), "replaced"),
+]
+
+
+@pytest.mark.parametrize(("command", "printed"), COMMANDS)
 def test_a_saved_list_goes_back_in(
     kubectl: Kubectl, command: tuple[str, ...], printed: str
 ) -> None:
@@ -78,6 +80,18 @@ def test_a_saved_list_makes_the_leases_anew(kubectl: Kubectl) -> None:
     out = kubectl.run("create", "-f", "-", stdin=yaml.safe_dump(document))
     assert out.count("created") == 2
     assert specs(kubectl) == before
+
+
+def test_the_leases_of_all_namespaces_go_back_in(tmp_path: Path) -> None:
+    with Process(tmp_path / "data") as process:
+        kubectl = Kubectl(process.data / "kubeconfig")
+        kubectl.run("create", "namespace", "other")
+        for namespace in ("default", "other"):
+            kubectl.run("create", "-n", namespace, "-f", "-", stdin=LEASES)
+        for command, printed in COMMANDS:
+            file = kubectl.run("get", "leases", "-A", "-o", "yaml")
+            out = kubectl.run(*command, "-f", "-", stdin=file)
+            assert out.count(f" {printed}\n") == 4, out
 
 
 def test_a_list_with_a_wrong_field_is_refused_by_name(kubectl: Kubectl) -> None:
