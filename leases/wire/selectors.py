@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+from leases.wire.go_numbers import parse_int
 from leases.wire.name_rules import label_value_errors, qualified_name_errors
 from leases.wire.status_causes import bad_value, go_quote
 
@@ -16,7 +17,6 @@ _SPECIAL = "=!(),><"
 _SYMBOLS = {")", ",", "!", "==", "=", ">", "<", "!=", "("}
 _OPERATORS = {"in", "notin", "=", "==", "!=", ">", "<"}
 _END = ""
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 Labels = Mapping[str, str]
 Matcher = Callable[[Labels], bool]
 
@@ -157,7 +157,8 @@ def _invalid(path: str, value: str, detail: str) -> str:
 def _matcher(key: str, operator: str, values: set[str]) -> Matcher:
     compares = operator in (">", "<")
     wrong = []
-    if compares and _int64(min(values)) is None:
+    limit = _int64(min(values)) if compares else None
+    if compares and limit is None:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         wrong.append(_invalid("values[0]", min(values), detail))
     wrong += [
@@ -167,18 +168,18 @@ def _matcher(key: str, operator: str, values: set[str]) -> Matcher:
     ]
     if wrong:
         raise SelectorError(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
-    if compares:
-        return _comparison(key, operator, int(min(values)))
+    if limit is not None:
+        return _comparison(key, operator, limit)
     if operator in ("notin", "!="):
         return lambda labels: labels.get(key) not in values
     return lambda labels: labels.get(key) in values
 
 
 def _int64(text: str) -> int | None:
-    if not _INTEGER.fullmatch(text):
+    try:
+        return parse_int(text)
+    except ValueError:
         return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def _comparison(key: str, operator: str, limit: int) -> Matcher:

@@ -14,6 +14,7 @@ from leases.apiserver.auth.tokens import User
 from leases.apiserver.errors import BODY_LIMIT, bad_request, status_body, timed_out, too_large
 from leases.apiserver.http.negotiation import Output, encode, negotiate_error, wants_pretty
 from leases.apiserver.http.protocol import LATE
+from leases.wire.go_numbers import parse_int
 from leases.wire.status import ApiError
 
 Scope = MutableMapping[str, Any]
@@ -28,8 +29,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BAD_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _BAD_PAIR = re.compile(r";|%(?![0-9a-fA-F]{2})")
 _DRAIN_LIMIT = 64 * 1024 * 1024
-_INT64_DIGITS = 19
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class Params:
@@ -71,12 +70,10 @@ class Params:
         text = self.get(name)
         if text is None:
             return None
-        if not _INTEGER.fullmatch(text):
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        digits = text.lstrip("+-0")
-        if len(digits) > _INT64_DIGITS or not -(2**63) <= (value := int(text)) < 2**63:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-        return value
+        try:
+            return parse_int(text)
+        except ValueError as error:
+            raise bad_request(str(error)) from None
 
 
 class Request:

@@ -24,7 +24,7 @@ from leases.apiserver.http.options import WriteOptions
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.registry.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.registry.namespaces import Namespaces, completed
-from leases.apiserver.registry.preconditions import check_version, given_version, version_error
+from leases.apiserver.registry.preconditions import check_version, given_version, is_numbered
 from leases.apiserver.registry.validation import create_errors, update_errors
 from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
 from leases.apiserver.storage.records import Version, now_text, ordered_metadata
@@ -128,7 +128,7 @@ class Writer:
         size: int,
     ) -> Written:
         """`size` is that of the request's body. Raises 400, 403, 404, 409, 422 and 500."""
-        given = obj["metadata"].get("resourceVersion", "")
+        numbered = is_numbered(obj["metadata"])
         place_in_namespace(obj, namespace)
         self._namespaces.check_takes_new(resource, namespace, obj["metadata"].get("name", ""))
         obj = obj | {"metadata": without_system_fields(obj["metadata"])}
@@ -141,7 +141,7 @@ class Writer:
         for _ in range(_NAME_TRIES if generated else 1):
             new = await aside(size, self._completed, resource, obj)
             name = new["metadata"]["name"]
-            if not version_error(given) and int(given) and not dry_run:
+            if numbered and not dry_run:
                 raise internal("resourceVersion should not be set on objects to be created")
             if generated and self._store.get(resource.plural, namespace, name) is not None:
                 continue

@@ -26,7 +26,9 @@ from leases.apiserver.errors import (
 from leases.apiserver.http.options import EXACT, ListOptions
 from leases.apiserver.storage.records import Version
 from leases.apiserver.storage.store import ObjectStore
+from leases.wire.go_numbers import parse_uint
 from leases.wire.selectors import exact_name
+from leases.wire.status_causes import go_quote
 
 FUTURE_WAIT = 3.0
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a version, no secret
@@ -49,7 +51,6 @@ _PAGE_TOO_OLD = (
     "modified, or deleted between the time the first chunk was returned and now may show up in "
     "the list."
 )
-_DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
 
 class StoredPage(msgspec.Struct, frozen=True):
@@ -63,13 +64,10 @@ def parse_version(text: str) -> int:
     """A resourceVersion as a number. Raises ValueError with kube-apiserver's message."""
     if not text:
         return 0
-    if not _DIGITS.fullmatch(text):
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise ValueError(f'resourceVersion: Invalid value: "{text}": {why}')
-    if int(text) >= 2**64:
-        why = f'strconv.ParseUint: parsing "{text}": value out of range'
-        raise ValueError(f'resourceVersion: Invalid value: "{text}": {why}')
-    return int(text)
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise ValueError(f"resourceVersion: Invalid value: {go_quote(text)}: {error}") from None
 
 
 async def wait_for_version(store: ObjectStore, text: str) -> None:

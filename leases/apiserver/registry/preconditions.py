@@ -5,33 +5,33 @@ Source: apiserver/pkg/registry/generic/registry/store.go and pkg/storage/interfa
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from leases.apiserver.errors import MODIFIED, conflict, internal, invalid
 from leases.apiserver.http.routes import RequestTarget
 from leases.apiserver.resources import Resource
-from leases.wire.status_causes import bad_value, go_quote
+from leases.wire.go_numbers import parse_uint
+from leases.wire.status import ApiError
+from leases.wire.status_causes import bad_value
 
 Object = dict[str, Any]
-_MAX_DIGITS = 20
-_DIGITS = re.compile(r"[0-9]+", re.ASCII)
-
-
-def version_error(text: str) -> str:
-    """Why a resourceVersion cannot be read, in the words of strconv.ParseUint; "" if it can."""
-    if not _DIGITS.fullmatch(text):
-        return "invalid syntax"
-    too_large = len(text.lstrip("0")) > _MAX_DIGITS or int(text) >= 2**64
-    return "value out of range" if too_large else ""
 
 
 def given_version(meta: Object) -> int:
     """The resourceVersion, 0 without one. Raises 500 when it cannot be read."""
-    given = meta.get("resourceVersion", "") or "0"
-    if why := version_error(given):
-        raise internal(f"strconv.ParseUint: parsing {go_quote(given)}: {why}")
-    return int(given)
+    given = meta.get("resourceVersion", "")
+    try:
+        return parse_uint(given) if given else 0
+    except ValueError as error:
+        raise internal(str(error)) from None
+
+
+def is_numbered(meta: Object) -> bool:
+    """Whether there is a resourceVersion. etcd3's store.Create ignores what is no number."""
+    try:
+        return given_version(meta) > 0
+    except ApiError:
+        return False
 
 
 def check_version(resource: Resource, meta: Object, before: Object) -> None:
