@@ -18,7 +18,8 @@ from leases.apiserver.storage.store import ObjectStore, Plan
 
 KEPT = 3600.0  # seconds
 EVERY = 60.0
-AT_ONCE = 200  # removals that share a transaction
+AT_ONCE = 500  # Events that are looked at, and removed, at a time
+_EVENTS = CORE_EVENTS.plural
 
 
 class EventExpiry:
@@ -50,14 +51,20 @@ class EventExpiry:
         self._marks.append((now, self._store.revision))
         while self._marks[0][0] <= now - KEPT:
             _, old = self._marks.popleft()
-        plural = CORE_EVENTS.plural
-        doomed = [each for each in self._store.versions(plural) if each.revision <= old]
-        for start in range(0, len(doomed), AT_ONCE):
-            writes = (
-                self._store.write(plural, one.namespace, one.name, partial(_removal, one.revision))
-                for one in doomed[start : start + AT_ONCE]
-            )
-            await asyncio.gather(*writes)
+        keys = list(self._store.keys(_EVENTS)) if old else []
+        for start in range(0, len(keys), AT_ONCE):
+            await self._remove(keys[start : start + AT_ONCE], old)
+
+    async def _remove(self, keys: list[str], old: int) -> None:
+        """Remove those of these Events that are not newer than the revision `old`."""
+        found = (self._store.get(_EVENTS, *key.split("/")) for key in keys)
+        writes = [
+            self._store.write(_EVENTS, one.namespace, one.name, partial(_removal, one.revision))
+            for one in found
+            if one is not None and one.revision <= old
+        ]
+        # Other requests have their turn between two slices.
+        await asyncio.gather(asyncio.sleep(0), *writes)
 
     async def close(self) -> None:
         self._task.cancel()
