@@ -1,8 +1,8 @@
 """Read the script of commands: sections of commands, each with what it must answer.
 
     ## section                    a new namespace, with the Leases demo and other
-    $ get lease demo -o name      without "kubectl"; VARIABLE=value and timeout may precede,
-                                  > FILE may follow
+    $ get lease demo -o name      without "kubectl"; VARIABLE=value may precede, and "until":
+                                  end it once it has printed what it must; > FILE may follow
     exit 1                        its exit status; 0 if there is no such line
     out  TEXT                     its output contains the text; any run of blanks is one blank
     err  TEXT                     its error output contains the text

@@ -7,7 +7,9 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from tests.apiserver.clients import Process
 from tests.clients.conftest import new_namespace
 from tests.clients.kubectl.script import MANIFESTS, Command, Section, sections
 from tests.clients.somebody import Somebody
+from tests.support.processes import wait_for
 
 pytestmark = [
     pytest.mark.clients,
@@ -27,6 +30,7 @@ START = (
     ("other", {"app": "y"}, {"holderIdentity": "you"} | SPEC | {"leaseDurationSeconds": 8}),
 )
 Run = Callable[[Command], str]
+Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="session")
@@ -68,17 +72,9 @@ def run(section: Section, request: pytest.FixtureRequest, tmp_path: Path) -> Run
         kept = words.pop() if len(words) > 2 and words[-2] == ">" else ""
         if kept:
             words.pop()
-        before = [words.pop(0), words.pop(0)] if words[0] == "timeout" else []
-        done = subprocess.run(
-            [*before, "kubectl", *words],
-            env=environment,
-            cwd=home,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        watches = words[0] == "until"
+        ends = partial(_ends_of_watch, command, namespace) if watches else _ends
+        done = ends(["kubectl", *words[watches:]], env=environment, cwd=home)
         if kept:
             (home / kept).write_text(done.stdout)
         return _wrong(command, namespace, done)
@@ -86,7 +82,33 @@ def run(section: Section, request: pytest.FixtureRequest, tmp_path: Path) -> Run
     return run
 
 
-def _wrong(command: Command, namespace: str, done: subprocess.CompletedProcess[str]) -> str:
+def _ends(words: list[str], **more: Any) -> Done:
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+        **more,
+    )  # fmt: skip
+
+
+def _ends_of_watch(
+    command: Command, namespace: str, words: list[str], *, cwd: Path, **more: Any
+) -> Done:
+    """Kill a command that would go on for ever once it has printed what it must."""
+    printed = cwd / "printed"
+    with printed.open("w") as out, subprocess.Popen(words, stdout=out, cwd=cwd, **more) as watch:
+
+        def said() -> Done | None:
+            done = subprocess.CompletedProcess(words, watch.poll() or 0, printed.read_text(), "")
+            return done if watch.poll() is None and not _wrong(command, namespace, done) else None
+
+        try:
+            return wait_for(said, what=command.line)
+        except AssertionError:
+            return subprocess.CompletedProcess(words, 1, printed.read_text(), "no such output")
+        finally:
+            watch.kill()
+
+
+def _wrong(command: Command, namespace: str, done: Done) -> str:
     out, err = (" ".join(text.split()) for text in (done.stdout, done.stderr))
     wrong = [f"exit {done.returncode}"] if done.returncode != command.status else []
     wrong += [f"no out {text}" for text in command.out if _said(text, namespace) not in out]
