@@ -49,7 +49,7 @@ class App:
         served = resources + REVIEWS
         self._resources = {(each.group, each.version, each.plural): each for each in served}
         self._discovery = Discovery(served)
-        self._openapi = OpenApi(resources)
+        self._openapi = OpenApi(served)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)

@@ -105,5 +105,6 @@ def test_as_another_user(kubectl: Kubectl, lease_api: Process) -> None:
     printed = kubectl.run(*lookout, "--as-uid", "u-1", "auth", "whoami")
     assert "lookout" in printed
     assert "u-1" in printed
+    assert "nonResourceAttributes" in kubectl.run("explain", "subjectaccessreviews.spec")
     rules = kubectl.run(*lookout, "auth", "can-i", "--list")
     assert "[get list watch]" in rules

@@ -57,6 +57,8 @@ class _Schemas:
             "ManagedFieldsEntry",
             "Preconditions",
             "DeleteOptions",
+            "FieldSelectorRequirement",
+            "LabelSelectorRequirement",
         )
         return (
             f"{_META}.{kind.short}"
@@ -74,7 +76,7 @@ class _Schemas:
         if isinstance(kind, schema.Boolean):
             return {"type": "boolean"}
         if isinstance(kind, schema.Mapping):
-            return {"type": "object", "additionalProperties": {"type": "string"}}
+            return {"type": "object", "additionalProperties": self.of(kind.item, owner)}
         if isinstance(kind, schema.SliceType):
             return self._listing(kind, owner)
         if isinstance(kind, schema.Structure):
@@ -175,7 +177,8 @@ def schemas(resources: list[Resource], *, version: int) -> Value:
         name = f"io.k8s.api.{package}.{resource.version}.{resource.kind}"
         gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
         made.add(name, resource.schema, gvk)
-        made.add_list(f"{name}List", name, gvk | {"kind": resource.list_kind})
+        if not resource.is_review:
+            made.add_list(f"{name}List", name, gvk | {"kind": resource.list_kind})
     _describe(made.found)
     return dict(sorted(made.found.items()))
 
