@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
+from string import Formatter
 
 import msgspec
 
@@ -12,6 +12,7 @@ from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.row import lease_url
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from leases.domain.severity import LONG_GAP_SECONDS
 
 
@@ -81,7 +82,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
     last = change.previous_holder or (change.holder if to_nobody else None)
     return ChangeLine(
         change=change,
-        url=lease_url(change.cluster, change.namespace, change.name),
+        url=lease_url(change.cluster, ObjectName(change.namespace, change.name)),
         word=WORDS[change.change],
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
@@ -100,17 +101,63 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
 
 def sentence(change: Change) -> tuple[Part, ...]:
     """The change as a sentence with a full stop."""
-    parts = [*_SENTENCES[change.change](change), Part(".")]
+    names = {
+        "name": Part(change.name, "name"),
+        "holder": _holder(change.holder),
+        "previous": _holder(change.previous_holder),
+        "last": _holder(change.holder or change.previous_holder),
+        "what": Part(listed(change.fields, limit=4) or "its configuration"),
+    }
+    parts = []
+    for words, name, _, _ in Formatter().parse(_sentence_of(change, names)):
+        parts += [Part(words)] if words else []
+        parts += [names[name]] if name else []
+    parts += [*_gap(change), Part(".")]
     if change.missed:
-        parts.append(Part(" "))
-        parts.append(
-            Part(f"{counted(change.missed, 'change')} of holder before it not seen.", "bad")
-        )
+        said = f"{counted(change.missed, 'change')} of holder before it not seen."
+        parts += [Part(" "), Part(said, "bad")]
     return tuple(parts)
 
 
-def _name(change: Change) -> Part:
-    return Part(change.name, "name")
+_SENTENCES = {
+    ChangeType.ACQUIRED: "{name} was acquired by {holder}",
+    ChangeType.RELEASED: "{name} was released by {previous}",
+    ChangeType.TAKEN_OVER: "{name} was taken over by {holder} from {previous}",
+    ChangeType.REPLACED: "{name} passed to {holder}: {previous} was replaced while it still held",
+    ChangeType.EXPIRED: "{name} expired; last held by {last}",
+    ChangeType.RECOVERED: "{name} recovered: renewed again by {holder}",
+    ChangeType.RESTARTED: "{name} restarted: acquired anew by its holder {holder}",
+    ChangeType.RECONFIGURED: "{name} was reconfigured: {what}",
+}
+_SAME_HOST = {
+    ChangeType.TAKEN_OVER: "{name} was taken over by another identity of {holder}",
+    ChangeType.REPLACED: "{name} passed to another identity of {holder}: "
+    "the one before was replaced while it still held",
+}
+_HEARTBEAT = {
+    ChangeType.EXPIRED: "Heartbeat of {name} expired",
+    ChangeType.RECOVERED: "Heartbeat of {name} recovered",
+}
+_WITH_GAP = (
+    ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.RESTARTED,
+)  # fmt: skip
+
+
+def _sentence_of(change: Change, names: dict[str, Part]) -> str:
+    """The sentence with its names in braces."""
+    word, heartbeat = change.change, change.kind is Kind.HEARTBEAT
+    if word is ChangeType.CREATED:
+        if change.holder is None:
+            return "{name} was created; nobody holds it"
+        born = "{name} was created, held by {holder}"
+        return "Heartbeat of {name} appeared" if heartbeat else born
+    if word is ChangeType.DELETED:
+        held = change.previous_holder is not None
+        return "{name} was deleted; " + ("last held by {previous}" if held else "nobody held it")
+    if heartbeat and word in _HEARTBEAT:
+        return _HEARTBEAT[word]
+    same_host = word in _SAME_HOST and names["holder"] == names["previous"]
+    return (_SAME_HOST if same_host else _SENTENCES)[word]
 
 
 def _holder(identity: str | None) -> Part:
@@ -121,89 +168,12 @@ def _holder(identity: str | None) -> Part:
 def _gap(change: Change) -> list[Part]:
     """The time without a holder that this change ended, if any."""
     gap = change.gap_seconds
-    if not gap:
+    if not gap or change.change not in _WITH_GAP:
         return []
+    if change.change is ChangeType.RECOVERED and change.kind is Kind.HEARTBEAT:
+        return [Part(f", {age(gap)} after it expired")]
     said = f"after {age(gap)} without a holder"
     return [Part(" "), Part(said, "bad" if gap >= LONG_GAP_SECONDS else "")]
-
-
-def _created(change: Change) -> list[Part]:
-    if change.holder is None:
-        return [_name(change), Part(" was created; nobody holds it")]
-    if change.kind is Kind.HEARTBEAT:
-        return [Part("Heartbeat of "), _name(change), Part(" appeared")]
-    return [_name(change), Part(" was created, held by "), _holder(change.holder)]
-
-
-def _acquired(change: Change) -> list[Part]:
-    return [_name(change), Part(" was acquired by "), _holder(change.holder), *_gap(change)]
-
-
-def _released(change: Change) -> list[Part]:
-    return [_name(change), Part(" was released by "), _holder(change.previous_holder)]
-
-
-def _taken_over(change: Change) -> list[Part]:
-    before, after = _holder(change.previous_holder), _holder(change.holder)
-    if before == after:
-        parts = [_name(change), Part(" was taken over by another identity of "), after]
-    else:
-        parts = [_name(change), Part(" was taken over by "), after, Part(" from "), before]
-    return [*parts, *_gap(change)]
-
-
-def _replaced(change: Change) -> list[Part]:
-    before, after = _holder(change.previous_holder), _holder(change.holder)
-    if before == after:
-        parts = [_name(change), Part(" passed to another identity of "), after]
-        return [*parts, Part(": the one before was replaced while it still held")]
-    parts = [_name(change), Part(" passed to "), after, Part(": "), before]
-    return [*parts, Part(" was replaced while it still held")]
-
-
-def _expired(change: Change) -> list[Part]:
-    if change.kind is Kind.HEARTBEAT:
-        return [Part("Heartbeat of "), _name(change), Part(" expired")]
-    last = change.holder or change.previous_holder
-    return [_name(change), Part(" expired; last held by "), _holder(last)]
-
-
-def _recovered(change: Change) -> list[Part]:
-    if change.kind is not Kind.HEARTBEAT:
-        said = [_name(change), Part(" recovered: renewed again by "), _holder(change.holder)]
-        return [*said, *_gap(change)]
-    after = f", {age(change.gap_seconds)} after it expired" if change.gap_seconds else ""
-    return [Part("Heartbeat of "), _name(change), Part(f" recovered{after}")]
-
-
-def _restarted(change: Change) -> list[Part]:
-    said = [_name(change), Part(" restarted: acquired anew by its holder "), _holder(change.holder)]
-    return [*said, *_gap(change)]
-
-
-def _reconfigured(change: Change) -> list[Part]:
-    what = listed(change.fields, limit=4) or "its configuration"
-    return [_name(change), Part(f" was reconfigured: {what}")]
-
-
-def _deleted(change: Change) -> list[Part]:
-    if change.previous_holder is None:
-        return [_name(change), Part(" was deleted; nobody held it")]
-    return [_name(change), Part(" was deleted; last held by "), _holder(change.previous_holder)]
-
-
-_SENTENCES: dict[ChangeType, Callable[[Change], list[Part]]] = {
-    ChangeType.CREATED: _created,
-    ChangeType.ACQUIRED: _acquired,
-    ChangeType.RELEASED: _released,
-    ChangeType.TAKEN_OVER: _taken_over,
-    ChangeType.REPLACED: _replaced,
-    ChangeType.EXPIRED: _expired,
-    ChangeType.RECOVERED: _recovered,
-    ChangeType.RESTARTED: _restarted,
-    ChangeType.RECONFIGURED: _reconfigured,
-    ChangeType.DELETED: _deleted,
-}
 
 
 def _window(change: Change, now: datetime) -> str:

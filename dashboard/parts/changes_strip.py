@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-
-import msgspec
+from typing import Any
 
 from dashboard.charts.count_bars import CountBar, bars
-from dashboard.charts.lane_geometry import Fog, fog
+from dashboard.charts.lane_geometry import fog
 from dashboard.charts.time_scale import Scale
-from dashboard.charts.time_ticks import Tick, ticks
+from dashboard.charts.time_ticks import ticks
 from dashboard.parts.formatting import age, counted, span_of, when
 from leases.domain.past.watched_times import UnwatchedTime
-
-
-class StripView(msgspec.Struct, frozen=True, kw_only=True):
-    """`since` and `until` are epoch seconds; `says` sums up the strip in words."""
-
-    bars: Sequence[tuple[CountBar, str, str]]  # with title and link
-    ticks: tuple[Tick, ...]
-    since: float
-    until: float
-    length: str
-    step: str
-    total: int
-    fogs: tuple[Fog, ...]  # in which nobody watched
-    says: str
 
 
 def strip_view(
@@ -39,7 +24,7 @@ def strip_view(
     length: timedelta | None = None,
     what: str = "change",
     blind: Sequence[UnwatchedTime] = (),
-) -> StripView:
+) -> dict[str, Any]:
     """Draw a bar for every count; `url` makes the link of a stretch.
 
     `length` is the stretch that was asked for, if it is no whole number of steps. `what` names one
@@ -47,19 +32,19 @@ def strip_view(
     """
     until = since + step * len(counts)
     drawn = bars(counts, since, step)
-    return StripView(
-        bars=[
+    return {
+        "bars": [
             (bar, _title(bar, now), url(bar.since, bar.until) if bar.count else "") for bar in drawn
         ],
-        ticks=ticks(Scale(since, until), most=7),
-        since=since.timestamp(),
-        until=until.timestamp(),
-        length=span_of(until - since),
-        step=span_of(step),
-        total=sum(count or 0 for count in counts),
-        fogs=fog(((one.since, one.until) for one in blind), Scale(since, until)),
-        says=_says(drawn, length or until - since, step, now, what) + _unseen(blind),
-    )
+        "ticks": ticks(Scale(since, until), most=7),
+        "since": since.timestamp(),
+        "until": until.timestamp(),
+        "length": span_of(until - since),
+        "step": span_of(step),
+        "total": sum(count or 0 for count in counts),
+        "fogs": fog(((one.since, one.until) for one in blind), Scale(since, until)),
+        "says": _says(drawn, length or until - since, step, now, what) + _unseen(blind),
+    }
 
 
 def _unseen(blind: Sequence[UnwatchedTime]) -> str:

@@ -134,9 +134,8 @@ def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ..
 
 
 def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
-    meta = one.lease.metadata
-    url = lease_url(cluster, meta.namespace, meta.name)
-    return Beat(short_name(one), meta.name, url, one.phase.value, freshness(one, now))
+    url = lease_url(cluster, one.key)
+    return Beat(short_name(one), one.key.name, url, one.phase.value, freshness(one, now))
 
 
 def _finding(total: int, counts: Sequence[tuple[str, int]]) -> str:

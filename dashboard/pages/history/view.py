@@ -15,7 +15,7 @@ from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
 from dashboard.pages.history.list_controls import history_board, view_query
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.changes_strip import StripView, strip_view
+from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
 from dashboard.parts.query.recent_changes import with_unwritten
@@ -90,7 +90,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     return responses.page(request, *TEMPLATES, context, query=view_query(view, before=before or ""))
 
 
-def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> StripView:
+def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> dict[str, Any]:
     """Count the matching changes over the chosen stretch, or over the last day."""
     wanted = view.as_of(now)
     until = min(now, wanted.until or now)

@@ -121,11 +121,10 @@ def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
 
 
 def _chip(cluster: str, tracked: Tracked) -> dict[str, str]:
-    meta = tracked.lease.metadata
     plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
     return {
-        "name": meta.name,
-        "url": lease_url(cluster, meta.namespace, meta.name),
+        "name": tracked.key.name,
+        "url": lease_url(cluster, tracked.key),
         "phase": "" if plain else tracked.phase.value,
         "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
     }

@@ -9,7 +9,6 @@ from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.frame.as_of_words import ABSENT, SIGNS, UNWATCHED, stood, stood_when_watched
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.query.blind_times import why_blind
-from dashboard.parts.query.url_time import write_moment
 from leases.domain.past.as_of import PastState
 from leases.domain.past.watched_times import UnwatchedTime
 
@@ -20,7 +19,6 @@ def lease_as_of_view(
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
     return {
-        "at": write_moment(at),
         "moment": when(at, now, fine=bool(at.microsecond)),
         "css": css,
         "icon": icon,

@@ -47,7 +47,6 @@ def past_view(
         ),
         "ticks": ticks(scale),
         "fogs": fog(((span.since, span.until) for span in past.blind), scale),
-        "begins": when(past.since, now),
         "ends": "now" if end is None or end < past.until else when(past.until, now),
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),

@@ -23,7 +23,7 @@ from leases.wire.microtime import format_microtime, microtime_or_none
 
 def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[str, Any]:
     standing, key = state.standing, state.key
-    url = lease_url(cluster, key.namespace, key.name)
+    url = lease_url(cluster, key)
     return {
         "key": str(key),
         "namespace": key.namespace,

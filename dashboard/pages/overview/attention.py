@@ -88,15 +88,14 @@ def _rank(phase: Phase, kind: Kind) -> float:
 
 
 def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
-    meta = lease.lease.metadata
     until = lease.runs_out_at if lease.phase is Phase.LATE else None
     return Attention(
         rank=_rank(lease.phase, lease.kind),
         phase=lease.phase.value,
         icon=f"st-{lease.phase.value}",
-        namespace=meta.namespace,
-        label=meta.name,
-        url=lease_url(cluster, meta.namespace, meta.name),
+        namespace=lease.key.namespace,
+        label=lease.key.name,
+        url=lease_url(cluster, lease.key),
         word=f"{lease.phase.value.capitalize()}.",
         why=_why(lease, now),
         amount=age((now - lease.phase_since).total_seconds()),
@@ -165,7 +164,7 @@ def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
         icon="i-flap",
         namespace=newest.namespace,
         label=newest.name,
-        url=lease_url(cluster, newest.namespace, newest.name),
+        url=lease_url(cluster, ObjectName(newest.namespace, newest.name)),
         word="Flapping.",
         why=(Part(said),),
         amount=f"{len(found)} changes",
@@ -179,7 +178,7 @@ def _about(cluster: str, keys: Sequence[ObjectName], many_url: str, **fields: An
     return Attention(
         namespace=keys[0].namespace if one else "",
         label=listed([key.name for key in keys]) or cluster,
-        url=lease_url(cluster, keys[0].namespace, keys[0].name) if one else many_url,
+        url=lease_url(cluster, keys[0]) if one else many_url,
         **fields,
     )
 

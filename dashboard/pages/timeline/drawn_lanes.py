@@ -109,7 +109,7 @@ def _lane_view(
 
 
 def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
-    url = lease_url(cluster, key.namespace, key.name)
+    url = lease_url(cluster, key)
     return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
 
 

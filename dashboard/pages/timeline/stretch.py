@@ -19,7 +19,7 @@ from leases.domain.past.watched_times import UnwatchedTime
 
 
 def stretch_view(
-    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime], watched: bool
+    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime]
 ) -> dict[str, Any]:
     """The brush moves in `around`; `blind` was not watched."""
     scale = Scale(shown.since, shown.until)
@@ -35,7 +35,6 @@ def stretch_view(
         "ticks": ticks(scale),
         "blind": fog(((one.since, one.until) for one in blind), scale),
         "blind_for": _blind_for(blind),
-        "watched": watched,
         "unseen": _unseen(blind, shown),
     }
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-
-import msgspec
+from typing import Any
 
 from dashboard.charts.lane_geometry import Shape, shapes
 from dashboard.charts.time_scale import Scale
@@ -16,26 +15,11 @@ from dashboard.parts.lane_labels import among, how_ended, until_when
 from dashboard.parts.lease.row import lease_url
 
 
-class TextRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One term, gap or band; the first of a Lease has its name and its number of `rows`."""
-
-    lease: str
-    url: str
-    as_of: str
-    rows: int
-    holder: str
-    since: str
-    until: str
-    length: str
-    note: str
-    bad: bool
-
-
 def table_rows(
     cluster: str, lanes: Lanes, scale: Scale, *, now: datetime, end: datetime | None = None
-) -> list[TextRow]:
+) -> list[dict[str, Any]]:
     """The shapes of all lanes in words; `end` as in shape_view."""
-    rows: list[TextRow] = []
+    rows: list[dict[str, Any]] = []
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
@@ -45,27 +29,24 @@ def table_rows(
 
 def _of_lane(
     cluster: str, lane: TimelineLane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
-) -> list[TextRow]:
+) -> list[dict[str, Any]]:
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {
         "lease": str(lane.key),
-        "url": lease_url(cluster, lane.key.namespace, lane.key.name),
+        "url": lease_url(cluster, lane.key),
         "as_of": f"at the playhead: {at.holder.identity if at.holder else at.word}",
         "rows": max(1, len(drawn)),
     }
-    bare = {"lease": "", "url": "", "as_of": "", "rows": 0}
     if not drawn:
-        words = {"holder": "nothing known", "since": "", "until": "", "length": "", "note": ""}
-        return [TextRow(**head, **words, bad=False)]  # type: ignore[arg-type]
-    return [
-        TextRow(**(bare if number else head), **_words(shape, now, end), bad=shape.gap is not None)  # type: ignore[arg-type]
-        for number, shape in enumerate(drawn)
-    ]
+        return [head | {"holder": "nothing known"}]
+    rows = [_words(shape, now, end) for shape in drawn]
+    return [head | rows[0], *rows[1:]]
 
 
-def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
+def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, Any]:
     """The words of one shape; a term or gap is shown whole, also outside the stretch."""
-    whole = shape.gap or (None if _cut(shape) else shape.term)
+    cut = shape.term is not None and shape.term.gaps  # a part of its term, between gaps
+    whole = shape.gap or (None if cut else shape.term)
     since = whole.since if whole else shape.since
     until = whole.until if whole else shape.until
     length = age(((until or end or now) - since).total_seconds())
@@ -81,9 +62,5 @@ def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, str]:
         "until": until_when(until, now, end),
         "length": length,
         "note": note,
+        "bad": shape.gap is not None,
     }
-
-
-def _cut(shape: Shape) -> bool:
-    """Whether the shape is only a part of its term, between gaps."""
-    return shape.term is not None and bool(shape.term.gaps)

@@ -18,7 +18,7 @@ from dashboard.pages.timeline.lane_query import Lanes, read_lanes
 from dashboard.pages.timeline.navigation_links import timeline_links
 from dashboard.pages.timeline.stretch import stretch_view, timeline_board
 from dashboard.pages.timeline.table import table_rows
-from dashboard.parts.changes_strip import StripView, strip_view
+from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.as_of_words import instant_of
 from dashboard.parts.frame.list_controls import ListLinks
@@ -98,9 +98,7 @@ def _around(
     around = overview_of(shown, now).scale
     return {
         "board": timeline_board(wanted, lanes.chosen),
-        "stretch": stretch_view(
-            shown, now=now, around=around, blind=lanes.blind, watched=lanes.watched
-        ),
+        "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
         "links": links,
         "as_table": wanted.view == TABLE,
     }
@@ -108,7 +106,7 @@ def _around(
 
 def _strip(
     request: ClusterRequest, wanted: TimelineFilter, overview: OverviewStrip, now: datetime
-) -> StripView:
+) -> dict[str, Any]:
     mine = HistoryFilter(kind=tuple(kind.value for kind in kinds_of(wanted)))
     counts = density(
         request.cluster.name, mine, overview.since, overview.step, overview.steps, now=now

@@ -14,6 +14,7 @@ from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked
 
@@ -45,8 +46,8 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.removesuffix(self.domain) if self.domain else self.name
 
 
-def lease_url(cluster: str, namespace: str, name: str) -> str:
-    return reverse("lease", args=[cluster, namespace, name])
+def lease_url(cluster: str, key: ObjectName) -> str:
+    return reverse("lease", args=[cluster, key.namespace, key.name])
 
 
 def row_view(
@@ -66,7 +67,7 @@ def row_view(
         namespace=key.namespace,
         name=key.name,
         domain=domain_of(tracked),
-        url=lease_url(cluster, key.namespace, key.name),
+        url=lease_url(cluster, key),
         phase=state_of(tracked),
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
