@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 
 from dashboard.charts.bar_label import fit
-from dashboard.charts.lane_geometry import Mark, Shape
+from dashboard.charts.lane_geometry import Mark, Shape, marks
+from dashboard.charts.time_scale import Scale
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.past.terms import Gap, Term
+from leases.domain.past.terms import Gap, Life, Term
 from leases.domain.severity import LONG_GAP_SECONDS
 
 MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
@@ -84,6 +85,15 @@ def mark_view(mark: Mark, changes: Sequence[Change], now: datetime) -> MarkView:
         return MarkView(mark.x, mark.what, f"{word} {mark.number} times from {when(mark.at, now)}")
     what = f"{word}: {fields[0]}" if fields and fields[0] else word
     return MarkView(mark.x, mark.what, f"{what}, {when(mark.at, now)}")
+
+
+def lane_marks(
+    life: Life, edits: Iterable[datetime], scale: Scale, now: datetime
+) -> list[MarkView]:
+    """The edits and the reconfigurations of a Lease."""
+    moments = [(at, "edit") for at in edits]
+    moments += [(change.at, "reconfigured") for change in life.reconfigurations]
+    return [mark_view(mark, life.reconfigurations, now) for mark in marks(moments, scale)]
 
 
 def _label(shape: Shape, holder: HolderView | None) -> str:

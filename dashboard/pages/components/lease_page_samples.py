@@ -9,7 +9,7 @@ import msgspec
 
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.components.sample_leases import OTHER_POD, POD, PROCESS, sample_lease
-from dashboard.pages.edit.preview import ConflictView, PreviewView, collisions, preview_view
+from dashboard.pages.edit.preview import collisions, preview_view
 from dashboard.pages.holders.holder_row import holder_rows
 from dashboard.pages.lease.events_and_candidates import asked_view
 from dashboard.pages.lease.past_terms import past_view
@@ -54,11 +54,14 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
         "holder_rows": _holder_rows(cluster, now),
         "named": {"name": cluster},
         "preview": _preview(held.lease),
-        "conflict": ConflictView(collisions(held.lease, holder=POD, duration="30"), typed=True),
+        "conflict": {
+            "collisions": collisions(held.lease, holder=POD, duration="30"),
+            "typed": True,
+        },
     }
 
 
-def _preview(lease: Lease) -> PreviewView:
+def _preview(lease: Lease) -> dict[str, Any]:
     """The preview of a hand-over."""
     before = msgspec.to_builtins(lease)
     edit = LeaseEdit(holder=POD, duration_seconds=30)

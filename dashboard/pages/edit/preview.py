@@ -28,13 +28,6 @@ _BOTH_MAY_ACT = (
 _WRITES_ITS_OWN = "client-go writes its own duration with its next renewal: to keep this, change it"
 
 
-class PreviewView(msgspec.Struct, frozen=True):
-    """The diff of the server's dry run, and the consequences in sentences."""
-
-    diff: list[tuple[str, str]]
-    means: tuple[str, ...]
-
-
 class Collision(msgspec.Struct, frozen=True):
     """A field in which the typed value differs from the Lease's."""
 
@@ -43,22 +36,15 @@ class Collision(msgspec.Struct, frozen=True):
     theirs: str
 
 
-class ConflictView(msgspec.Struct, frozen=True):
-    """The typed values against a Lease whose term changed; `typed`: the person touched a field."""
-
-    collisions: tuple[Collision, ...]
-    typed: bool
-
-
 def preview_view(
     before: dict[str, Any], after: dict[str, Any], wanted: LeaseEdit, *, kind: Kind
-) -> PreviewView:
+) -> dict[str, Any]:
     """Compare the spec, and other parts only if they differ."""
     sides = [without_managed_fields(side) for side in (before, after)]
     parts = [part for part in sides[1] if part == "spec" or sides[0].get(part) != sides[1][part]]
     texts = [to_yaml({part: side[part] for part in parts if part in side}) for side in sides]
     current = lease_of(before)
-    return PreviewView(diff_lines(*texts), consequences(current, wanted, kind=kind))
+    return {"diff": diff_lines(*texts), "means": consequences(current, wanted, kind=kind)}
 
 
 def consequences(current: Lease, wanted: LeaseEdit, *, kind: Kind) -> tuple[str, ...]:

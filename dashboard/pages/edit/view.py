@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
@@ -15,8 +15,6 @@ from dashboard import clock
 from dashboard.access.guards import check_edit, check_view, find_cluster
 from dashboard.pages.edit.form import FIELD_OF_CAUSE, EditLeaseForm, initial_of
 from dashboard.pages.edit.preview import (
-    ConflictView,
-    PreviewView,
     as_read,
     collisions,
     preview_view,
@@ -99,7 +97,7 @@ class EditPage:
         await sync_to_async(messages.success)(self.request, text)
         return redirect("lease", self.cluster.name, self.key.namespace, self.key.name)
 
-    async def _preview(self, form: EditLeaseForm) -> PreviewView:
+    async def _preview(self, form: EditLeaseForm) -> dict[str, Any]:
         seen: Preview = await preview(
             self.cluster.writer,
             self.key,
@@ -133,7 +131,8 @@ class EditPage:
             holder=form.cleaned_data["holder_identity"] if form.holder_touched else None,
             duration=form.data["duration_seconds"].strip() if form.duration_touched else None,
         )
-        conflict = ConflictView(typed, form.holder_touched or form.duration_touched)
+        touched = form.holder_touched or form.duration_touched
+        conflict = {"collisions": typed, "typed": touched}
         self.as_of = self.now
         self.tracked = as_read(self.tracked, current, self.now)
         return await self.draw(form.rebased(current), conflict=conflict, status=409)
@@ -161,8 +160,8 @@ class EditPage:
         self,
         form: EditLeaseForm,
         *,
-        preview: PreviewView | None = None,
-        conflict: ConflictView | None = None,
+        preview: dict[str, Any] | None = None,
+        conflict: dict[str, Any] | None = None,
         error: str | None = None,
         status: int = 200,
     ) -> HttpResponse:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from dashboard.charts.lane_geometry import fog, marks, shapes
+from dashboard.charts.lane_geometry import fog, shapes
 from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import ticks
 from dashboard.pages.lease.past_terms_query import LeasePast
@@ -15,7 +15,7 @@ from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.lane_labels import (
     how_ended,
-    mark_view,
+    lane_marks,
     shape_view,
     until_when,
 )
@@ -32,8 +32,6 @@ def past_view(
     """Present the past; `end` is the last known moment, if that is not now."""
     scale = Scale(past.since, past.until)
     drawn = shapes(past.life, scale, busy=past.busy)
-    moments = [(at, "edit") for at in past.edits]
-    moments += [(change.at, "reconfigured") for change in past.life.reconfigurations]
     rows = list(_rows(past.life, past.since, now, end))
     blind = sum(span.seconds for span in past.blind)
     note = _note(past)
@@ -42,9 +40,7 @@ def past_view(
         "note": note,
         "says": f"Who held it: {note}",
         "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
-        "marks": tuple(
-            mark_view(mark, past.life.reconfigurations, now) for mark in marks(moments, scale)
-        ),
+        "marks": lane_marks(past.life, past.edits, scale, now),
         "ticks": ticks(scale),
         "fogs": fog(((span.since, span.until) for span in past.blind), scale),
         "ends": "now" if end is None or end < past.until else when(past.until, now),

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.charts.lane_geometry import MAX_SHAPES, Shape, marks, shapes
+from dashboard.charts.lane_geometry import MAX_SHAPES, Shape, shapes
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import TROUBLED
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stood
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
-from dashboard.parts.lane_labels import mark_view, shape_view
+from dashboard.parts.lane_labels import lane_marks, shape_view
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.time_range import TimeRange
 from dashboard.parts.query.url_time import write_moment
@@ -85,8 +85,6 @@ def _lane_view(
 ) -> dict[str, Any]:
     scale = Scale(shown.since, shown.until)
     drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
-    moments = [(at, "edit") for at in lane.edits]
-    moments += [(change.at, "reconfigured") for change in lane.life.reconfigurations]
     born = bool(lane.life.generations) and lane.life.generations[0].born
     return {
         "key": str(lane.key),
@@ -99,9 +97,7 @@ def _lane_view(
         "group_size": group[1],
         "of_now": lane.place.group == TROUBLED,
         "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
-        "marks": tuple(
-            mark_view(mark, lane.life.reconfigurations, now) for mark in marks(moments, scale)
-        ),
+        "marks": lane_marks(lane.life, lane.edits, scale, now),
         "as_of": as_of_view(lane.standing, now, watched=lane.watched),
         "before": "absent" if born or stood(lane.standing) == ABSENT else "unknown",
         "says": says(lane.key, drawn, unseen=unseen),

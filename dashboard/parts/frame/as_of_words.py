@@ -35,14 +35,6 @@ SIGNS = {
 _THERE = ("held", "expired", "vacant")
 
 
-class Dot(msgspec.Struct, frozen=True):
-    """The symbol in front of a lane."""
-
-    css: str
-    icon: str
-    title: str
-
-
 class Instant(msgspec.Struct, frozen=True):
     """How many of the Leases that existed had no holder; `says` is set if that is unknown."""
 
@@ -67,13 +59,14 @@ def stood_when_watched(standing: PastState, *, watched: bool) -> str:
     return word if watched or word == ABSENT else UNWATCHED
 
 
-def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> Dot:
+def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> dict[str, str]:
     """If the playhead follows the clock, the store knows more than history."""
     word = stood_when_watched(lane.standing, watched=lane.watched)
     if follows and lane.watched:
         word = lane.phase
     css, icon, said = SIGNS[word]
-    return Dot(css, icon, f"{'Now' if follows else f'At {when(at, now)}'}: {said}")
+    title = f"{'Now' if follows else f'At {when(at, now)}'}: {said}"
+    return {"css": css, "icon": icon, "title": title}
 
 
 def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
