@@ -1,4 +1,4 @@
-// Lengths of time as a person reads them, rounded down; dashboard/parts/formatting.py says them the same.
+// Formats lengths of time, rounded down, as dashboard/parts/formatting.py does.
 export function age(seconds) {
   const s = Math.max(0, seconds);
   if (s < 10) return `${(Math.floor(10 * s + 1e-6) / 10).toFixed(1)} s`;
@@ -12,7 +12,7 @@ export function age(seconds) {
 /** The time of day in UTC. */
 export const clockTime = (t) => new Date(t * 1000).toISOString().slice(11, 19);
 
-/** The same, with the date in front unless it is today's (`now`). */
+/** The time of day, with the date in front unless it is today. */
 export function moment(t, now) {
   const at = new Date(t * 1000);
   if (at.toISOString().slice(0, 10) === new Date(now * 1000).toISOString().slice(0, 10)) return clockTime(t);

@@ -1,4 +1,4 @@
-// What ages, painted for one moment. It is drawn from data attributes:
+// Paints what ages, as of one moment, from data attributes:
 //   [data-fresh]  data-observed (epoch s) data-duration (s)   the bar and the age of the last renewal
 //   [data-ring]   the same                                    the countdown
 //   [data-since] [data-until]  epoch s                        "4 h 12 m"
@@ -21,7 +21,7 @@ export function paintAt(el, t) {
   else paintRing(el, t - observed, Number(duration));
 }
 
-/** What is the same is not written again: the browser would lay it out anew. */
+/** Skip an unchanged text, or the browser would lay it out again. */
 function write(el, text) {
   if (!el.firstChild) el.textContent = text;
   else if (el.firstChild.data !== text) el.firstChild.data = text;
@@ -39,7 +39,7 @@ function paintRing(el, elapsed, duration) {
   const left = duration - Math.max(0, elapsed);
   const share = Math.max(0, left / duration);
   set(el.querySelector(".rv"), "stroke-dashoffset", (CIRCUMFERENCE * (1 - share)).toFixed(1));
-  const fine = left > 0 && left < 99.95; // what is longer does not fit to a tenth
+  const fine = left > 0 && left < 99.95; // a longer time with tenths does not fit
   write(el.querySelector("b"), fine ? left.toFixed(1) : rough(Math.abs(left)));
   write(el.querySelector("small"), left <= 0 ? "overdue" : fine ? "s left" : "left");
 }

@@ -13,7 +13,7 @@ scan();
 startPause();
 const url = document.body.dataset.liveUrl;
 const live = url && startLive(url, showConnection);
-afterDrawing(() => live?.show()); // what was drawn may be older than what was sent meanwhile
+afterDrawing(() => live?.show()); // the drawing may be older than the last frame
 document.addEventListener("htmx:afterSettle", ({ target }) => {
   scan(target);
   live?.show();

@@ -1,4 +1,4 @@
-// The brush over the strip: drag the window, an edge, or a new window; let go, and the lanes follow.
+// The brush over the strip: drag the window, an edge, or a new window. The lanes follow when it is released.
 import { now } from "leaseboard/clock";
 import { momentOf } from "leaseboard/timeline_url";
 

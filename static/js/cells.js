@@ -1,8 +1,9 @@
-// Who stands in a cell: asked for in blocks, since nobody looks into all 130,000.
+// Fetches the names behind the cells in blocks, because nobody looks into all 130,000.
+// htmx swaps HTML into elements; this is JSON for a canvas.
 import { field } from "leaseboard/field";
 
 const BLOCK = 256;
-const FRESH = 2000; // ms for which an answer is good
+const FRESH = 2000; // ms for which an answer is kept
 const UNKNOWN = ["unknown", "ask again in a moment"];
 let kept = new Map(); // first slot -> {at, cells: promise}
 let generation = 0;
@@ -30,6 +31,6 @@ async function ask(first) {
     const response = await fetch(url);
     return response.ok ? (await response.json()).cells : [];
   } catch {
-    return []; // the pill says that the server is away
+    return []; // the live pill shows that the server is away
   }
 }

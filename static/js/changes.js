@@ -1,7 +1,7 @@
-// Whoever draws changes in their own way is told that there are new ones.
+// Reports new changes to modules that draw them in their own way.
 const readers = [];
 
-/** Call `then(number)` whenever so many changes came; null: more than are known. */
+/** Call `then(number)` whenever changes came; null: the number is not known. */
 export const onChanges = (then) => readers.push(then);
 
 export function tellChanges(number) {

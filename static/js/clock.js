@@ -1,5 +1,5 @@
-// The one clock: the server's time, by which everything that ages on a page is painted (aging.js).
-// It never decides in which state a Lease is: the server does. While nothing is heard it stands still.
+// The page's only clock follows the server's time; aging.js paints all ages by it. It stands still without frames.
+// It never decides the state of a Lease: the server does.
 import { AGING, paintAt } from "leaseboard/aging";
 
 const LEAP = 2; // s
@@ -7,13 +7,13 @@ const UNTIL_HEARD = 8; // ticks: longer than from one frame to the next
 const meta = document.querySelector('meta[name="server-time"]');
 let ahead = meta ? Number(meta.content) - Date.now() / 1000 : 0;
 let frozenAt = null;
-let distrusted = 0; // how many ticks not to paint: this machine slept, or its clock was set
+let distrusted = 0; // ticks without painting, after this machine slept or its clock was set
 
 export const now = () => Date.now() / 1000 + ahead;
 export const shownNow = () => frozenAt ?? now();
 let ticked = now();
 
-/** Go by the server's time: `serverNow` is epoch seconds of a message that came just now. */
+/** Follow the server's time: `serverNow` (epoch s) is in a message that just arrived. */
 export function correct(serverNow) {
   const next = serverNow - Date.now() / 1000;
   // A late message makes the server look slow: only a large difference moves the clock back.
@@ -22,7 +22,7 @@ export function correct(serverNow) {
   distrusted = 0;
 }
 
-/** The server's clock was set by so many seconds: every moment that the page goes by moves with it. */
+/** Move every moment on the page, because the server's clock was set by so many seconds. */
 export function moveAll(seconds) {
   for (const el of document.querySelectorAll(AGING)) {
     for (const name of ["since", "until", "observed"]) {
@@ -45,7 +45,7 @@ function paint(el) {
   paintAt(el, shownNow());
 }
 
-// Only what is on screen is painted.
+// Paint only what is on screen.
 const seen = new Set();
 const observer = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
@@ -54,14 +54,14 @@ const observer = new IntersectionObserver((entries) => {
   }
 });
 
-/** Take up what ages inside `root`, and `root` itself. */
+/** Watch what ages inside `root`, and `root` itself. */
 export function scan(root = document) {
   const found = [...root.querySelectorAll(AGING)];
   if (root.matches?.(AGING)) found.push(root);
   for (const el of found) {
-    seen.add(el); // until the observer tells that it is not
+    seen.add(el); // until the observer reports that it is off screen
     observer.observe(el);
-    if (frozenAt !== null) paint(el); // the server drew it by a clock that goes on
+    if (frozenAt !== null) paint(el); // the server's clock went on while this one stood still
   }
 }
 

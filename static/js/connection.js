@@ -1,11 +1,11 @@
-// What the pill and the band under the top bar say, and when the clock stands still.
+// Writes the live pill and the band under the top bar, and stops the clock while the page is not live.
 import { moment } from "leaseboard/age";
 import { freeze, now } from "leaseboard/clock";
 import { showProblem } from "leaseboard/problem";
 import { say } from "leaseboard/say";
 
 const root = document.documentElement;
-export const PATIENCE = 2; // s without a frame after which a page without its socket is grey
+export const PATIENCE = 2; // s without a frame until a page without its socket turns grey
 const LOST = "The server does not answer. This page reconnects by itself.";
 const LOOKS = {
   live: ["is-held", "held"],
@@ -22,7 +22,7 @@ const SAYS = {
   refused: () => "No access",
 };
 let shown = "";
-let said = ""; // what the pill says: it is written only when that is another
+let said = ""; // the pill's text, written only when it changes
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
 export function showConnection({ state, heardAt, asOf, since, detail, behind, rate, problem }) {
@@ -42,7 +42,7 @@ function pill(word, at, behind, rate, lost) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
   const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? "Live");
-  const fresh = word === "live"; // only then a frame has told how far behind, and how often
+  const fresh = word === "live"; // only a live frame has the delay and the rate
   const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
   const often = fresh ? ` · ${rate < 10 ? rate : Math.round(rate)} ev/s` : "";
   const old = lost ? ` as of ${clock(at)}` : "";

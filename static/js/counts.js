@@ -1,14 +1,14 @@
-// Numbers of a frame, put where the page shows them.
+// Puts the numbers of a frame where the page shows them.
 const MOST = 1000; // see dashboard/live/trouble_elsewhere.py
 const latest = { counts: {}, figures: {} };
 
-/** `counts`: numbers that moved, by the names in data-count. */
+/** `counts`: changed numbers, by the names in data-count. */
 export function count(counts) {
   Object.assign(latest.counts, counts);
   recount(document, counts, {});
 }
 
-/** `figures`: key figures that moved, each with its caption, by the names in data-figure. */
+/** `figures`: changed key figures with their captions, by the names in data-figure. */
 export function figure(figures) {
   Object.assign(latest.figures, figures);
   recount(document, {}, figures);
@@ -35,7 +35,7 @@ export function recount(root, counts = latest.counts, figures = latest.figures) 
 export function offer(number) {
   const bar = document.querySelector("[data-elsewhere]");
   if (!bar) return;
-  if (number && !document.querySelector("[data-key]")) bar.click(); // nothing there that could move
+  if (number && !document.querySelector("[data-key]")) bar.click(); // without rows, nothing can move under the pointer
   const many = number >= MOST ? `${MOST.toLocaleString("en")} or more` : number;
   bar.textContent = `${many} new problem${number === 1 ? "" : "s"} outside this page · Show`;
   bar.hidden = number === 0;

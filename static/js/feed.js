@@ -1,4 +1,4 @@
-// New changes on top of a feed; a pause holds them back, nothing is lost.
+// Puts new changes on top of a feed; a pause holds them back and loses none.
 import { scan } from "leaseboard/clock";
 
 const MANY = 3; // lines that come at once
@@ -11,25 +11,24 @@ export function feedShown() {
   return { feed: list ? Number(list.dataset.feed) : null, feed_as: list?.dataset.feedAs ?? "line" };
 }
 
-/** The page has come so far without having lines to draw. */
+/** Note the last change for a page that draws no lines. */
 export function seen(seq) {
   const list = document.querySelector("[data-feed]");
   if (list) list.dataset.feed = seq;
 }
 
-/** `lines`: oldest first; `seq`: the number the page has reached with them. Whether it is about
- *  any of them. */
+/** `lines`: oldest first; `seq`: the number of the last one. Returns whether any concerns the page. */
 export function addLines(lines, seq) {
   const list = document.querySelector("[data-feed]");
   if (!list) return false;
   list.dataset.feed = seq;
-  if (!("feedLimit" in list.dataset)) return true; // it only wants to know
+  if (!("feedLimit" in list.dataset)) return true; // it draws no lines
   if (paused) held.push(...lines);
   else return addAll(list, lines);
   return false;
 }
 
-/** Of more than there is room for only the newest; nothing glows where everything is new. */
+/** Add the newest that fit; none glows when everything is new. */
 function addAll(list, lines) {
   const { feedOf, feedLimit } = list.dataset;
   const room = feedOf ? lines.length : Number(feedLimit);

@@ -1,14 +1,14 @@
-// All heartbeats as the socket brings them: groups, and a byte for each phase. See dashboard/pages/nodes/node_grid.py.
+// Reads all heartbeats from the socket: groups, and a byte for each phase. See dashboard/pages/nodes/node_grid.py.
 export const PHASES = ["held", "late", "expired", "vacant", "untimed", "deleted"];
 export const field = { generation: 0, groups: [], phases: new Uint8Array(0) };
 const HEADER = 12;
 const WHOLE = 0;
 let moved = () => {};
 
-/** Call `then(whole)` after phases moved; `whole` when every slot may be another. */
+/** Call `then(whole)` after phases changed; `whole`: every slot may show another heartbeat. */
 export const onField = (then) => (moved = then);
 
-/** `groups`: [[name, number of slots], ...]; what comes after them came later. */
+/** `groups`: [[name, number of slots], ...]; later slots came after the last order. */
 export const takeGroups = (groups) => (field.groups = groups);
 
 export function takePhases(buffer) {

@@ -1,4 +1,4 @@
-// The list of changes: new ones come on top by themselves, or, where the list is filtered or older, a bar offers them.
+// Offers new changes in a bar where the list is filtered or older; elsewhere they come on top by themselves.
 import { onChanges } from "leaseboard/changes";
 
 let missed = 0;

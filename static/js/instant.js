@@ -1,5 +1,5 @@
-// What the gutter and the head say of the playhead's instant; dashboard/parts/frame/as_of_words.py says
-// the same of the page as it is drawn.
+// Writes the gutter and the head for the playhead's instant, as dashboard/parts/frame/as_of_words.py does on the
+// server.
 const SIGNS = {
   held: ["held", "st-held", "held"],
   expired: ["expired", "st-expired", "expired"],
@@ -9,7 +9,7 @@ const SIGNS = {
   unknown: ["deleted", "i-minus", "unknown"],
   fog: ["deleted", "i-blind", "not watched"],
 };
-SIGNS.many = SIGNS.unknown; // until the server has said which of them it was
+SIGNS.many = SIGNS.unknown; // until the server answers
 
 /** The sign in front of a lane. */
 export function showDot(dot, word, clock) {
@@ -19,7 +19,7 @@ export function showDot(dot, word, clock) {
   draw(dot.querySelector("svg"), symbol);
 }
 
-/** The finding over all lanes: `words` is how each stood. */
+/** Sum up all lanes; `words` has the state of each. */
 export function showInstant(board, words, foggy) {
   const state = board.querySelector("[data-instant]");
   if (!state) return;

@@ -1,4 +1,4 @@
-// By keyboard: "/" goes to the search, j and k walk through the rows, Enter opens one, Esc goes back.
+// Keyboard: "/" focuses the search, j and k walk through the rows, Enter opens one, Esc goes back.
 const TYPING = "input, textarea, select, [contenteditable]";
 const ROW = "tr[data-href]";
 

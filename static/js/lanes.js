@@ -1,5 +1,5 @@
-// What the server drew, as data: each shape has data-from and data-to (epoch s); a term says whose it is,
-// a gap that it is one and since when no holder was named, a band of merged changes how many they are.
+// Reads the lanes that the server drew. Each shape has data-from and data-to (epoch s); a term has data-who, a gap
+// data-gap (since when no holder was named), a band of merged changes data-many (how many).
 const span = ({ dataset }) => ({
   from: Number(dataset.from),
   to: Number(dataset.to),

@@ -1,4 +1,4 @@
-// Keeps the page in step with the server: says what it shows, and puts what comes in its place.
+// Keeps the page in step with the server: sends what the page shows, and puts each frame in its place.
 import { tellChanges } from "leaseboard/changes";
 import { correct, moveAll, now } from "leaseboard/clock";
 import { count, figure, offer } from "leaseboard/counts";
@@ -8,18 +8,18 @@ import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { connect } from "leaseboard/socket";
 
-/** `tell({state, heardAt, asOf, since, detail, behind, rate})` is called whenever how live the page is may have moved. */
+/** Call `tell({state, heardAt, asOf, since, detail, behind, rate})` whenever the page may have become more or less live. */
 export function startLive(url, tell, { drawn = () => {} } = {}) {
   const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let heardAt = now();
   let socketState = "retry";
   let why = ""; // what the server said when it closed the socket for good
   let answered = false; // whether the page has everything that `show` asked for: only later HTML is a change
-  // The cluster's own connection: as the page was drawn, then as the last frame said.
+  // The cluster's connection: first from the page, then from the last frame.
   let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
   function report() {
-    // A page that slept believes its socket until it has looked: what it heard last decides.
+    // A page that slept still takes its socket for live: the time of the last frame decides.
     if (socketState === "live" && now() - heardAt > SILENCE) socketState = "retry";
     if (socketState !== "live" && (watch.state === "live" || WHY[socketState])) {
       const asOf = watch.state === "live" ? heardAt : watch.as_of;

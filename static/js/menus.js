@@ -1,4 +1,4 @@
-// Menus close by themselves, a row opens its Lease, and copies are made.
+// Closes menus, opens the Lease of a clicked row, and copies texts.
 import { say } from "leaseboard/say";
 
 const openMenus = () => document.querySelectorAll("details.menu[open]");

@@ -1,4 +1,4 @@
-// The picture of all heartbeats: live, to be looked into by pointer and by keyboard, and zoomed.
+// The node grid: draws all heartbeats live; pointer and keys read cells and zoom.
 import { field, onField } from "leaseboard/field";
 import { heightIn, layOut, place, slotAt } from "leaseboard/node_grid_layout";
 import { colours } from "leaseboard/node_grid_colours";
@@ -9,7 +9,7 @@ const host = document.querySelector("#comb");
 const canvas = host.querySelector("canvas");
 const none = host.querySelector(".none");
 const base = document.createElement("canvas");
-const SPACING = 500; // ms between two drawings that nobody asked for
+const SPACING = 500; // ms between two drawings of new phases
 const LARGEST = 32;
 const view = { x: 0, y: 0, w: 0, h: 0 };
 let zoom = 1;
@@ -21,7 +21,7 @@ let timer = null;
 function draw() {
   clearTimeout(timer);
   timer = null;
-  canvas.style.height = ""; // as much as the page has; a small cluster is given back what it leaves
+  canvas.style.height = ""; // use all of the page's height; a small cluster gives back the rest
   const [w, room, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
   if (!w || !room || document.hidden) return;
   layout = layOut(field.groups, field.phases.length, w, room, zoom);
@@ -39,7 +39,7 @@ function draw() {
 
 const soon = () => (timer ??= setTimeout(draw, SPACING));
 
-/** What was drawn, and the cursor over it. */
+/** Draw the picture with the cursor over it. */
 function blit() {
   const ctx = canvas.getContext("2d");
   const dpr = devicePixelRatio || 1;
@@ -54,7 +54,7 @@ function blit() {
   ctx.strokeRect(at[0] - 1.5, at[1] - 1.5, Math.max(6, layout.p + 2), Math.max(6, layout.p + 2));
 }
 
-/** Look into one cell; -1 is none. `aloud` for who cannot see the tip. */
+/** Show the tip of one cell; -1 is none. `aloud` also announces it. */
 export function look(slot, { aloud = false } = {}) {
   if (slot === cursor && !aloud) return;
   cursor = slot;
@@ -77,7 +77,7 @@ export function pan(dx, dy) {
   draw();
 }
 
-/** The cell `by` columns or rows away from the one looked into. */
+/** The cell `by` columns or rows away from the present one. */
 export function walk(columns, rows) {
   const last = field.phases.length - 1;
   const next = cursor < 0 ? 0 : Math.max(0, Math.min(last, cursor + columns + rows * layout.cols));

@@ -1,9 +1,9 @@
-// The colours of the picture, as the style sheet has them in this theme.
+// Reads the node grid's colours from the style sheet, in the present theme.
 import { PHASES } from "leaseboard/field";
 
-const ALPHAS = { held: 0.42, deleted: 0.15 }; // what is fine stays quiet
+const ALPHAS = { held: 0.42, deleted: 0.15 }; // trouble must stand out
 
-/** A colour as an image has it. */
+/** A colour as a pixel of an image. */
 function pixel(colour, alpha) {
   const ctx = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   ctx.globalAlpha = alpha;

@@ -1,11 +1,11 @@
-// Pointer, wheel and keys over the picture of all heartbeats.
+// Handles pointer, wheel and keys over the node grid.
 import { cursorAt, look, lookedInto, pan, walk, zoomBy } from "leaseboard/node_grid";
 import { cellName } from "leaseboard/cells";
 
 const host = document.querySelector("#comb");
 const canvas = host.querySelector("canvas");
 const STEP = 1.5;
-const DRAGGED = 4; // px from which a press is no click
+const DRAGGED = 4; // px of movement that make a press a drag
 const ARROWS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 let grip = null;
 

@@ -1,8 +1,8 @@
-// Where each cell lies: blocks of groups below each other, as large as the room allows.
+// Lays out the cells: one block for each group, as large as the room allows.
 //   14 px and more: hexagons; 5 to 13 px: squares; below: pixels
 const HEX = 14;
 const LARGEST = 62;
-const LEAST = 80; // px of height: what is said of a cell needs some
+const LEAST = 80; // px of height: the tip of a cell needs room
 const HEAD = 20; // px for a group's name
 const BETWEEN = 6;
 const FLAT = 0.87; // height of a row of hexagons
@@ -21,7 +21,7 @@ export function layOut(groups, size, w, h, zoom, largest = LARGEST) {
   p *= zoom;
   const hex = p >= HEX;
   const cols = columns(w * zoom, p);
-  const cap = hex ? p * 0.07 : 0; // the point of a hexagon stands out of its row
+  const cap = hex ? p * 0.07 : 0; // the point of a hexagon reaches into the next row
   let y = 0;
   for (const block of blocks) {
     block.y = y + head + cap;
@@ -44,7 +44,7 @@ function blocksOf(groups, size) {
   return blocks.filter((block) => block.n > 0);
 }
 
-/** How much of the room's height is used; all of it while the picture is still to come. */
+/** The used height of the room; all of it until the first picture comes. */
 export function heightIn(room, layout, isComing) {
   return isComing ? room : Math.min(room, Math.ceil(Math.max(LEAST, layout.height)));
 }

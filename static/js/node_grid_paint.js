@@ -1,4 +1,4 @@
-// Draws the cells that are in view. What is fine stays quiet; what needs eyes is drawn again, larger.
+// Draws the cells in view. Trouble is drawn a second time, larger, so that it stands out.
 import { PHASES } from "leaseboard/field";
 import { shift } from "leaseboard/node_grid_layout";
 import { paintPixels } from "leaseboard/node_grid_pixels";

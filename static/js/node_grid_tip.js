@@ -1,4 +1,4 @@
-// What a cell says of itself, beside it; and aloud where nobody sees it.
+// Shows the tip of a cell, and announces it for screen readers.
 import { cellName } from "leaseboard/cells";
 import { field, PHASES } from "leaseboard/field";
 import { say } from "leaseboard/say";

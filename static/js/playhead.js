@@ -1,4 +1,4 @@
-// Time travel: a playhead over the lanes, by mouse, touch and keyboard.
+// Moves the playhead over the lanes, by mouse, touch and keyboard.
 import { now } from "leaseboard/clock";
 import { showDot, showInstant } from "leaseboard/instant";
 import { readLanes } from "leaseboard/lanes";
@@ -6,8 +6,8 @@ import { setAt } from "leaseboard/timeline_url";
 
 const STEP = 10; // s
 const FAR = 600;
-const SHORT = 120; // s: a stretch so short is asked about in tenths of a second
-const SETTLED = 250; // ms without a move until the URL is told
+const SHORT = 120; // s: in a shorter stretch the playhead moves by tenths of a second
+const SETTLED = 250; // ms without a move until the URL changes
 
 export const clockOf = (t) => {
   const text = new Date(t * 1000).toISOString();
@@ -50,7 +50,7 @@ export function startPlayhead(board, lanes) {
     timer = setTimeout(() => setAt(board, t, rows), SETTLED);
   }
 
-  /** Say who held this row's Lease at t; its state in a word. */
+  /** Show who held this row's Lease at t. Returns its state in a word. */
   function fill(row) {
     const { content, text, word } = stoodAt(row, t);
     row.many = word === "many";

@@ -1,4 +1,4 @@
-// The band that says that history cannot be written: what happens meanwhile may be lost.
+// Shows the band for a history that cannot be written: changes may be lost meanwhile.
 import { say } from "leaseboard/say";
 
 /** `text`: a sentence, "" when all is well, undefined when the server said nothing of it. */

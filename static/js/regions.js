@@ -1,4 +1,4 @@
-// Keeps the parts of a page fresh that the server draws as a whole.
+// Redraws the parts of a page that the server draws as a whole.
 //   <section id="why" data-region="renewed">   a part of this page alone: htmx fetches it when its cause occurs
 //   <main data-groups="overview ages">         a part that all pages share: the socket sends it by id
 // hx-trigger on each part would send one request per part. So this module collects the parts for SPACING and
@@ -7,7 +7,7 @@ import { scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
 
 const SPACING = 2500; // ms between two fetches
-const WRITTEN = 1000; // ms until history has what the socket told
+const WRITTEN = 1000; // ms until history has a change that the socket sent
 const waiting = new Set();
 let timer = null;
 let last = 0;
@@ -16,7 +16,7 @@ let drawn = () => {};
 /** Call `then` after regions were drawn. */
 export const afterDrawing = (then) => (drawn = then);
 
-/** Draw the regions moved by `cause` anew, soon; "all" is every region. */
+/** Redraw the regions that depend on `cause` soon; "all" is every region. */
 export function refetch(cause) {
   const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
   for (const { id } of document.querySelectorAll(moved)) waiting.add(id);
@@ -26,7 +26,7 @@ export function refetch(cause) {
   }
 }
 
-const kept = new Map(); // what came while its place was in use
+const kept = new Map(); // HTML that came while its place was in use
 
 /** `regions`: {id: html} as the socket brought them. */
 export function placeShared(regions) {
@@ -64,7 +64,7 @@ async function fetchRegions() {
   if (waiting.size) timer = setTimeout(fetchRegions, SPACING);
 }
 
-// A Lease that is deleted is answered with 404, and its page has regions too.
+// The page of a deleted Lease has status 404 and regions.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const ids = detail.requestConfig.headers["X-Regions"];
   if (!ids) return;

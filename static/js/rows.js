@@ -23,7 +23,7 @@ function place(part, key, el) {
   places.set(`${part} ${key}`, [...find(part, key), el]);
 }
 
-/** `html`: {part: {name: html}}; `moved`: whether they look different from a moment ago. */
+/** `html`: {part: {name: html}}; `moved`: whether these are changes, which glow. */
 export function placeAll(html, moved) {
   for (const [part, rows] of Object.entries(html)) {
     for (const [key, text] of Object.entries(rows)) {
@@ -47,7 +47,7 @@ function replace(old, html, key, moved) {
   return fresh;
 }
 
-/** A renewal moves the numbers that the clock goes by, nothing else. */
+/** Change only the numbers that the clock counts from. */
 export function renewAll(renewed) {
   for (const [key, [observed, duration, late]] of Object.entries(renewed)) {
     for (const part of Object.keys(ATTRIBUTES)) {
@@ -61,7 +61,7 @@ export function renewAll(renewed) {
   }
 }
 
-/** Leases that are deleted stay where they are, crossed out, until the page is asked for again. */
+/** Cross out deleted Leases; they keep their places until the next load. */
 export function dropAll(names) {
   for (const key of names) {
     for (const row of [...find("row", key), ...find("now", key)]) {

@@ -1,6 +1,6 @@
-// One WebSocket that stays: it reconnects with backoff, and takes silence for a failure.
+// Keeps one WebSocket open: reconnects with backoff, and takes silence for a failure.
 const SILENCE = 2500; // ms after which the page says that it is reconnecting
-const DEAD = 6000; // ms after which the connection is given up
+const DEAD = 6000; // ms of silence after which it reconnects
 const SHORTEST = 500;
 const LONGEST = 5000;
 const REFUSED = 4403;

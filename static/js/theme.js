@@ -1,4 +1,4 @@
-// Light or dark: kept in a cookie, so that the server draws the next page in it and nothing flashes.
+// Keeps the theme in a cookie: the server draws the next page in it, so nothing flashes.
 const root = document.documentElement;
 const YEAR = 365 * 24 * 3600;
 

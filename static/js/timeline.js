@@ -1,4 +1,4 @@
-// The timeline beside its links and forms: playhead, brush and keys work on what the server drew.
+// Adds playhead, brush and keys to the timeline that the server drew.
 import { startBrush } from "leaseboard/brush";
 import { followClock } from "leaseboard/timeline_live";
 import { startPlayhead } from "leaseboard/playhead";

@@ -1,4 +1,4 @@
-// The wall: clock, ticker, and the state nobody may miss: NOT LIVE.
+// Runs the wall's clock and ticker, and shows NOT LIVE where nobody can miss it.
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { PATIENCE } from "leaseboard/connection";
@@ -8,7 +8,7 @@ import { afterDrawing } from "leaseboard/regions";
 import { layOut, turn } from "leaseboard/wall_lanes";
 
 const { body } = document;
-const TURN = 12_000; // ms a page of lanes stands
+const TURN = 12_000; // ms for which the wall shows a page of lanes
 const TICKER = 6_000;
 const two = (n) => String(Math.floor(n)).padStart(2, "0");
 const hms = (s) => `${two(s / 3600)}:${two((s / 60) % 60)}:${two(s % 60)}`;
@@ -31,7 +31,7 @@ function tell({ state, heardAt, asOf, detail, problem }) {
   const retry = state === "retry" || state === "connecting";
   const from = Math.min(heardAt, asOf);
   const patient = retry && now() - from <= PATIENCE;
-  const over = state === "refused"; // the page does not come back by itself: it says why
+  const over = state === "refused"; // the page cannot recover by itself, so it says why
   body.dataset.live = live ? "live" : patient ? "retry" : over ? "refused" : "stale";
   Object.assign(document.querySelector("[data-why]"), { hidden: !over, textContent: over ? detail : "" });
   body.dataset.asOf = from;

@@ -1,4 +1,4 @@
-// The lanes of the wall: worst first, in pages that take turns.
+// Shows the lanes of the wall in pages that take turns, the worst first.
 const LANES = 8;
 const TROUBLE = 2; // ranks up to this one stay on every page
 let page = 0;

@@ -1,11 +1,11 @@
-// All heartbeats on the wall: cells large enough for a room, each in the state of its worst node.
+// Draws all heartbeats on the wall: cells that a whole room can see, each in the state of its worst node.
 import { field, onField } from "leaseboard/field";
 import { colours } from "leaseboard/node_grid_colours";
 import { layOut } from "leaseboard/node_grid_layout";
 import { paint } from "leaseboard/node_grid_paint";
 
 const host = document.querySelector(".w-comb");
-const PITCH = 0.017; // of the height: the smallest cell that is seen from five metres
+const PITCH = 0.017; // of the height: the smallest cell that people see from five metres
 const LARGEST = 0.12; // of the height: few nodes fill the place of many
 const SPACING = 1000; // ms between two drawings
 const WORSE = [1, 3, 4, 2, 2, 0]; // in the order of PHASES
