@@ -139,18 +139,11 @@ def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
     new = []
     for one in refused:
         identity = json.dumps([one.what, one.cluster, one.namespace, one.name, one.same])
-        row = RefusedRow(
-            at=one.at,
-            cluster=one.cluster,
-            what=one.what.value,
-            namespace=one.namespace,
-            name=one.name,
-            error=one.error,
-            content=one.content,
-            digest=hashlib.sha256(identity.encode()).hexdigest(),
-        )
-        if not RefusedRow.objects.filter(digest=row.digest).exists():
-            row.save(force_insert=True)
+        digest = hashlib.sha256(identity.encode()).hexdigest()
+        if not RefusedRow.objects.filter(digest=digest).exists():
+            fields = msgspec.structs.asdict(one) | {"what": one.what.value, "digest": digest}
+            del fields["same"]
+            RefusedRow.objects.create(**fields)
             new.append(one)
     return new
 
@@ -166,13 +159,8 @@ def log(refused: Sequence[Refusal]) -> None:
 def recently_refused(cluster: str, now: datetime) -> list[Refusal]:
     """Return recent refusals, oldest first, without their content."""
     rows = RefusedRow.objects.filter(cluster=cluster, at__gte=now - SHOWN_FOR).order_by("-at")
-    fields = ("at", "what", "namespace", "name", "error")
-    found = [
-        Refusal(
-            at=at, cluster=cluster, what=What(what), namespace=namespace, name=name, error=error
-        )
-        for at, what, namespace, name, error in rows.values_list(*fields)[:MAX_SHOWN]
-    ]
+    fields = ("at", "cluster", "what", "namespace", "name", "error")
+    found = [msgspec.convert(row, Refusal) for row in rows.values(*fields)[:MAX_SHOWN]]
     return found[::-1]
 
 

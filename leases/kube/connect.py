@@ -27,7 +27,7 @@ async def connect(
     if source.kind is SourceKind.URL:
         configure, host = _from_url(source.value, source.token), source.value
     elif source.kind is SourceKind.IN_CLUSTER:
-        configure, host = _in_cluster()
+        configure, host = await _in_cluster()
     else:
         files = (kubeconfig,) if isinstance(kubeconfig, Path) else kubeconfig or default_files()
         configure, host = _from_kubeconfig(files, source.value)
@@ -44,23 +44,20 @@ def _from_url(url: str, token: str) -> Configure:
     return configure
 
 
-def _in_cluster() -> tuple[Configure, str]:
-    def load() -> Configuration:
-        configuration = Configuration()
-        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        return configuration
-
+async def _in_cluster() -> tuple[Configure, str]:
     async def configure() -> Configuration:
+        configuration = Configuration()
         try:
-            return load()
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except (ConfigException, OSError) as error:
             raise ConfigureError(f"Cannot read the service account of this pod: {error}") from error
+        return configuration
 
     try:
-        return configure, str(load().host)
-    except (ConfigException, OSError) as error:
+        return configure, str((await configure()).host)
+    except ConfigureError as error:
         raise ValueError(
-            f"in-cluster works only inside a pod with a service account ({error}): "
+            f"in-cluster works only inside a pod with a service account ({error.__cause__}): "
             f"use another source, {FORMS}."
         ) from error
 

@@ -68,7 +68,8 @@ async def reflect(
                     async for event in news:
                         yield event
                 readings = await stack.enter_async_context(reflection.watch())
-                if reflection.reconnect():
+                if not reflection.connected:
+                    reflection.connected = True
                     yield Connected(reflection.unprocessed_seconds)
                 async for events in readings:
                     reflection.version = events[-1].resource_version
@@ -94,7 +95,7 @@ class _Reflection:
         self._known_version = since or ""
         self._ours = False
         self._reason = "start"
-        self._connected = False
+        self.connected = False
         self._ahead: Ahead | None = None  # the watch, if it was opened before the list was complete
         self.version = ""  # empty: list first
 
@@ -106,7 +107,7 @@ class _Reflection:
         The `stack` keeps what is already opened for the watch.
         """
         self._ahead = None
-        if self._connected:
+        if self.connected:
             return
         if self.version:
             check_not_past(await self._client.newest_version(), self.version)
@@ -189,14 +190,9 @@ class _Reflection:
         ahead = 0.0 if self._ahead is None else self._ahead.unprocessed_seconds()
         return max(ahead, self._client.unprocessed_seconds())
 
-    def reconnect(self) -> bool:
-        """The watch is open. Returns whether it was not before."""
-        before, self._connected = self._connected, True
-        return not before
-
     def break_off(self, error: ApiError) -> None:
         """The watch broke; after Gone the next try lists."""
-        self._connected = False
+        self.connected = False
         if isinstance(error, Gone):
             if self.version:
                 self._known_version, self._ours = self.version, True

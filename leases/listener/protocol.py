@@ -39,14 +39,8 @@ class LimitedProtocol(HttpToolsProtocol):
     uses neither a task nor a file.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ListeningState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, config: Config, server_state: ListeningState, **more: Any) -> None:
+        super().__init__(config, server_state, **more)
         self.book = server_state.book
         self.limits = server_state.book.limits
         self.received = self.body_size = 0  # of the current request

@@ -25,14 +25,8 @@ MAX_PINGS, PING_SECONDS = 20, 10.0
 class LimitedWebSocket(WebSocketsSansIOProtocol):
     """Buffers unread output for `stall_seconds`, and reads nothing meanwhile."""
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ListeningState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+    def __init__(self, config: Config, server_state: ListeningState, **more: Any) -> None:
+        super().__init__(config, server_state, **more)
         self.book = server_state.book
         self.pings, self.pings_since = 0, self.loop.time()
         self.stall = Stall(self.cut, self.book.limits.stall_seconds)

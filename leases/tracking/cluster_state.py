@@ -76,7 +76,7 @@ class ClusterState:
         found = self.skipping.understand(row, step)
         if found is not None:
             verdict, known = self.overrides.get(row.key), found.tracked
-            if verdict != ((known.kind, known.kind_reason) if known.overridden else None):
+            if verdict != ((known.kind, known.kind_reason) if known.lasting.overridden else None):
                 self.rows.put(found, judged_anew(known, verdict, now))
         return found
 

@@ -18,7 +18,7 @@ class Overrides:
 
     def remember(self, tracked: Tracked) -> None:
         """Take over the override of a restored Lease."""
-        if tracked.overridden:
+        if tracked.lasting.overridden:
             self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
 
     def change_to(self, wanted: Mapping[ObjectName, Verdict]) -> list[ObjectName]:

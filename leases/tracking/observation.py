@@ -94,7 +94,7 @@ def next_sight(
     """Apply a later write of a known Lease. The caller has emitted any `expired` due before it."""
     lease = compact(lease)
     kind, reason = _judge(known, lease)
-    named = known.named or lease.holder is not None
+    named = known.lasting.named or lease.holder is not None
     holder = counted_holder(lease, kind, named=named)
     changes = compare(cluster, known, lease, holder=holder, kind=kind, seen=seen)
     moved = renewal_moved(known.lease, lease)
@@ -190,14 +190,14 @@ def turned(
 
 def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
     """Return the kind; judge it again at the first renewal, or if its evidence changed."""
-    renewed = known.renewals_seen and known.settled
+    renewed, named = known.renewals_seen and known.settled, known.lasting.named
     if (
-        known.overridden
-        or (lease.holder is None and known.named)
+        known.lasting.overridden
+        or (lease.holder is None and named)
         or (renewed and _kind_evidence(known.lease) == _kind_evidence(lease))
     ):
         return known.kind, known.kind_reason
-    return classify(lease, known.kind if known.named else None)
+    return classify(lease, known.kind if named else None)
 
 
 def _rewritten(before: Lease, after: Lease) -> str:

@@ -114,18 +114,12 @@ class _Ring:
             self._put(slot, seconds)
 
     def _put(self, slot: int, seconds: float) -> None:
-        if slot > self.newest:
-            self._clear(max(self.newest + 1, slot - SLOTS + 1), slot)
-            self.newest = slot
-        elif slot <= self.newest - SLOTS:
-            return
-        place = slot % SLOTS
-        known = self._longest[place]
-        self._longest[place] = seconds if math.isnan(known) else max(known, seconds)
-
-    def _clear(self, first: int, last: int) -> None:
-        for slot in range(first, last + 1):
-            self._longest[slot % SLOTS] = _NONE
+        for passed in range(max(self.newest, slot - SLOTS) + 1, slot + 1):
+            self._longest[passed % SLOTS] = _NONE
+        self.newest = max(self.newest, slot)
+        if slot > self.newest - SLOTS:
+            known = self._longest[slot % SLOTS]
+            self._longest[slot % SLOTS] = seconds if math.isnan(known) else max(known, seconds)
 
     def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
         newest, longest = self.newest, self._longest[:]  # the loop writes on

@@ -108,14 +108,6 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return self.lasting.rewritten
 
     @property
-    def named(self) -> bool:
-        return self.lasting.named
-
-    @property
-    def overridden(self) -> bool:
-        return self.lasting.overridden
-
-    @property
     def holder(self) -> str | None:
         """Who counts as the holder. A heartbeat that never names one is held by its own name."""
         lasting = self.lasting

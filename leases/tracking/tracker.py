@@ -20,8 +20,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.counters import Counters
 from leases.tracking.expiry.deadline_gate import DeadlineGate
-from leases.tracking.expiry.deadline_timer import DeadlineTimer
-from leases.tracking.expiry.timer_errors import TimerErrors
+from leases.tracking.expiry.deadline_timer import DeadlineTimer, TimerErrors
 from leases.tracking.expiry.watch_lag import Lags
 from leases.tracking.list_progress import Progress
 from leases.tracking.skipped_writes import SkippedLog

@@ -106,12 +106,9 @@ class Unreachable(ApiError):
         super().__init__(Status(message=sentence))
 
 
-_KINDS: tuple[type[ApiError], ...] = (
-    BadRequest, Unauthorized, Forbidden, NotFound, AlreadyExists, Conflict, Gone, Invalid,
-    TooManyRequests,
-)  # fmt: skip
-_BY_REASON: dict[str, type[ApiError]] = {kind.reason: kind for kind in _KINDS} | {"Gone": Gone}
-_BY_CODE: dict[int, type[ApiError]] = {kind.code: kind for kind in _KINDS}
+_KINDS = [kind for kind in ApiError.__subclasses__() if kind.code]
+_BY_REASON = {kind.reason: kind for kind in _KINDS} | {"Gone": Gone}
+_BY_CODE = {kind.code: kind for kind in reversed(_KINDS)}  # the first of two wins
 
 
 def error_of(status: Status) -> ApiError:

@@ -108,4 +108,4 @@ def test_a_checkpoint_of_an_earlier_version_keeps_its_override() -> None:
     store.set_overrides({KEY: LOCK}, after(1))
     stored = msgspec.json.encode(known(store))
     assert b'"overruled":true' in stored, "the name that earlier versions wrote"
-    assert msgspec.json.decode(stored, type=Tracked).overridden
+    assert msgspec.json.decode(stored, type=Tracked).lasting.overridden

@@ -95,7 +95,7 @@ class LeasePage:
         intervals = self.request.cluster.renewals.of(tracked)
         form: dict[str, Any] = {}
         if self.request.user.has_perm(OVERRIDE_KIND):
-            said = {"kind": tracked.kind.value if tracked.overridden else BY_THE_RULES}
+            said = {"kind": tracked.kind.value if tracked.lasting.overridden else BY_THE_RULES}
             form["kind_form"] = LeaseKindForm(initial=said)
         not_understood = tracked.lasting.not_understood
         if not_understood is not None and not_understood.before is None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from leases.domain.changes.change import COUNTED_ONCE, Change, ChangeType
 
@@ -162,8 +163,7 @@ class _Folding:
         if self._uid is not None:
             self._dead.add(self._uid)
             self._uid = None
-            last = self._generations[-1]
-            self._generations[-1] = msgspec.structs.replace(last, until=at)
+            self._generations[-1] = replace(self._generations[-1], until=at)
 
     def _open(
         self, change: Change, at: datetime, *, began: ChangeType | None, missed: int = 0
@@ -190,20 +190,19 @@ class _Folding:
             self._terms.append(self._expired_term())
         else:
             unseen = 0 if change.change in STARTS else change.missed
-            self._terms.append(
-                msgspec.structs.replace(
-                    self._term,
-                    until=at,
-                    ended=ended or _ENDED_BY[change.change],
-                    ended_inferred=change.inferred,
-                    missed=self._term.missed + unseen,
-                )
+            term = replace(
+                self._term,
+                until=at,
+                ended=ended or _ENDED_BY[change.change],
+                ended_inferred=change.inferred,
+                missed=self._term.missed + unseen,
             )
+            self._terms.append(term)
         self._term = None
 
     def _expired_term(self) -> Term:
         assert self._term is not None and self._gap is not None  # noqa: S101, PT018
-        return msgspec.structs.replace(
+        return replace(
             self._term,
             until=self._gap.since,
             ended=ChangeType.EXPIRED,
@@ -215,7 +214,7 @@ class _Folding:
         vacant_since = at if change.holder is None else None
         if self._gap is not None:
             if self._gap.vacant_since is None:
-                self._gap = msgspec.structs.replace(self._gap, vacant_since=vacant_since)
+                self._gap = replace(self._gap, vacant_since=vacant_since)
             return
         self._gap = Gap(
             since=at,
@@ -236,9 +235,9 @@ class _Folding:
             return
         if change.change is ChangeType.RECOVERED and self._gap is not None:
             inner = _closed(self._gap, at, change.change)
-            term = msgspec.structs.replace(term, gaps=(*term.gaps, inner))
+            term = replace(term, gaps=(*term.gaps, inner))
             self._gap = None
-        self._term = msgspec.structs.replace(term, missed=term.missed + change.missed)
+        self._term = replace(term, missed=term.missed + change.missed)
 
     def _join(self, change: Change, at: datetime) -> None:
         """Start in the middle: earlier changes are not stored."""
@@ -258,4 +257,4 @@ class _Folding:
 
 
 def _closed(gap: Gap, at: datetime, by: ChangeType) -> Gap:
-    return msgspec.structs.replace(gap, until=at, ended_by=by)
+    return replace(gap, until=at, ended_by=by)

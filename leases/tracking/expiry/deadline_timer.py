@@ -1,10 +1,12 @@
-"""The timer of one watch. It fires at the next deadline."""
+"""The timer of one watch, which fires at the next deadline, and the errors of its work."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 MAX_WAIT = 1.0  # seconds: timers stop while the machine sleeps
 
@@ -41,3 +43,34 @@ class DeadlineTimer:
         """Cancel the timer and the plan: the clock was set."""
         self.stop()
         self._planned = None
+
+
+class TimerErrors:
+    """Raises errors of timers in the task of the watch; the event loop would only log them."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._error: Exception | None = None
+
+    @contextmanager
+    def raised_here(self) -> Iterator[None]:
+        """While this runs in a task, errors of timers are raised here."""
+        self._error = None
+        self._task = task = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._error is None or (task is not None and task.uncancel() > 0):
+                raise
+            raise self._error from None
+        finally:
+            self._task = None
+
+    def run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            if self._task is None or self._error is not None:
+                raise
+            self._error = error
+            self._task.cancel()
