@@ -89,7 +89,7 @@ class Server(ListeningServer):
                 raise
 
     def protocol(self) -> asyncio.Protocol:
-        return Protocol(self.config, self.server_state, self.lifespan.state)
+        return Protocol(self.config, self.server_state, app_state=self.lifespan.state)
 
 
 class Newcomer:
