@@ -27,15 +27,13 @@ class LeaseEdit(msgspec.Struct, frozen=True, kw_only=True):
     duration_seconds: int | UnsetType | None = UNSET
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, frozen=True):
     holder: str | None
     duration_seconds: int | None
 
 
 def term_of(lease: Lease) -> str:
-    """Return a digest that identifies the current term: renewals do not change it, a new term
-    does.
-    """
+    """Return a digest that identifies the current term; renewals do not change it."""
     spec = lease.spec
     parts = (lease.uid, lease.holder, spec.acquire_time, spec.lease_transitions or 0)
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
@@ -51,13 +49,11 @@ def result_of(current: Lease, wanted: LeaseEdit) -> Result:
     if duration is UNSET:
         released = holder is None and current.holder is not None
         duration = RELEASED_SECONDS if released else current.spec.lease_duration_seconds
-    return Result(holder=holder, duration_seconds=duration)
+    return Result(holder, duration)
 
 
 def changes_nothing(current: Lease, wanted: LeaseEdit) -> bool:
-    after = result_of(current, wanted)
-    present = (current.holder, current.spec.lease_duration_seconds)
-    return present == (after.holder, after.duration_seconds)
+    return result_of(current, wanted) == Result(current.holder, current.spec.lease_duration_seconds)
 
 
 def merge_patch(current: Lease, wanted: LeaseEdit, *, now: datetime) -> dict[str, Any]:

@@ -30,9 +30,7 @@ class Backoff:
         self._next = first
 
     def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
-        """Return the next delay: at least what the server asked for, and longer when it
-        refused us.
-        """
+        """Return the next delay: `at_least` if the server asked for it, longer if it refused us."""
         base, self._next = self._next, min(self._next * 2, self._limit)
         delay = min(base * (1 + self._jitter()), self._limit)
         return max(delay, at_least, self._refused if refused else 0.0)

@@ -55,8 +55,7 @@ async def reflect(
     `since` is the resourceVersion that an earlier run reached: events from then up to the first
     list come first, as Replayed. After a 410 such events come as if the watch had not broken. A
     renewal with a fingerprint in `known` comes as Renewed. With `resume` this run itself reached
-    `since` and has a complete list: the watch continues there. Close it (contextlib.aclosing) when
-    done.
+    `since` and has a complete list: the watch continues there. Close it (contextlib.aclosing).
     """
     reflection = _Reflection(client, since, known)
     if resume and since:

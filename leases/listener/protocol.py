@@ -280,9 +280,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete and not held
 
     def hang_up(self) -> None:
-        """Stop reading, and let the client read. Closing over unread data would reset the
-        connection and might lose the answer.
-        """
+        """Let the client read the answer: closing over unread data would reset the connection."""
         self.flow.pause_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -5,6 +5,7 @@ Only changes that end a term are read, so the cost does not depend on the whole 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -43,13 +44,12 @@ class Past(msgspec.Struct, frozen=True):
 
 def ended_terms(cluster: str, kinds: Iterable[Kind], since: datetime) -> Past:
     """Return the terms of Leases of these kinds that ended since then."""
-    counts: dict[tuple[str, ObjectName, Kind], int] = {}
+    counts: Counter[tuple[str, ObjectName, Kind]] = Counter()
     begins = since
     for kind in kinds:
         for change in _ENDS:
             for holder, key, number, reached in _of(cluster, kind, change, since):
-                known = counts.get((holder, key, kind), 0)
-                counts[holder, key, kind] = known + number
+                counts[holder, key, kind] += number
                 begins = max(begins, reached)
     ended = tuple(EndedTerms(*which, number) for which, number in counts.items())
     return Past(ended, begins)
