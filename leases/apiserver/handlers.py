@@ -204,7 +204,7 @@ class Handlers:
         options = await delete_options(request)
         _check_name(place.name)
         if resource is NAMESPACES:
-            marked = await self._namespaces.mark_deleted(place.name, dry_run=options.dry_run)
+            marked = await self._namespaces.mark_deleted(place.name, options)
             await self._answer_object(request, resource, 200, marked, output)
             return
         deleted = await delete(self._store, resource, place.namespace, place.name, options)

@@ -12,7 +12,7 @@ import uuid
 from functools import partial
 from typing import Any
 
-from leases.apiserver.errors import about, failure, forbidden, not_found, qualified
+from leases.apiserver.errors import about, conflict, failure, forbidden, not_found, qualified
 from leases.apiserver.failing import Failed, log_failure
 from leases.apiserver.http.delete_options import DeleteOptions
 from leases.apiserver.registry.delete import delete
@@ -74,8 +74,8 @@ class Namespaces:
         )
         raise forbidden(message, about(name, resource.plural, resource.group, causes=(cause,)))
 
-    async def mark_deleted(self, name: str, *, dry_run: bool) -> Object:
-        """Mark a namespace as deleted and return it. Raises 403 and 404."""
+    async def mark_deleted(self, name: str, options: DeleteOptions) -> Object:
+        """Mark a namespace as deleted and return it. Raises 403, 404 and 409."""
         if name in _IMMORTAL:
             subject = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
             raise failure(403, "Forbidden", subject, about(name, NAMESPACES.plural, ""))
@@ -85,6 +85,7 @@ class Namespaces:
             if existing is None:
                 raise not_found(NAMESPACES.plural, name, NAMESPACES.group)
             obj = existing.read()
+            _check(obj["metadata"], options)
             if is_terminating(existing):
                 marked.append(obj)
                 return Plan()
@@ -92,10 +93,10 @@ class Namespaces:
             obj["metadata"] = ordered_metadata(meta)
             obj["status"] = {"phase": "Terminating"}
             marked.append(obj)
-            return Plan() if dry_run else Plan(obj)
+            return Plan() if options.dry_run else Plan(obj)
 
         stored = await self._store.write(NAMESPACES.plural, "", name, attempt)
-        if dry_run:
+        if options.dry_run:
             return marked[0]
         if self._is_empty(name):
             await self.finish(name)
@@ -152,6 +153,17 @@ class Namespaces:
 
     def _is_empty(self, name: str) -> bool:
         return not any(self._store.holds_any(each.plural, name) for each in self.resources)
+
+
+def _check(meta: Object, options: DeleteOptions) -> None:
+    """Raises 409 as the storage of namespaces does: in other words than for other resources."""
+    for name, field, wanted in (
+        ("UID", "uid", options.uid),
+        ("ResourceVersion", "resourceVersion", options.version),
+    ):
+        if wanted is not None and wanted != meta[field]:
+            why = f"{name} in precondition: {wanted}, {name} in object meta: {meta[field]}"
+            raise conflict("namespaces", meta["name"], f"Precondition failed: {why}", "")
 
 
 def is_terminating(version: Version) -> bool:

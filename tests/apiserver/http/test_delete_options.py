@@ -53,3 +53,22 @@ def test_the_query_names_preconditions(client: Client) -> None:
         assert answer.status == 409
         assert "the ResourceVersion in the precondition (1)" in answer.json["message"]
     assert client.call("DELETE", f"{LEASES}/guarded", uid="", resourceVersion="").status == 200
+
+
+def test_a_namespace_is_guarded_by_preconditions(client: Client) -> None:
+    path = "/api/v1/namespaces"
+    made = client.call("POST", path, {"metadata": {"name": "guarded"}}).json["metadata"]
+    uid, version = made["uid"], made["resourceVersion"]
+    for query, message in (
+        ({"uid": "x"}, f"UID in precondition: x, UID in object meta: {uid}"),
+        ({"resourceVersion": "1"},
+         f"ResourceVersion in precondition: 1, ResourceVersion in object meta: {version}"),
+    ):  # fmt: skip
+        answer = client.call("DELETE", f"{path}/guarded", **query)
+        assert (answer.status, answer.json["message"]) == (
+            409,
+            'Operation cannot be fulfilled on namespaces "guarded": Precondition failed: '
+            + message,
+        )
+    query = {"uid": uid, "resourceVersion": version}
+    assert client.call("DELETE", f"{path}/guarded", **query).status == 200
