@@ -121,6 +121,13 @@ async def test_selectors_use_the_names_of_their_group(api: LeaseApiServer) -> No
     assert refused["message"] == "field label not supported: involvedObject.name"
 
 
+async def test_a_value_that_json_escapes_is_selected_too(api: LeaseApiServer) -> None:
+    for name, reason in (("a", "a<b"), ("b", 'say "b"'), ("c", "c")):
+        await call(api.url, "POST", CORE, old_style(name, reason=reason))
+        found = await call(api.url, "GET", CORE, fieldSelector=f"reason={reason}")
+        assert [item["metadata"]["name"] for item in found["items"]] == [name]
+
+
 async def test_the_checks_of_the_old_style(api: LeaseApiServer) -> None:
     elsewhere = LEASE | {"namespace": "kube-system"}
     refused = await call(api.url, "POST", CORE, old_style("a", involvedObject=elsewhere))
