@@ -72,5 +72,12 @@ def test_no_test_or_benchmark_imports_a_test():
     assert importing == []
 
 
+def test_every_benchmark_has_the_shared_main():
+    shared_with_other_projects = {"leasestorm.py", "renewals.py"}
+    for path in (ROOT / "tests" / "benchmarks").glob("*.py"):
+        if path.name not in {"__init__.py", *shared_with_other_projects}:
+            assert "main(__doc__, measure" in path.read_text(), path
+
+
 def test_every_place_in_the_order_of_the_tests_exists():
     assert [name for name in LONGEST if not (ROOT / name).exists()] == []

@@ -73,16 +73,16 @@ async def send(url: str, clients: int, requests: Iterator[tuple[str, str, Any]])
 def measure(asked: Namespace, folder: Path) -> None:
     api = Process(folder / "data").start()
 
-    def tell(what: str) -> None:
+    def print_memory(what: str) -> None:
         assert api.process is not None
         usage = Usage(api.process.pid)
         print(f"{what:32} {usage.memory():6.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB")
 
     def write(what: str, requests: Iterator[tuple[str, str, Any]]) -> None:
         asyncio.run(send(api.url, asked.clients, requests))
-        tell(what)
+        print_memory(what)
 
-    tell("empty")
+    print_memory("empty")
     write(f"{asked.pods:,} Pods", (("POST", PODS, pod(n)) for n in range(asked.pods)))
     write(f"{asked.events:,} Events", (("POST", EVENTS, event(n)) for n in range(asked.events)))
     again = (event(n) | {"count": 2} for n in range(asked.events))
@@ -91,12 +91,12 @@ def measure(asked: Namespace, folder: Path) -> None:
         (("PUT", f"{EVENTS}/{one['metadata']['name']}", one) for one in again),
     )
     lists(api)
-    tell("after the lists")
+    print_memory("after the lists")
     api.stop()
     began = time.monotonic()
     api.start()
     print(f"a start over them takes {time.monotonic() - began:.1f} s")
-    tell("after a restart")
+    print_memory("after a restart")
     api.stop()
 
 

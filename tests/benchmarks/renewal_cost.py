@@ -39,7 +39,7 @@ WRITERS = 8
 UPSTREAM_MS = 0.95
 SCRIPTS = {
     "JSON": ("tests/benchmarks/renewals.py",),
-    "protobuf": ("-m", "tests.benchmarks.protobuf_renewals"),
+    "protobuf": ("-m", "tests.benchmarks.parts.protobuf_renewals"),
 }
 _RESULT = re.compile(r"renewals (\d+), errors (\d+), (\d+)/s, server CPU ([\d.]+) ms")
 

@@ -1,6 +1,6 @@
 """renewals.py in protobuf: CPU that a Lease API server spends on one durable renewal.
 
-python3 -m tests.benchmarks.protobuf_renewals BASE_URL TOKEN SECONDS CLIENTS PID
+python3 -m tests.benchmarks.parts.protobuf_renewals BASE_URL TOKEN SECONDS CLIENTS PID
 
 Each client owns one Lease and renews it by PUT over one kept connection. It sends the metadata
 back as it came, as client-go does. Prints what renewals.py prints.

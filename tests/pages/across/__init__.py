@@ -1,0 +1,1 @@
+"""What holds for several pages, or for all of them."""
