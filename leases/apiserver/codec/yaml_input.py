@@ -45,13 +45,13 @@ class Loaded(msgspec.Struct):
 class _Built(msgspec.Struct):
     """A finished node of `size` nodes, aliases expanded.
 
-    `merges`: it is the key `<<`. `lines`: those of a mapping's values.
+    `merges`: it is the key `<<`. `lines`: those of a mapping's values, or of a list's mappings.
     """
 
     value: Any
     size: int = 1
     merges: bool = False
-    lines: dict[Any, int] | None = None
+    lines: dict[Any, Any] = {}
 
 
 class _Open(msgspec.Struct):
@@ -62,7 +62,7 @@ class _Open(msgspec.Struct):
     line: int
     size: int = 1
     key: _Built | None = None
-    lines: dict[Any, int] | None = None
+    lines: dict[Any, Any] = {}
 
 
 def load_yaml(data: bytes) -> Loaded:
@@ -114,7 +114,9 @@ class _Document:
 
     def take(self, event: yaml.Event) -> None:
         line = event.start_mark.line + 1 if event.start_mark else 0
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, yaml.DocumentStartEvent):
+            _check_version(event)
+        elif isinstance(event, yaml.ScalarEvent):
             merges = event.value == _MERGE and (event.implicit[0] or event.tag == _MERGE_TAG)
             built = _Built(self._scalar(event), merges=merges)
             self._count(1, 0)
@@ -144,7 +146,7 @@ class _Document:
         self._count(1, 0)
         if anchor is not None:
             self._anchors[anchor] = None
-        self._open.append(_Open(value, anchor, line, lines={} if isinstance(value, dict) else None))
+        self._open.append(_Open(value, anchor, line))
 
     def _end(self) -> None:
         done = self._open.pop()
@@ -180,6 +182,8 @@ class _Document:
         into = self._open[-1]
         into.size += built.size
         if isinstance(into.value, list):
+            if built.lines:
+                into.lines[len(into.value)] = built.lines
             into.value.append(built.value)
         elif into.key is None:
             into.key = built
@@ -215,19 +219,21 @@ class _Document:
             shown = go_syntax(key if isinstance(key, str) else key[1])
             self.duplicates.append(f"line {line}: key {shown} already set in map")
         into.value[key] = value
-        if into.lines is not None:
-            into.lines[key] = line
+        into.lines[key] = line
 
     def _merge(self, into: _Open, built: _Built) -> None:
         """Apply the merge key of YAML 1.1; of several maps, earlier ones win."""
-        maps = list(reversed(built.value)) if isinstance(built.value, list) else [built.value]
+        maps, lines = [built.value], [built.lines]
+        if isinstance(built.value, list):
+            maps = built.value[::-1]
+            lines = [built.lines.get(index, {}) for index in reversed(range(len(maps)))]
         if not all(isinstance(each, dict) for each in maps):
             wanted = "map merge requires map or sequence of maps as the value"
             self._fail(_BUILDS, f"yaml: {wanted}")
             return
-        for each in maps:
+        for each, line_of in zip(maps, lines, strict=True):
             for key, value in each.items():
-                self._set(into, key, value, (built.lines or {}).get(key, 0))
+                self._set(into, key, value, line_of[key])
 
 
 def _json(value: Any) -> Any:
@@ -247,6 +253,14 @@ def _key(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return float_key(value) if isinstance(value, float) else str(value)
+
+
+def _check_version(event: yaml.DocumentStartEvent) -> None:
+    """Only libyaml takes YAML 1.2."""
+    if event.version not in (None, (1, 1)):
+        line = event.start_mark.line if event.start_mark else 0
+        where = f"line {line}: " if line else ""
+        raise YamlError(f"yaml: {where}found incompatible YAML document")
 
 
 def _allowed_ratio(nodes: int) -> float:

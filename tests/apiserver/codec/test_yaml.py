@@ -107,6 +107,8 @@ def test_a_value_is_what_go_reads_of_its_own_json(text: str, json: str) -> None:
         ("a: !!int x\nb: [", "yaml: line 2: did not find expected node content"),
         ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
         ("&a [*a]", "yaml: anchor 'a' value contains itself"),
+        ("%YAML 1.2\n---\na", "yaml: found incompatible YAML document"),
+        ("#\n#\n%YAML 1.2\n---\na", "yaml: line 2: found incompatible YAML document"),
     ],
 )  # fmt: skip
 def test_an_earlier_stage_of_go_fails_first(text: str, message: str) -> None:
@@ -116,10 +118,11 @@ def test_an_earlier_stage_of_go_fails_first(text: str, message: str) -> None:
 
 
 def test_a_repeated_key_is_named_with_the_line_of_its_value() -> None:
-    text = b'a: 1\n1: x\n1.0: y\n"1": z\na:\n  - 2\n1: 3\n<<: {a: 4}\n'
+    text = b'a: 1\n1: x\n1.0: y\n"1": z\na:\n  - 2\n1: 3\n<<: [{a: 4},\n{a: 5}]\n'
     assert load_yaml(text).duplicates == [
         'line 6: key "a" already set in map',
         "line 7: key 1 already set in map",
+        'line 9: key "a" already set in map',
         'line 8: key "a" already set in map',
     ]
 
