@@ -159,7 +159,15 @@ def encode_object(obj: Object) -> bytes:
     """An object with kind and apiVersion."""
     group = "events." if obj.get("apiVersion") == "events.k8s.io/v1" else ""
     raw = MESSAGES[group + obj["kind"]].encode(obj)
-    return _MAGIC + _UNKNOWN.encode({"typeMeta": obj, "raw": raw})
+    # Tag 0x12 is runtime.Unknown's raw; contentEncoding and contentType are empty.
+    return _head(obj.get("apiVersion", ""), obj["kind"]) + with_length(b"\x12", raw) + b'\x1a\0"\0'
+
+
+@lru_cache(maxsize=64)
+def _head(api_version: str, kind: str) -> bytes:
+    """What is before the content."""
+    type_meta = MESSAGES["TypeMeta"].encode({"apiVersion": api_version, "kind": kind})
+    return _MAGIC + with_length(b"\x0a", type_meta)
 
 
 def encode_event(event_type: str, obj: Object) -> bytes:
