@@ -15,7 +15,14 @@ class Refused(Exception):
 
 
 def merged(document: Any, patch: Any) -> Any:
-    return json_merge_patch.merge(deepcopy(document), deepcopy(patch))
+    return without_nulls(json_merge_patch.merge(deepcopy(document), deepcopy(patch)))
+
+
+def without_nulls(value: Any) -> Any:
+    """The library upstream drops the nulls of objects in lists, which the RFC keeps."""
+    if isinstance(value, dict):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def patched(document: Any, operations: list[Any]) -> Any:

@@ -3,7 +3,7 @@
 The library jsonpatch follows the RFC and fails the golden case patch/json-bad: the Go library adds
 a missing member on `replace`, and writes null for an `add` without a value. It also ignores what
 stands before the first slash of a path, takes negative indexes, and lets all `copy` operations of a
-patch copy 3 MiB at most.
+patch copy 3 MiB at most. Of merge patches, it also drops the nulls of objects in lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PatchError(ValueError):
 def merge_patch(target: Any, patch: Any) -> Any:
     """The target with a merge patch applied. What the patch touches gets sorted names."""
     if not isinstance(patch, dict):
-        return patch
+        return patch if isinstance(target, dict) else _without_nulls(patch)
     result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
@@ -35,6 +35,13 @@ def merge_patch(target: Any, patch: Any) -> Any:
         else:
             result[name] = merge_patch(result.get(name), value)
     return dict(sorted(result.items()))
+
+
+def _without_nulls(value: Any) -> Any:
+    """A list whose objects have no nulls and no repeated names; its own nulls stay."""
+    if isinstance(value, dict):
+        return merge_patch(None, value)
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def operations_error(operations: Any, *, strict: bool) -> str:

@@ -155,6 +155,12 @@ def test_a_merge_patch_prunes_nulls() -> None:
     }
 
 
+def test_a_merge_patch_prunes_nulls_of_objects_in_lists() -> None:
+    patch = {"a": [None, {"b": None, "c": [{"d": None}]}]}
+    assert merge_patch({"a": [1]}, patch) == {"a": [None, {"c": [{}]}]}
+    assert merge_patch({"a": {}}, patch) == patch
+
+
 def test_names_on_the_way_are_sorted() -> None:
     document = {"b": {"z": 1, "y": {"d": 1, "c": 2}}, "a": {"z": 1, "y": 2}}
     added = {"op": "add", "path": "/b/x", "value": {"n": 1, "m": 2}}
