@@ -113,6 +113,7 @@ MICRO_TIME = TimeType(micro=True)
 TIME = TimeType(micro=False)
 LABELS = Mapping("map[string]string")
 ANYTHING = Raw("interface {}")
+_UID = Text("types.UID")
 _STRATEGY = Text("v1.CoordinatedLeaseStrategy")
 
 OWNER_REFERENCE = Structure(
@@ -121,7 +122,7 @@ OWNER_REFERENCE = Structure(
         "apiVersion": Field(TEXT, always=True),
         "kind": Field(TEXT, always=True),
         "name": Field(TEXT, always=True),
-        "uid": Field(Text("types.UID"), always=True),
+        "uid": Field(_UID, always=True),
         "controller": Field(BOOL, pointer=True),
         "blockOwnerDeletion": Field(BOOL, pointer=True),
     },
@@ -147,7 +148,7 @@ OBJECT_META = Structure(
         "generateName": Field(TEXT),
         "namespace": Field(TEXT),
         "selfLink": Field(TEXT),
-        "uid": Field(Text("types.UID")),
+        "uid": Field(_UID),
         "resourceVersion": Field(TEXT),
         "generation": Field(INT64),
         "creationTimestamp": Field(TIME),
@@ -224,7 +225,10 @@ DELETE_OPTIONS = Structure(
         "preconditions": Field(
             Structure(
                 "Preconditions",
-                {"uid": Field(TEXT, pointer=True), "resourceVersion": Field(TEXT, pointer=True)},
+                {
+                    "uid": Field(_UID, pointer=True),
+                    "resourceVersion": Field(TEXT, pointer=True),
+                },
             ),
             pointer=True,
         ),

@@ -26,6 +26,8 @@ WRONG_TYPE = "json: cannot unmarshal {} into Go struct field {} of type {}"
         (b'{"apiVersion":"apps/"}', "",
          "Object 'apiVersion' is missing in '{\"apiVersion\":\"apps/\"}'"),
         (b"dryRun: yes", YAML, WRONG_TYPE.format("bool", "DeleteOptions.dryRun", "[]string")),
+        (b"preconditions: {uid: 1.0}", YAML,
+         WRONG_TYPE.format("number", "Preconditions.preconditions.uid", "types.UID")),
         (b"a: [", YAML, "yaml: line 1: did not find expected node content"),
     ],
 )  # fmt: skip
