@@ -67,7 +67,7 @@ class KnownLease(Protocol):
 
 
 class Clause(msgspec.Struct, frozen=True, gc=False):
-    """A part of an explanation, around one number of seconds if any.
+    """A part of an explanation, around one number of seconds if any; an int is a setting.
 
     `counts`: the number is the time passed ("up") or left ("down") of `offset` seconds since
     observed_at, so that a browser can keep counting.
@@ -81,7 +81,8 @@ class Clause(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        number = "" if self.seconds is None else f"{self.seconds:.1f} s"
+        whole = isinstance(self.seconds, int)
+        number = "" if self.seconds is None else f"{self.seconds:{'d' if whole else '.1f'}} s"
         return f"{self.before}{number}{self.after}"
 
 
@@ -188,8 +189,12 @@ def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
     if duration is None or spec.renew_time is None:
         missing = "leaseDurationSeconds" if duration is None else "renewTime"
         return [*clauses, Clause(f"without {missing} it cannot run out")]
-    clauses.append(Clause(f"lasts {duration} s"))
+    clauses.append(Clause("lasts ", duration))
     left = duration - age
-    if phase is Phase.EXPIRED:
+    contended = known.kind not in (Kind.HEARTBEAT, Kind.IDENTITY)  # nobody else acquires those
+    if phase is not Phase.EXPIRED:
+        runs_out = "others may take it in " if contended else "runs out in "
+        return [*clauses, Clause(runs_out, left, "", "down", duration)]
+    if contended:
         return [*clauses, Clause("others may take it since ", -left, "", "up", duration)]
-    return [*clauses, Clause("others may take it in ", left, "", "down", duration)]
+    return [*clauses, Clause("ran out ", -left, " ago", "up", duration)]

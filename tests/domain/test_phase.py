@@ -143,6 +143,11 @@ def test_late_after_is_none_only_where_nothing_is_known() -> None:
         ),
         (lease(""), 5, "nobody holds it"),
         (
+            lease(duration=20_000),
+            5,
+            "renewed 5.0 s ago; lasts 20000 s; others may take it in 19995.0 s",
+        ),
+        (
             lease(duration=None),
             3,
             "renewed 3.0 s ago; without leaseDurationSeconds it cannot run out",
@@ -156,6 +161,13 @@ def test_a_phase_explains_itself_with_its_numbers(
     assert explain(known(subject, cadence=2.0, seen=3), after(seconds)).text == text
 
 
+@pytest.mark.parametrize("kind", [Kind.HEARTBEAT, Kind.IDENTITY])
+def test_nobody_takes_over_a_heartbeat_or_an_identity(kind: Kind) -> None:
+    runs, ran = (explain(known(lease(), kind=kind), after(age)).text for age in (3, 17.2))
+    assert runs == "renewed 3.0 s ago; lasts 15 s; runs out in 12.0 s"
+    assert ran == "renewed 17.2 s ago; lasts 15 s; ran out 2.2 s ago"
+
+
 def test_the_wall_clock_may_disagree_about_a_holder_with_a_slow_clock() -> None:
     explained = explain(known(lease(renewed=-300)), after(1))
     assert (explained.phase, explained.wall_clock_expired) == (Phase.HELD, True)
@@ -166,8 +178,8 @@ def test_a_clause_agrees_with_its_number() -> None:
         explained = explain(known(lease(), cadence=2.0, seen=seen), after(seconds))
         return [(clause.seconds, clause.counts, clause.offset) for clause in explained.clauses]
 
-    assert of(3) == [(3.0, "up", 0.0), (None, "", 0.0), (12.0, "down", 15)]
-    assert of(17) == [(17.0, "up", 0.0), (None, "", 0.0), (2.0, "up", 15)]
+    assert of(3) == [(3.0, "up", 0.0), (15, "", 0.0), (12.0, "down", 15)]
+    assert of(17) == [(17.0, "up", 0.0), (15, "", 0.0), (2.0, "up", 15)]
     assert of(12, seen=2)[1] == (10.0, "", 0.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dashboard.parts.formatting import age
 from dashboard.parts.lease.forecast import forecast_view
 from dashboard.parts.lease.head import lease_view
 from leases.domain.kind import Kind
@@ -76,10 +77,23 @@ def test_the_head_says_when_a_preferred_holder_ends_the_term():
     assert lease_view("a", tracked(), NOW).successor is None
 
 
+def test_the_time_held_stops_at_the_expiry():
+    held, expired = (tracked(phase=phase, age=20.0) for phase in (Phase.HELD, Phase.EXPIRED))
+    assert lease_view("a", held, NOW).row.held_since is not None
+    row = lease_view("a", expired, NOW).row
+    lasted = (expired.phase_since - expired.held_since).total_seconds()
+    assert (row.held_since, row.held_for) == (None, age(lasted))
+
+
 def test_why_goes_on_with_the_clock():
     parts = lease_view("a", tracked(phase=Phase.LATE, age=9.0), NOW).why
     assert "".join(part.before + part.number + part.after for part in parts) == (
         "Renewed 9.0 s ago; due every 2.0 s; lasts 15 s; others may take it in 6.0 s."
+    )
+    long = tracked(phase=Phase.LATE, age=9.0, duration=20_000)
+    parts_of_long = lease_view("a", long, NOW).why
+    assert "lasts 5 h 33 m; others may take it in 5 h 33 m" in "".join(
+        part.before + part.number + part.after for part in parts_of_long
     )
     assert [(part.passed, part.left) for part in parts] == [
         (0.0, None), (None, None), (None, None), (None, 15.0),

@@ -136,14 +136,14 @@ def _figures(seen: Statistics, *, whole: bool) -> Sequence[tuple[str, str, str]]
         ("Median", _length(seen.median), "half of them were longer"),
         ("Without a holder", lost, of_time),
         (
-            "Taken over in, p50",
-            _length(seen.takeover_p50),
+            "Handed over in, p50",
+            _length(seen.handover_p50),
             "from the last renewal of one to the first write of the next",
         ),
         (
-            "Taken over in, p95",
-            _length(seen.takeover_p95),
-            f"of {counted(seen.takeovers, 'take-over')}",
+            "Handed over in, p95",
+            _length(seen.handover_p95),
+            f"of {counted(seen.handovers, 'hand-over')}",
         ),
     )
 

@@ -88,7 +88,7 @@ def _view(
         range=f"longest interval per {rough(step.total_seconds())}, "
         f"last {rough(length.total_seconds())}",
         finding=_finding(chart, usual, duration),
-        far=f"It lasts {duration:g} s, far above this picture." if far else "",
+        far=f"It lasts {seconds(duration)}, far above this picture." if far and duration else "",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dashboard.parts.formatting import age, seconds
 from leases.domain.phase import Clause, Explanation
 
 
@@ -26,11 +27,18 @@ def why(said: Explanation) -> tuple[WhyPart, ...]:
     )
 
 
+def _number(length: float | None) -> str:
+    """A setting, an interval or an age, in the units of the rest of the page."""
+    if length is None:
+        return ""
+    return seconds(length) if isinstance(length, int) else age(length)
+
+
 def _part(clause: Clause, *, first: bool, end: str) -> WhyPart:
     before = clause.before[:1].upper() + clause.before[1:] if first else clause.before
     return WhyPart(
         before=before,
-        number="" if clause.seconds is None else f"{clause.seconds:.1f} s",
+        number=_number(clause.seconds),
         after=clause.after + end,
         passed=clause.offset if clause.counts == "up" else None,
         left=clause.offset if clause.counts == "down" else None,

@@ -62,6 +62,7 @@ def row_view(
     key, spec = tracked.key, tracked.lasting.lease.spec
     skipped = skipped_in_short(tracked, now)
     held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
+    ran_out = tracked.phase_since if tracked.phase is Phase.EXPIRED else None
     return RowView(
         key=str(key),
         namespace=key.namespace,
@@ -72,8 +73,8 @@ def row_view(
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
         holder=holder_view(tracked.holder),
-        held_since=held.timestamp() if held else None,
-        held_for=age((now - held).total_seconds()) if held else "",
+        held_since=held.timestamp() if held and not ran_out else None,
+        held_for=age(((ran_out or now) - held).total_seconds()) if held else "",
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
         fresh=None if skipped else freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),

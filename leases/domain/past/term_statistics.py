@@ -25,9 +25,9 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     median: float | None
     held: float  # in the range, without gaps
     leaderless: float  # in the range; for a holder: after its terms
-    takeovers: int  # for a holder: those it made
-    takeover_p50: float | None  # from the old holder's last renewal to the new one's first write
-    takeover_p95: float | None
+    handovers: int  # for a holder: those it made
+    handover_p50: float | None  # from the old holder's last renewal to the new one's first write
+    handover_p95: float | None
 
 
 def statistics(
@@ -46,7 +46,7 @@ def statistics(
         ]
         gaps += [gap for gap in life.gaps if holder in (None, gap.holder)]
         gaps += [gap for term in mine for gap in term.gaps]
-        times += _takeovers(life, since, until, holder)
+        times += _handovers(life, since, until, holder)
     lengths = [((term.until or until) - term.since).total_seconds() for term in terms]
     inside = sum(seconds_within(term, since, until) for term in terms)
     paused = sum(seconds_within(gap, since, until) for term in terms for gap in term.gaps)
@@ -56,9 +56,9 @@ def statistics(
         median=median(lengths) if lengths else None,
         held=inside - paused,
         leaderless=sum(seconds_within(gap, since, until) for gap in gaps),
-        takeovers=len(times),
-        takeover_p50=percentile(times, 50),
-        takeover_p95=percentile(times, 95),
+        handovers=len(times),
+        handover_p50=percentile(times, 50),
+        handover_p95=percentile(times, 95),
     )
 
 
@@ -69,8 +69,8 @@ def percentile(values: Sequence[float], percent: int) -> float | None:
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
-def _takeovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
-    """Return the seconds that each take-over in the range took, of this holder or of all."""
+def _handovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
+    """Return the seconds that each hand-over in the range took, of this holder or of all."""
     came = {term.since: term.holder for term in life.terms}
     return [
         (gap.until - (gap.renewed_at or gap.since)).total_seconds()

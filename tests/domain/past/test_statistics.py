@@ -30,15 +30,15 @@ def test_of_a_lease():
     assert (found.terms, found.longest, found.median) == (4, 198, 95)
     assert found.leaderless == 2 + 4 + 3
     assert found.held == 400 - 9
-    assert (found.takeovers, found.takeover_p50, found.takeover_p95) == (2, 2, 18)
+    assert (found.handovers, found.handover_p50, found.handover_p95) == (2, 2, 18)
 
 
 def test_of_a_holder():
     found = of(0, 400, "b")
     assert (found.terms, found.longest, found.held) == (1, 198, 194)
     assert found.leaderless == 4 + 3
-    assert (found.takeovers, found.takeover_p50) == (1, 2)
-    assert of(0, 400, "a").takeover_p50 == 18
+    assert (found.handovers, found.handover_p50) == (1, 2)
+    assert of(0, 400, "a").handover_p50 == 18
 
 
 def test_a_range_cuts_what_is_held_but_not_how_long_a_term_was():
@@ -53,7 +53,7 @@ def test_a_term_that_goes_on_is_as_long_as_the_range_shows():
 
 def test_a_change_of_nothing():
     found = statistics([], since=after(0), until=after(9))
-    assert (found.terms, found.longest, found.median, found.takeover_p95) == (0, None, None, None)
+    assert (found.terms, found.longest, found.median, found.handover_p95) == (0, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_duration_far_above_is_said():
     )
     assert view is not None
     assert view.limit is None
-    assert view.far == "It lasts 3600 s, far above this picture."
+    assert view.far == "It lasts 1 h 0 m, far above this picture."
 
 
 def test_without_a_renewal_there_is_no_picture():
