@@ -144,8 +144,8 @@ def test_late_after_is_none_only_where_nothing_is_known() -> None:
         (lease(""), 5, "nobody holds it"),
         (
             lease(duration=20_000),
-            5,
-            "renewed 5.0 s ago; lasts 20000 s; others may take it in 19995.0 s",
+            3,
+            "renewed 3.0 s ago; lasts 20000 s; others may take it in 19997.0 s",
         ),
         (
             lease(duration=None),

@@ -46,11 +46,24 @@ def test_the_history_pages_back_filters_and_remembers_its_way(server: Server, pa
     page.wait_for_url(re.compile("before="))
     back(page)
     page.wait_for_url(history_of(server))
-    page.locator("select[name=change]").select_option("expired")
+    page.locator(".choice summary").click()
+    page.get_by_role("checkbox", name="Expired").check()
     page.wait_for_url(re.compile("change=expired"))
+    expect(page.locator("#change-label")).to_have_text("Expired")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Sentences").click()
     expect(page.locator(".feed li")).to_have_text(
         re.compile("handed-over expired; last held by cp-1")
     )
     assert (asked(page, "change"), asked(page, "view")) == ("expired", "sentences")
+
+
+def test_parts_of_names_are_found_while_they_are_typed(server: Server, page: Page) -> None:
+    page.goto(history_of(server, "lease=handed-over"))
+    page.get_by_label("Lease or holder contains").press_sequentially("CP-1")
+    page.wait_for_url(re.compile("q=CP-1"))
+    assert asked(page, "lease") == "handed-over"
+    expect(page.locator("tbody tr").first).to_contain_text("handed-over")
+    page.get_by_role("link", name="Any lease instead of handed-over").click()
+    page.wait_for_url(lambda url: "lease=" not in url)
+    expect(page.locator("#exact .chip")).to_have_count(0)
