@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from leases.apiserver.failing import log_failure
+from leases.apiserver.registry.core import event_expiry
 from leases.apiserver.registry.core.event_expiry import KEPT, EventExpiry
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.storage.store import ObjectStore, Plan
+from tests.apiserver.clients import make_tokens
 from tests.apiserver.codec.proto_client import KIND, field
 from tests.apiserver.watch.streams import Watch, call
 
@@ -219,3 +222,18 @@ async def test_an_event_goes_an_hour_after_its_last_write(store: ObjectStore) ->
     assert store.keys("events") == []
     assert store.keys("leases") == ["default/lock"]
     await expiry.close()
+
+
+async def test_a_server_removes_old_events_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_expiry, "KEPT", 0.05)
+    monkeypatch.setattr(event_expiry, "EVERY", 0.02)
+    make_tokens(tmp_path)
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    await call(server.url, "POST", CORE, old_style("a"))
+    async with asyncio.timeout(20):
+        while (await call(server.url, "GET", CORE))["items"]:
+            await asyncio.sleep(0.02)
+    await server.stop()
