@@ -14,7 +14,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   let heardAt = now();
   let socketState = "retry";
   let why = ""; // what the server said when it closed the socket for good
-  let answered = false; // whether the page has everything that `show` asked for: only later HTML is a change
+  let answered = false; // whether the page has everything that `show` asked for
   // The cluster's connection: first from the page, then from the last frame.
   let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
@@ -52,7 +52,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     correct(frame.now);
     heardAt = frame.now;
     watch = frame.connection;
-    if (frame.html) placeAll(frame.html, answered);
+    if (frame.html) placeAll(frame.html);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");

@@ -23,16 +23,23 @@ function place(part, key, el) {
   places.set(`${part} ${key}`, [...find(part, key), el]);
 }
 
-/** `html`: {part: {name: html}}; `moved`: whether these are changes, which glow. */
-export function placeAll(html, moved) {
+/** `html`: {part: {name: html}}. */
+export function placeAll(html) {
   for (const [part, rows] of Object.entries(html)) {
     for (const [key, text] of Object.entries(rows)) {
-      for (const old of find(part, key)) place(part, key, replace(old, text, key, moved));
+      for (const old of find(part, key)) place(part, key, replace(old, text, key));
     }
   }
 }
 
-function replace(old, html, key, moved) {
+/** What a row says besides its ages: a row that says something else glows. */
+function look(el) {
+  const copy = el.cloneNode(true);
+  for (const aging of copy.querySelectorAll("[data-since], [data-observed]")) aging.remove();
+  return phaseOf(el) + copy.textContent.replace(/\s+/g, "");
+}
+
+function replace(old, html, key) {
   const template = document.createElement("template");
   template.innerHTML = html;
   const fresh = template.content.firstElementChild;
@@ -40,7 +47,7 @@ function replace(old, html, key, moved) {
   if (phase && phase !== phaseOf(old)) say(`${key} is ${phase}`);
   const focused = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
   fresh.hidden = old.hidden;
-  if (moved) fresh.classList.add("moved");
+  if (look(fresh) !== look(old)) fresh.classList.add("moved");
   old.replaceWith(fresh);
   scan(fresh);
   if (focused) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+from typing import Any
+
 from django.http import QueryDict
 
 from dashboard.pages.history.filter import LINES, TABLE, HistoryView
@@ -19,69 +21,27 @@ from leases.history.read.indexed_search import HistoryFilter
 RANGE_LABELS = {"": "All times"} | {
     name: f"Last {span_of(length)}" for name, length in RANGES.items()
 }
+CHOICES = {
+    "ranges": list(RANGE_LABELS.items()),
+    "changes": list(WORDS.items()),
+    "kinds": list(Kind),
+}
 MAX_SAID = 80  # characters of a value in the sentence that an empty list says
 SAID = {"q": "a name or holder contains", "since": "since", "until": "until"}
 VIEW_LABELS = {TABLE: "Table", LINES: "Sentences"}
-
-
-class HistoryBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of the form, and the links around the list.
-
-    `newest`: the list begins with the newest changes. `plain`: no filter is set. `exact`: the whole
-    names that a link asked for, each with the way to drop it.
-    """
-
-    range: str
-    change: tuple[str, ...]
-    kind: tuple[str, ...]
-    namespace: str
-    lease: str
-    holder: str
-    q: str
-    inferred: str
-    since: str
-    until: str
-    view: str
-    views: tuple[Chip, ...]
-    says: str
-    total: str
-    newest: bool
-    plain: bool
-    exact: tuple[Chip, ...]
-    older_url: str
-    newest_url: str
-    clear_url: str
-    csv_url: str
-    ndjson_url: str
-
-    @property
-    def rare(self) -> bool:
-        """Whether one of the rare, folded filters is set."""
-        return bool(self.kind or self.inferred or self.since or self.until)
-
-    @property
-    def ranges(self) -> list[tuple[str, str]]:
-        return list(RANGE_LABELS.items())
-
-    @property
-    def change_label(self) -> str:
-        """The chosen kinds of change in a few words."""
-        chosen = [WORDS[ChangeType(change)] for change in self.change]
-        return ", ".join(chosen) if len(chosen) < 3 else f"{len(chosen)} kinds of change"
-
-    @property
-    def changes(self) -> list[tuple[str, str]]:
-        return [(change.value, word) for change, word in WORDS.items()]
-
-    @property
-    def kinds(self) -> list[str]:
-        return [kind.value for kind in Kind]
 
 
 def view_query(state: HistoryView, /, **more: str) -> str:
     """The query string of a state of the page, without default values."""
     shape = "" if state.view == TABLE else state.view
     return history_query(state.wanted, **({"range": state.range, "view": shape} | more))
+
+
+def chosen(changes: Sequence[str], kinds: Sequence[str]) -> dict[str, Any]:
+    """The chosen kinds of change and of Lease; `change_label` has a few words."""
+    words = [WORDS[ChangeType(change)] for change in changes]
+    label = ", ".join(words) if len(words) < 3 else f"{len(words)} kinds of change"
+    return {"change": changes, "change_label": label, "kind": kinds}
 
 
 def exact_names(path: str, query: QueryDict) -> tuple[Chip, ...]:
@@ -106,7 +66,7 @@ def history_board(
     exact: bool,
     older: str | None,
     before: str | None,
-) -> HistoryBoard:
+) -> dict[str, Any]:
     """Make the controls of the page at `path` and `query`; `older` and `before` are cursors."""
 
     def url(**more: str) -> str:
@@ -114,27 +74,28 @@ def history_board(
         return f"{path}?{query}" if query else path
 
     wanted, texts = view.wanted, filter_texts(view.wanted)
-    return HistoryBoard(
-        range=view.range,
-        change=tuple(wanted.change),
-        kind=tuple(wanted.kind),
-        **(texts | {"holder": for_input(texts["holder"])}),
-        view=view.view,
-        views=tuple(
+    return {
+        **texts,
+        **CHOICES,
+        "holder": for_input(texts["holder"]),
+        "range": view.range,
+        **chosen(wanted.change, wanted.kind),
+        "view": view.view,
+        "views": [
             Chip(name, label, url(view="" if name == TABLE else name), name == view.view)
             for name, label in VIEW_LABELS.items()
-        ),
-        says=_says(view, texts),
-        total=counted(total, "change") if exact else f"more than {counted(total, 'change')}",
-        newest=before is None and wanted.until is None,
-        plain=wanted == HistoryFilter() and not view.range,
-        exact=exact_names(path, query),
-        older_url=url(before=older) if older else "",
-        newest_url=url() if before else "",
-        clear_url=path,
-        csv_url=url(format="csv", view=""),
-        ndjson_url=url(format="ndjson", view=""),
-    )
+        ],
+        "says": _says(view, texts),
+        "total": counted(total, "change") if exact else f"more than {counted(total, 'change')}",
+        "newest": before is None and wanted.until is None,
+        "plain": wanted == HistoryFilter() and not view.range,
+        "exact": exact_names(path, query),
+        "older_url": url(before=older) if older else "",
+        "newest_url": url() if before else "",
+        "clear_url": path,
+        "csv_url": url(format="csv", view=""),
+        "ndjson_url": url(format="ndjson", view=""),
+    }
 
 
 def _says(view: HistoryView, texts: dict[str, str]) -> str:

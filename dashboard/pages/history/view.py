@@ -13,7 +13,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
-from dashboard.pages.history.list_controls import history_board, view_query
+from dashboard.pages.history.list_controls import chosen, history_board, view_query
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
@@ -80,7 +80,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         "board": board,
         "lines": [
             change_line(change, now)
-            for change in (changes if board.newest and board.plain else found.changes)
+            for change in (changes if board["newest"] and board["plain"] else found.changes)
         ],
         "strip": _strip(request, view, now),
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
@@ -130,8 +130,9 @@ def _refuse(request: ClusterRequest, refused: BadFilter | BadCursor) -> HttpResp
     kept["holder"] = for_input(holder_text(query, "holder"))
     for name, allowed in (("change", ChangeType), ("kind", Kind)):
         kept[name] = tuple(one for one in allowed if one in query.getlist(name))
+    kept |= chosen(kept["change"], kept["kind"])
     context = {
-        "board": msgspec.structs.replace(usual, **kept),
+        "board": usual | kept,
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
         "error": error,
         "bad": getattr(refused, "parameter", ""),

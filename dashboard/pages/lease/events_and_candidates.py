@@ -31,20 +31,11 @@ class ClusterTime(msgspec.Struct, frozen=True):
     ago: str
 
 
-class ManagerView(msgspec.Struct, frozen=True, kw_only=True):
-    """Which manager last wrote which fields, and how."""
-
-    manager: str
-    operation: str
-    fields: str
-    moment: ClusterTime | None
-
-
 class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     """The answers, or their refusals. Events are with their times."""
 
     at: str
-    managers: Sequence[ManagerView] | NoAnswer
+    managers: Sequence[dict[str, Any]] | NoAnswer
     events: Sequence[tuple[KubeEvent, ClusterTime | None]] | NoAnswer
     candidates: Sequence[dict[str, Any]] | NoAnswer
     coordinated: bool
@@ -92,16 +83,16 @@ def _moment(moment: datetime | None, now: datetime) -> ClusterTime | None:
     return ClusterTime(when(moment, now), utc(moment), ago)
 
 
-def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[ManagerView]:
+def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[dict[str, Any]]:
     for entry in reversed(entries):
         subresource = entry.get("subresource")
         operation = str(entry.get("operation", ""))
-        yield ManagerView(
-            manager=str(entry.get("manager", "")),
-            operation=f"{operation} of {subresource}" if subresource else operation,
-            fields=", ".join(sorted(_leaves(entry.get("fieldsV1")))),
-            moment=_moment(_time(entry.get("time")), now),
-        )
+        yield {
+            "manager": str(entry.get("manager", "")),
+            "operation": f"{operation} of {subresource}" if subresource else operation,
+            "fields": ", ".join(sorted(_leaves(entry.get("fieldsV1")))),
+            "moment": _moment(_time(entry.get("time")), now),
+        }
 
 
 def _leaves(fields: object, above: str = "") -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -21,24 +22,9 @@ class LevelView(msgspec.Struct, frozen=True):
     label: str
 
 
-class RenewalsView(msgspec.Struct, frozen=True, kw_only=True):
-    """`finding` sums up the chart in a sentence; `far` says that the duration is above it."""
-
-    chart: RenewalChart
-    levels: tuple[LevelView, ...]
-    limit: LevelView | None
-    usual: LevelView | None
-    peak: LevelView | None  # the longest interval, if it was late
-    peak_x: float
-    peak_phase: str
-    range: str
-    finding: str
-    far: str
-
-
 def renewals_view(
     tracked: Tracked, intervals: tuple[Interval, ...], now: datetime
-) -> RenewalsView | None:
+) -> dict[str, Any] | None:
     """Present the last renewals; None if we saw none."""
     if not intervals:
         return None
@@ -69,27 +55,27 @@ def _view(
     duration: float | None,
     length: timedelta,
     step: timedelta,
-) -> RenewalsView:
+) -> dict[str, Any]:
     usual, longest = tracked.cadence_seconds, chart.longest
     limit, peak = chart.limit, longest if longest and longest.phase != "held" else None
     far = duration is not None and limit is None
-    return RenewalsView(
-        chart=chart,
-        levels=tuple(LevelView(line.y, f"{line.seconds:g} s") for line in chart.lines),
-        limit=LevelView(limit.y, f"leaseDurationSeconds: {duration:g} s, expires here")
+    return {
+        "chart": chart,
+        "levels": tuple(LevelView(line.y, f"{line.seconds:g} s") for line in chart.lines),
+        "limit": LevelView(limit.y, f"leaseDurationSeconds: {duration:g} s, expires here")
         if limit
         else None,
-        usual=LevelView(chart.usual.y, f"usually {seconds(usual)}")
+        "usual": LevelView(chart.usual.y, f"usually {seconds(usual)}")
         if chart.usual and usual
         else None,
-        peak=LevelView(peak.y, seconds(round(peak.seconds, 1))) if peak else None,
-        peak_x=peak.x + peak.width / 2 if peak else 0.0,
-        peak_phase=peak.phase if peak else "",
-        range=f"longest interval per {rough(step.total_seconds())}, "
+        "peak": LevelView(peak.y, seconds(round(peak.seconds, 1))) if peak else None,
+        "peak_x": peak.x + peak.width / 2 if peak else 0.0,
+        "peak_phase": peak.phase if peak else "",
+        "range": f"longest interval per {rough(step.total_seconds())}, "
         f"last {rough(length.total_seconds())}",
-        finding=_finding(chart, usual, duration),
-        far=f"It lasts {seconds(duration)}, far above this picture." if far and duration else "",
-    )
+        "finding": _finding(chart, usual, duration),
+        "far": f"It lasts {seconds(duration)}, far above this picture." if far and duration else "",
+    }
 
 
 def _finding(chart: RenewalChart, usual: float | None, duration: float | None) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-
-import msgspec
+from typing import Any
 
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
-from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks, Pager
+from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.query.time_range import (
     BY_NAME,
     LANES,
@@ -29,23 +28,6 @@ Url = Callable[..., str]
 ZOOM = 2.0
 
 
-class TimelineLinks(msgspec.Struct, frozen=True, kw_only=True):
-    """A link that is not possible is ""; `closer` and `wider` zoom around the playhead."""
-
-    ranges: Sequence[Chip]
-    kinds: Sequence[Chip]
-    sorts: Sequence[Chip]
-    views: Sequence[Chip]
-    earlier: str
-    later: str
-    closer: str
-    wider: str
-    now: str
-    pager: Pager
-    clear: str
-    json: str
-
-
 def timeline_links(
     path: str,
     wanted: TimelineFilter,
@@ -54,13 +36,13 @@ def timeline_links(
     now: datetime,
     counts: Counts,
     chosen: Chosen,
-) -> TimelineLinks:
+) -> dict[str, Any]:
     """Make all links; `path` is the page's own."""
     links = ListLinks(path, wanted)
     sorts = {WORST_FIRST: "Worst first", BY_NAME: "By name"}
     views = {LANES: "Lanes", TABLE: "Table"}
-    return TimelineLinks(
-        ranges=[
+    return {
+        "ranges": [
             Chip(
                 name,
                 range_label(name),
@@ -69,18 +51,18 @@ def timeline_links(
             )
             for name in RANGES
         ],
-        kinds=_kinds(links, kinds_of(wanted), counts),
-        sorts=[links.chip(label, "sort", value) for value, label in sorts.items()],
-        views=[links.chip(label, "view", value) for value, label in views.items()],
-        earlier=links.url(**_moved(shown, now, -0.5)),
-        later="" if shown.live else links.url(**_moved(shown, now, 0.5)),
-        closer=_zoomed(shown, now, 1 / ZOOM, links.url),
-        wider=_zoomed(shown, now, ZOOM, links.url),
-        now=links.url(since=None, until=None, at=None),
-        pager=links.pager(chosen.number, chosen.total),
-        clear=path,
-        json=links.json_url(),
-    )
+        "kinds": _kinds(links, kinds_of(wanted), counts),
+        "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
+        "views": [links.chip(label, "view", value) for value, label in views.items()],
+        "earlier": links.url(**_moved(shown, now, -0.5)),
+        "later": "" if shown.live else links.url(**_moved(shown, now, 0.5)),
+        "closer": _zoomed(shown, now, 1 / ZOOM, links.url),
+        "wider": _zoomed(shown, now, ZOOM, links.url),
+        "now": links.url(since=None, until=None, at=None),
+        "pager": links.pager(chosen.number, chosen.total),
+        "clear": path,
+        "json": links.json_url(),
+    }
 
 
 def _kinds(links: ListLinks, on: Collection[Kind], counts: Counts) -> list[Chip]:

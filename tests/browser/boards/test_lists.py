@@ -57,6 +57,18 @@ def test_a_row_flashes_when_its_holder_changes_and_not_when_it_renews(
     expect(row.locator(".spark")).to_have_attribute("aria-label", re.compile(r"^[2-9] changes"))
 
 
+def test_only_the_changed_row_of_the_overview_glows(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "")
+    page.mouse.move(0, 0)
+    api.take("web-3", holder="pod-11", transitions=4)
+    row = page.locator(ROW.format("web-3"))
+    expect(row).to_contain_text("pod-11")
+    expect(row).to_have_class(re.compile("moved"))
+    expect(page.locator("tr.moved")).to_have_count(1)
+
+
 def test_filters_are_the_url_and_back_and_forward_walk_through_them(
     page: Page, server: Server, api: LeaseApi
 ) -> None:

@@ -160,7 +160,10 @@ def test_managed_fields_are_shown_by_their_names():
     new = {"manager": "scheduler", "operation": "Update", "fieldsV1": fields, "time": "nonsense"}
     asked = cluster_questions.ClusterAnswers(managed=[old, new], events=(), candidates=None)
     first, second = asked_view(asked, None, now + timedelta(seconds=1)).managers
-    assert (first.manager, first.fields) == ("scheduler", "holderIdentity, labels.app, renewTime")
-    assert first.moment is None
-    assert second.moment is not None
-    assert second.moment.text == "11:00:00"
+    assert (first["manager"], first["fields"]) == (
+        "scheduler",
+        "holderIdentity, labels.app, renewTime",
+    )
+    assert first["moment"] is None
+    assert second["moment"] is not None
+    assert second["moment"].text == "11:00:00"

@@ -76,20 +76,20 @@ def test_the_picture_is_said_in_a_sentence():
         tracked(), (Interval(ago(200), 2.0), Interval(ago(90), 6.9), Interval(ago(10), 2.0)), NOW
     )
     assert view is not None
-    assert view.finding == (
+    assert view["finding"] == (
         "Seconds between renewals: usually 2 s, longest 6.9 s at 12:02:50, "
         "the Lease expires at 15 s"
     )
-    assert view.range == "longest interval per 10 s, last 10 m"
-    assert view.peak is not None
-    assert view.peak.label == "6.9 s"
-    assert view.far == ""
+    assert view["range"] == "longest interval per 10 s, last 10 m"
+    assert view["peak"] is not None
+    assert view["peak"].label == "6.9 s"
+    assert view["far"] == ""
 
 
 def test_a_range_grows_with_what_is_known():
     view = renewals_view(tracked(), (Interval(ago(3000), 2.0),), NOW)
     assert view is not None
-    assert view.range == "longest interval per 30 s, last 1 h"
+    assert view["range"] == "longest interval per 30 s, last 1 h"
 
 
 def test_a_duration_far_above_is_said():
@@ -97,8 +97,8 @@ def test_a_duration_far_above_is_said():
         tracked(duration=3600, cadence_seconds=10.0), (Interval(ago(10), 10.0),), NOW
     )
     assert view is not None
-    assert view.limit is None
-    assert view.far == "It lasts 1 h 0 m, far above this picture."
+    assert view["limit"] is None
+    assert view["far"] == "It lasts 1 h 0 m, far above this picture."
 
 
 def test_without_a_renewal_there_is_no_picture():
@@ -109,7 +109,7 @@ def test_each_slot_of_a_short_range_has_a_bar_of_its_own():
     intervals = tuple(Interval(ago(10 * n), 2.0) for n in range(50, 0, -1))
     view = renewals_view(tracked(), intervals, NOW)
     assert view is not None
-    assert len(view.chart.bars) == 50
-    distance = view.chart.bars[1].x - view.chart.bars[0].x
+    assert len(view["chart"].bars) == 50
+    distance = view["chart"].bars[1].x - view["chart"].bars[0].x
     assert distance == pytest.approx(95 / 60, abs=0.01)
-    assert view.chart.bars[0].width == pytest.approx(0.78 * distance, abs=0.01)
+    assert view["chart"].bars[0].width == pytest.approx(0.78 * distance, abs=0.01)
