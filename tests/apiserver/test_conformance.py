@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,12 @@ FOLDER = ROOT / "tests" / "conformance"
 GATE = ("--feature-gates", "CoordinatedLeaderElection=true")
 # With the gate on, these count versions or expect the gated fields to be dropped.
 GATED = "spec/gated-fields-(dropped|strict)|discovery/group|http/methods"
+# What these answers hold is the recorded server's own: its twenty API groups, its address, and
+# the compiler that built it. To repeat them here would be untrue.
+OF_THAT_SERVER = {
+    "http2/methods [4]", "http2/methods [8]", "http2/methods [13]", "http2/methods [18]",
+    "http2/methods [24]", "http2/paths [33]", "http2/paths [34]", "http2/paths [37]",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -29,6 +36,22 @@ GATED = "spec/gated-fields-(dropped|strict)|discovery/group|http/methods"
 def test_the_server_answers_as_the_recorded_one(
     tmp_path: Path, cases: str, server: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
+    lines = replayed(tmp_path, cases, server, options)
+    assert lines[-1].endswith(" 0 failed"), lines
+    assert int(lines[-1].split()[0]) > 200
+
+
+def test_the_harder_cases_differ_only_in_what_another_server_cannot_have(tmp_path: Path) -> None:
+    lines = replayed(tmp_path, "cases-2", (), ())
+    failed = re.findall(r"^FAIL (\S+ \[\d+\])", "\n".join(lines), re.MULTILINE)
+    assert set(failed) == OF_THAT_SERVER, lines
+    assert lines[-1] == "975 passed, 8 failed"
+
+
+def replayed(
+    tmp_path: Path, cases: str, server: tuple[str, ...], options: tuple[str, ...]
+) -> list[str]:
+    """What the replay prints: a line for each exchange that differs, and the sum."""
     with Process(tmp_path / "data", *server) as api:
         replay = subprocess.run(
             [sys.executable, FOLDER / "replay.py", api.url, "--cases", FOLDER / cases, *options],
@@ -37,6 +60,4 @@ def test_the_server_answers_as_the_recorded_one(
             timeout=300,
             check=False,
         )
-    summary = replay.stdout.splitlines()[-1]
-    assert summary.endswith(" 0 failed"), replay.stdout + replay.stderr
-    assert int(summary.split()[0]) > 200
+    return [*replay.stderr.splitlines(), *replay.stdout.splitlines()]
