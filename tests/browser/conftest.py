@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-expect.set_options(timeout=10_000)  # ms: several tests may share two slow cores
+expect.set_options(timeout=60_000)  # ms: several tests may share two slow cores
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -75,9 +75,9 @@ def test_a_change_of_holder_arrives_without_a_reload(story, visits):
     expect(page.locator("#head .says")).to_contain_text("cp-2")
     expect(page.locator("#changes li").first).to_contain_text("passed to cp-2")
     terms = page.locator("#past .terms tbody tr")
-    expect(terms.nth(0)).to_contain_text("cp-2", timeout=10_000)
+    expect(terms.nth(0)).to_contain_text("cp-2")
     expect(terms.nth(1)).to_contain_text("replaced while it still held")
-    expect(page.locator("#facts")).to_contain_text("cp-2", timeout=10_000)
+    expect(page.locator("#facts")).to_contain_text("cp-2")
     assert page.evaluate("performance.timeOrigin") == loaded_at
 
 
@@ -93,10 +93,10 @@ def test_the_numbers_go_on_with_the_clock_and_back_with_a_renewal(story, visits)
 def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
     api.create("short", holder="cp-1", duration=2)
     page = visits.open_live("/c/embedded/leases/default/short/")
-    expect(page.locator("#head .says")).to_contain_text("Expired", timeout=10_000)
+    expect(page.locator("#head .says")).to_contain_text("Expired")
     expect(page.locator("#head .about")).to_contain_text("Others may acquire it since")
     api.delete("short")
-    expect(page.locator("#head .says")).to_contain_text("Deleted since", timeout=10_000)
+    expect(page.locator("#head .says")).to_contain_text("Deleted since")
     expect(page.locator("#changes li").first).to_contain_text("was deleted; last held by cp-1")
 
 

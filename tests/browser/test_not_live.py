@@ -106,7 +106,7 @@ def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess)
 
     api_process.end(signal.SIGKILL)
     for one in pages.values():
-        expect(one.locator("html")).to_have_attribute("data-live", "stale", timeout=30_000)
+        expect(one.locator("html")).to_have_attribute("data-live", "stale")
     expect(wall.locator("body")).to_have_attribute("data-live", "stale")
     for path, one in pages.items():
         assert one.evaluate(COLOURED) == [], path
@@ -128,7 +128,7 @@ def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess)
         assert again.evaluate(COLOURED) == [], path
     api_process.start()
     for one in pages.values():
-        expect(one.locator("html")).to_have_attribute("data-live", "live", timeout=30_000)
+        expect(one.locator("html")).to_have_attribute("data-live", "live")
     assert pages[""].evaluate(COLOURED)
 
 
@@ -147,7 +147,7 @@ def test_a_page_whose_server_died_turns_grey_by_itself(visits: Visits, server: S
     edit.wait_for_timeout(1200)
     assert edit.locator("[data-as-read]").inner_text() == before
     server.process.send_signal(signal.SIGCONT)
-    expect(page.locator("[data-live-pill]")).to_contain_text("Live", timeout=30_000)
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
     assert re.match(r"\d\d:\d\d:\d\d", before)
 
 

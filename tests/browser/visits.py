@@ -39,7 +39,7 @@ class Visits:
     def open_live(self, path: str, **options: Any) -> Page:
         """The same, once its socket is."""
         page = self.open(path, **options)
-        expect(page.locator("[data-live-pill]")).to_contain_text("Live", timeout=10_000)
+        expect(page.locator("[data-live-pill]")).to_contain_text("Live")
         return page
 
     def leave(self) -> None:

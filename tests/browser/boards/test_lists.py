@@ -141,7 +141,7 @@ def test_trouble_outside_the_page_is_offered_and_moves_no_row(
     expect(bar).to_be_hidden()
     shown = names(page)
     api.create("web-4", holder="pod-4", duration=1)
-    expect(bar).to_contain_text("1 new problem", timeout=10_000)
+    expect(bar).to_contain_text("1 new problem")
     assert names(page) == shown
     bar.click()
     expect(page.locator("tbody tr").first).to_contain_text("Expired")
