@@ -158,7 +158,11 @@ class Server:
 
     def printed(self, label: str) -> str:
         """The link printed behind a label, of the newest start."""
-        return re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE)[-1]
+        links = wait_for(
+            lambda: re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE),
+            what=f"the line {label!r}",
+        )
+        return str(links[-1])
 
     def wait_synced(self, seconds: float = LIMIT, every: float = 0.05) -> None:
         what = "every cluster to be listed"
