@@ -98,8 +98,12 @@ class ElectionController:
         """Elect until `close`."""
         while not self.closing:
             self._woken.clear()
-            await self.advance()
-            due = min([self._sweep_at, *self._due.values()])
+            try:
+                await self.advance()
+                due = min([self._sweep_at, *self._due.values()])
+            except Exception as error:  # a server without a supervisor starts no task again
+                self._failed("elections", error)
+                due = self._monotonic() + REQUEUE_SECONDS
             with suppress(TimeoutError):
                 async with asyncio.timeout(due - self._monotonic()):
                     await self._woken.wait()
