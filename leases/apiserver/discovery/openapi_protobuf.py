@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from leases.apiserver.codec.protobuf_wire import VARINT, tag_of, with_length
-from leases.apiserver.codec.yaml_output import to_yaml
+from leases.apiserver.codec.yaml.yaml_output import to_yaml
 
 Messages = dict[str, dict[str, tuple[int, str]]]
 

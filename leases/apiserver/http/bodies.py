@@ -14,7 +14,7 @@ from leases.apiserver.codec import protobuf, schema
 from leases.apiserver.codec.decoding import DecodeError, Decoder
 from leases.apiserver.codec.go_json import JsonError, Pairs, loads, type_word
 from leases.apiserver.codec.known_kinds import SCHEME, is_registered
-from leases.apiserver.codec.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.yaml.yaml_input import YamlError, load_yaml
 from leases.apiserver.errors import bad_request, unsupported_body
 from leases.apiserver.http.request import Request
 from leases.apiserver.resources import Resource

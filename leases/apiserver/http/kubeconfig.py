@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from leases.apiserver.codec.yaml_output import to_yaml
+from leases.apiserver.codec.yaml.yaml_output import to_yaml
 from leases.private_file import write_private
 
 CONTEXT = "leaseboard"

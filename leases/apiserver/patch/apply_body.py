@@ -13,7 +13,7 @@ import msgspec
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.go_fmt import go_syntax, go_text, go_type
 from leases.apiserver.codec.go_json import type_word
-from leases.apiserver.codec.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.yaml.yaml_input import YamlError, load_yaml
 from leases.apiserver.errors import bad_request, internal
 from leases.apiserver.registry.field_sets import item_element, shown
 from leases.apiserver.resources import Resource

@@ -18,7 +18,7 @@ import yaml
 
 from leases.apiserver.codec.go_json import MAX_DEPTH
 from leases.apiserver.codec.go_values import float_key, go_syntax, json_number
-from leases.apiserver.codec.yaml_scalars import ScalarError, scalar
+from leases.apiserver.codec.yaml.yaml_scalars import ScalarError, scalar
 
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _MERGE = "<<"

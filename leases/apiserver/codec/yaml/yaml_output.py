@@ -11,8 +11,8 @@ from functools import cmp_to_key
 from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
-from leases.apiserver.codec.yaml_input import load_yaml
-from leases.apiserver.codec.yaml_scalars import is_text
+from leases.apiserver.codec.yaml.yaml_input import load_yaml
+from leases.apiserver.codec.yaml.yaml_scalars import is_text
 
 _WIDTH = 80
 _STEP = 2
