@@ -2,7 +2,7 @@
 import { now } from "leaseboard/clock";
 import { showDot, showInstant } from "leaseboard/instant";
 import { readLanes } from "leaseboard/lanes";
-import { setAt } from "leaseboard/timeline_url";
+import { dropAnswer, setAt } from "leaseboard/timeline_url";
 
 const STEP = 10; // s
 const FAR = 600;
@@ -40,7 +40,7 @@ export function startPlayhead(board, lanes) {
     t = Math.min(to, Math.max(from, Math.round(moment * fine) / fine));
     delete lanes.dataset.follows;
     delete board.dataset.region;
-    htmx.trigger(board, "htmx:abort"); // an answer about another instant
+    dropAnswer(); // it is about another instant
     showInstant(board, rows.map(fill), foggyAt(t));
     for (const el of board.querySelectorAll("[data-at-clock]")) el.textContent = clockOf(t);
     for (const el of board.querySelectorAll("[data-at-word]")) el.hidden = false;

@@ -1,6 +1,16 @@
 // Keeps the playhead in the URL and in every link to the same instant.
 export const momentOf = (t) => new Date(t * 1000).toISOString().replace(".000", "");
 
+let awaited = ""; // the URL of the only answer that may be drawn
+
+/** Draw no answer that is under way. To abort its request would be an error in the console. */
+export const dropAnswer = () => (awaited = "");
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { headers, path } = detail.requestConfig;
+  if (headers["X-Regions"] === "lanes" && path !== awaited) detail.shouldSwap = false;
+});
+
 /** Put `t` into the URL, the links and the fields. Fetch the rows that do not know who held their Lease then. */
 export function setAt(board, t, rows) {
   const at = momentOf(t);
@@ -14,6 +24,7 @@ export function setAt(board, t, rows) {
   if (!ids.length) return;
   const selectOOB = ids.map((id) => `#${CSS.escape(id)}`).join();
   const headers = { "X-Regions": "lanes" };
+  awaited = url;
   htmx.ajax("GET", url, { source: board, swap: "none", selectOOB, headers }).catch(() => {}); // the row keeps what it says
 }
 

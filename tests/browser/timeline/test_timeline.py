@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.timeline.conftest import NOW, asked, back
 from tests.support.api_client import LeaseApi
@@ -85,6 +85,35 @@ def test_where_changes_lie_too_thick_the_server_says_who_held_it(
         expect(page.locator('[data-lane="default/busy"] [data-dot]')).to_have_class("is-held")
     lane.click(position={"x": box["width"] * 5.5 / 6, "y": 17})
     expect(as_of).to_have_text("cp-2")
+
+
+def test_an_answer_about_another_instant_is_not_drawn(server: Server, page: Page) -> None:
+    page.goto(stretch(server, q="busy"))
+    held: list[Route] = []
+    page.route(
+        lambda url: "at=" in url,
+        lambda route: route.continue_() if held else held.append(route),
+    )
+    lane = page.locator('[data-lane="default/busy"] svg.lane')
+    box = lane.bounding_box()
+    assert box
+
+    def click(hours_ago: float) -> None:
+        lane.click(position={"x": box["width"] * (6 - hours_ago) / 6, "y": 17})
+
+    with page.expect_request(re.compile("at=")):
+        click(1.6)
+    page.wait_for_function("() => location.search.includes('at=')")
+    click(0.5)  # here the page knows who held it, and asks nobody
+    as_of = page.locator('[data-lane="default/busy"] [data-as-of]')
+    expect(as_of).to_have_text("cp-2")
+    with page.expect_response(re.compile("at=")):
+        wrong = as_of.evaluate("el => el.outerHTML").replace("cp-2", "wrong")
+        held[0].fulfill(body=f"<table><tr>{wrong}</tr></table>{wrong}", content_type="text/html")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
+    expect(as_of).to_have_text("cp-2")
+    click(1.4)
+    expect(as_of).to_have_text(re.compile(r"^\s*cp-[12]\s*$"))
 
 
 def test_the_playhead_is_dragged_by_the_mouse(server: Server, page: Page) -> None:
