@@ -98,6 +98,9 @@ class Config:
         "bearer token that /metrics requires; unset: none",
         secret=True,
     )
+    reason_required: bool = _setting(
+        read_flag, True, "false: a change of a Lease can be saved without a reason"
+    )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
     retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")
 

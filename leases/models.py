@@ -213,6 +213,10 @@ class Edit(models.Model):
     after = models.JSONField(default=dict)
     outcome = models.CharField(max_length=16, default=INTENDED)
     detail = models.TextField(default="")
+    # Identifies the drawn form: a second request of the same form writes nothing.
+    once = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
+    # Of the Lease as it was written; "" if the API did not tell.
+    resource_version = models.CharField(max_length=32, default="")
 
     class Meta:
         indexes = [models.Index(fields=["-at"], name="edit_by_time")]

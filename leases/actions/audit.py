@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 from django.contrib.auth.models import User
+from django.db import IntegrityError
 
 from leases.domain.lease import Lease, ObjectName
 from leases.history.database_text import to_stored, to_stored_json
@@ -31,6 +32,15 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     action: str  # namespaced: lease.edit
     reason: str
     at: datetime
+    once: str = ""  # of the form that asked for it; "": it is not guarded against a resend
+
+
+class AlreadySent(Exception):
+    """This drawing of the form was sent before; `row` is what became of it."""
+
+    def __init__(self, row: Edit) -> None:
+        super().__init__("This form was sent before. Nothing was written a second time.")
+        self.row = row
 
 
 def as_facts(lease: Lease) -> dict[str, Any]:
@@ -55,19 +65,11 @@ def done_between(
 async def audited(
     intent: Intent, *, before: Lease, wanted: dict[str, Any], clock: Callable[[], datetime]
 ) -> AsyncIterator[Edit]:
-    """Write the open row, run the body, close the row. Records any error and raises it again."""
-    row = await Edit.objects.acreate(
-        at=intent.at,
-        user=intent.user,
-        username=intent.user.get_username(),
-        cluster=intent.cluster,
-        namespace=intent.key.namespace,
-        name=intent.key.name,
-        action=intent.action,
-        reason=to_stored(intent.reason),
-        before=to_stored_json(as_facts(before)),
-        after=to_stored_json(wanted),
-    )
+    """Write the open row, run the body, close the row. Records any error and raises it again.
+
+    Raises AlreadySent, without running the body, if a row has the intent's `once`.
+    """
+    row = await _open_row(intent, before=before, wanted=wanted)
     try:
         yield row
     except ApiError as error:
@@ -82,3 +84,27 @@ async def audited(
     finally:
         row.closed_at = clock()
         await row.asave()
+
+
+async def _open_row(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> Edit:
+    row = Edit(
+        at=intent.at,
+        user=intent.user,
+        username=intent.user.get_username(),
+        cluster=intent.cluster,
+        namespace=intent.key.namespace,
+        name=intent.key.name,
+        action=intent.action,
+        reason=to_stored(intent.reason),
+        before=to_stored_json(as_facts(before)),
+        after=to_stored_json(wanted),
+        once=intent.once or None,
+    )
+    try:
+        await row.asave(force_insert=True)
+    except IntegrityError:
+        sent = await Edit.objects.filter(once=intent.once).afirst() if intent.once else None
+        if sent is None:
+            raise
+        raise AlreadySent(sent) from None
+    return row

@@ -1,0 +1,94 @@
+"""What all forms of admins share: the reason, one write per drawn form, errors of the cluster."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+
+from dashboard.config import Config
+from dashboard.forms.drawing import AdminRenderer
+from dashboard.forms.widgets import Area
+from leases.wire.status import ApiError
+
+MAX_REASON = 500
+
+
+class Problem:
+    """An error of the form for the summary: where it is, its label, one sentence."""
+
+    def __init__(self, anchor: str, label: str, text: str) -> None:
+        self.anchor, self.label, self.text = anchor, label, text
+
+
+class AdminForm(forms.Form):
+    """A form with a reason. `saving`: it is sent to write, not to preview.
+
+    `once` identifies this drawing of the form: a write carries it into the audit trail, where it
+    is unique, so that a double click or a resend writes once.
+    """
+
+    default_renderer = AdminRenderer
+    use_required_attribute = False
+
+    # The name in the API of each field that has one.
+    api_names: ClassVar[Mapping[str, str]] = {}
+    # The fields that take the whole width.
+    wide: ClassVar[frozenset[str]] = frozenset({"reason"})
+    # The field of each cause that the API server names; see `place`.
+    field_of_cause: ClassVar[Mapping[str, str]] = {}
+
+    reason = forms.CharField(
+        label="Reason",
+        required=False,
+        max_length=MAX_REASON,
+        widget=Area(rows=2, placeholder="Why are you doing this?"),
+        help_text="Kept in the audit trail with your name.",
+        error_messages={
+            "required": "Say why; the reason is kept in the audit trail.",
+            "max_length": f"A reason has at most {MAX_REASON} characters.",
+        },
+    )
+    once = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, saving: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.saving = saving
+        config: Config = settings.LEASEBOARD
+        self.required_to_save = frozenset({"reason"} if config.reason_required else ())
+        for name in self.required_to_save:
+            self.fields[name].required = saving
+            self.fields[name].widget.attrs["aria-required"] = "true"
+
+    @property
+    def fresh_once(self) -> str:
+        """The value of `once` to draw: each page can write once."""
+        return secrets.token_urlsafe(24)
+
+    def changed_from(self) -> Mapping[str, str]:
+        """Return what the Lease says now in each field that the person changed."""
+        return {}
+
+    def place(self, error: ApiError) -> str:
+        """Add the causes of a refusal to their fields; return one sentence for the rest, or ""."""
+        unplaced = []
+        for cause in error.causes:
+            field = self.field_of_cause.get(cause.field)
+            if field is None:
+                unplaced.append(f"{cause.field}: {cause.message}" if cause.field else cause.message)
+            else:
+                self.add_error(field, cause.message)
+        if error.causes and not unplaced:
+            return ""
+        return f"The cluster refused: {'; '.join(unplaced) or error}"
+
+    def problems(self) -> list[Problem]:
+        """All errors, in the order of the fields; those of the whole form come first."""
+        found = [Problem("", "", str(text)) for text in self.non_field_errors()]
+        for bound in self:
+            anchor = "" if bound.is_hidden else bound.id_for_label or bound.auto_id
+            found += [Problem(anchor, str(bound.label), str(text)) for text in bound.errors]
+        return found
