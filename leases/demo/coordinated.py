@@ -19,7 +19,7 @@ BINARY_VERSION = "1.36.0"
 EMULATION_VERSIONS = ("1.36.0", "1.35.0")
 STRATEGY = "OldestEmulationVersion"
 FIRST_ROLLOUT = 12.0  # seconds after the start
-ROLLOUTS = (45.0, 90.0)  # seconds between two
+ROLLOUTS = (300.0, 600.0)  # seconds between two
 
 
 class CoordinatedContender(Contender):

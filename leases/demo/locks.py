@@ -17,6 +17,12 @@ from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
 
 INFO = "app.terraform.io/lock-info"
+FIRST_RUN = (
+    60.0,
+    90.0,
+)  # seconds for which the first run holds the lock: the opening shows its end
+RUN = (120.0, 240.0)
+FREE = (480.0, 900.0)  # seconds between two runs
 
 
 class StateLock:
@@ -34,16 +40,18 @@ class StateLock:
     async def run(self) -> None:
         """Take and release the lock until cancelled."""
         await self._spend(1, 3)
+        held = FIRST_RUN
         while True:
             try:
                 await self._take()
                 if self._forgotten:
                     return
-                await self._spend(40, 90)
+                await self._spend(*held)
                 await self._give_back()
             except ApiDownError:
                 pass  # the next run tries again
-            await self._spend(15, 40)
+            held = RUN
+            await self._spend(*FREE)
 
     async def _spend(self, least: float, most: float) -> None:
         await asyncio.sleep(self._random.uniform(least, most) / self._pace.tempo)

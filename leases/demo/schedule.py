@@ -36,23 +36,23 @@ class Cue(msgspec.Struct, frozen=True):
     away: float = 0.0
 
 
-# The first minute shows every phase and nearly every change.
+# The first two minutes show every phase and every change; life begins within the first seconds.
 OPENING = (
-    Cue(8, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
-    Cue(9, Act.CRASH, "cert-manager-controller", 40),
-    Cue(10, Act.FREEZE, "kustomize-controller-leader-election", 28),
-    Cue(12, Act.RELEASE, "kube-controller-manager", 6),
-    Cue(14, Act.VACATE, "thanos-operator-leader", 25),
-    Cue(16, Act.OUTAGE, "external-secrets-controller", 95),
-    Cue(18, Act.HAND_OVER, "ingress-nginx-leader"),
-    Cue(20, Act.NODE_DOWN, NODES[16], 75),
-    Cue(24, Act.DELETE, "driver-longhorn-io"),
-    Cue(30, Act.CRASH, "backup-operator", 4),
-    Cue(40, Act.API_RESTART),
+    Cue(8, Act.RELEASE, "kube-controller-manager", 6),
+    Cue(16, Act.HAND_OVER, "ingress-nginx-leader"),
+    Cue(24, Act.CRASH, "cert-manager-controller", 40),
+    Cue(34, Act.NODE_DOWN, NODES[16], 75),
+    Cue(44, Act.VACATE, "thanos-operator-leader", 25),
+    Cue(54, Act.FREEZE, "kustomize-controller-leader-election", 28),
+    Cue(64, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
+    Cue(74, Act.DELETE, "driver-longhorn-io"),
+    Cue(84, Act.CRASH, "backup-operator", 4),
+    Cue(94, Act.OUTAGE, "external-secrets-controller", 95),
+    Cue(104, Act.API_RESTART),
 )
-CALM = (10.0, 25.0)  # seconds between two events later on
-FLAPPING = "operator.keda.sh"
-FLAPS = (20.0, 45.0)
+CALM = (120.0, 300.0)  # seconds between two events later on: what a healthy cluster shows
+FLAPPING = "operator.keda.sh"  # the one Lease that is there to show flapping
+FLAPS = (45.0, 90.0)
 
 # The weight of each event, and for how long somebody is away.
 _LATER = {
@@ -98,4 +98,4 @@ def _target(act: Act, random: Random) -> str:
         return ""
     if act is Act.NODE_DOWN:
         return random.choice(NODES)
-    return random.choice(ELECTIONS).name
+    return random.choice([one.name for one in ELECTIONS if one.name != FLAPPING])

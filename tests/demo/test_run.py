@@ -34,8 +34,8 @@ from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
 from tests.support.following import list_whole
 
-TEMPO = 5.0  # a minute of the demo in 12 s
-LIMIT = 45.0
+TEMPO = 10.0  # the demo's first two minutes in 12 s
+LIMIT = 120.0
 
 
 @asynccontextmanager
