@@ -82,7 +82,7 @@ def test_lease_api_makes_private_files_also_while_it_runs(tmp_path):
         assert open_to_others(data) == []
     finally:
         process.terminate()
-        process.wait(timeout=15)
+        process.wait(timeout=60)
 
 
 def test_files_that_an_earlier_version_left_open_are_closed(tmp_path):

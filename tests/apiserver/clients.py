@@ -57,7 +57,7 @@ class Process:
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=60)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -84,7 +84,7 @@ class Client:
 
     def __init__(self, url: str, token: str | None = ADMIN) -> None:
         self.token = token
-        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
 
     def send(
         self,

@@ -79,7 +79,7 @@ async def test_it_finds_leases_by_their_plural_name(api: Any) -> None:
 async def test_a_watch_reports_the_writes_of_others(api: Any, somebody: Somebody) -> None:
     somebody.create("one", "a")
     seen = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for what, found in api.watch("leases.coordination.k8s.io"):
             seen.append((what, found.spec.holderIdentity))
             if len(seen) == 1:

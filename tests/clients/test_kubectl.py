@@ -73,7 +73,7 @@ def test_wait_ends_when_the_lease_says_so(demo: Kubectl, somebody: Somebody) -> 
     )
     try:
         somebody.hand_over("demo", "later")
-        assert waiting.wait(timeout=30) == 0
+        assert waiting.wait(timeout=60) == 0
     finally:
         waiting.kill()
         waiting.wait()

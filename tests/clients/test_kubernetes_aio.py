@@ -53,7 +53,7 @@ async def test_a_watch_reports_the_writes_of_others(
     watch = imported("kubernetes.aio.watch").Watch()
     seen = []
     somebody.create("one", "a")
-    async with asyncio.timeout(20), watch.stream(api.list_namespaced_lease, namespace) as events:
+    async with asyncio.timeout(60), watch.stream(api.list_namespaced_lease, namespace) as events:
         async for event in events:
             seen.append((event["type"], event["object"].spec.holder_identity))
             if len(seen) == 1:

@@ -83,7 +83,7 @@ async def test_a_task_over_http_takes_over_from_one_over_https(
 ) -> None:
     # The Lease exists, because this client's own create sends a parameter that it then refuses.
     somebody.create(NAME, "")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         first = Contender(connections[0], namespace, "first")
         await first.acting.wait()
         assert holder_in(somebody) == "first"

@@ -49,13 +49,13 @@ def test_the_cache_follows_what_happens(
 ) -> None:
     somebody.create("one", "a")
     with informed(kubeconfig, namespace) as (informer, lines):
-        assert lines.get(timeout=10) == ("ADDED", "one", "a")
+        assert lines.get(timeout=60) == ("ADDED", "one", "a")
         somebody.hand_over("one", "b")
-        assert lines.get(timeout=10) == ("MODIFIED", "one", "b")
+        assert lines.get(timeout=60) == ("MODIFIED", "one", "b")
         somebody.create("two", "c")
-        assert lines.get(timeout=10) == ("ADDED", "two", "c")
+        assert lines.get(timeout=60) == ("ADDED", "two", "c")
         somebody.delete("one")
-        assert lines.get(timeout=10) == ("DELETED", "one", "b")
+        assert lines.get(timeout=60) == ("DELETED", "one", "b")
         assert informer.cache.list_keys() == [f"{namespace}/two"]
 
 
@@ -65,14 +65,14 @@ def test_a_selector_makes_leases_come_and_go(
     with informed(kubeconfig, namespace, label_selector="app=x") as (_, lines):
         somebody.create("other", "a", app="y")
         somebody.create("one", "a", app="x")
-        assert lines.get(timeout=10) == ("ADDED", "one", "a")
+        assert lines.get(timeout=60) == ("ADDED", "one", "a")
         somebody.client.call(
             "PATCH",
             f"{somebody.leases}/one",
             {"metadata": {"labels": {"app": None}}},
             content_type="application/merge-patch+json",
         )
-        assert lines.get(timeout=10) == ("DELETED", "one", "a")
+        assert lines.get(timeout=60) == ("DELETED", "one", "a")
 
 
 def test_it_lists_anew_when_the_server_came_back(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_it_lists_anew_when_the_server_came_back(tmp_path: Path) -> None:
         # Python's ssl leaves the socket open of what is reset before it could shake hands.
         plain = without_tls(api, tmp_path / "kubeconfig")
         with informed(plain, "default") as (informer, lines):
-            assert lines.get(timeout=10) == ("ADDED", "one", "a")
+            assert lines.get(timeout=60) == ("ADDED", "one", "a")
             api.kill()
             api.start()
             somebody = Somebody(api.url, "default")

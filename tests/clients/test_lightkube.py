@@ -108,7 +108,7 @@ async def test_the_same_in_asyncio(kubeconfig: Path, namespace: str, somebody: S
     )
     made = await client.create(lease("one", holderIdentity="a"))
     assert await client.get(kind(), "one") == made
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         watch = client.watch(kind(), resource_version=made.metadata.resourceVersion)
         somebody.hand_over("one", "b")
         what, found = await anext(watch)

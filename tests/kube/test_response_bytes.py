@@ -31,7 +31,7 @@ async def test_bytes_that_nobody_has_read_have_arrived_and_the_socket_is_known()
     host, port = server.sockets[0].getsockname()
     async with (
         server,
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         aiohttp.ClientSession() as session,
         session.get(f"http://{host}:{port}/") as response,
     ):

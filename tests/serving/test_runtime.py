@@ -83,13 +83,13 @@ async def start(tmp_path: Path) -> AsyncIterator[Callable]:
 
 
 async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not seen():
             await asyncio.sleep(0.01)
 
 
 async def until_stored(count: Callable[[], int], wanted: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while await sync_to_async(count)() != wanted:
             await asyncio.sleep(0.01)
 

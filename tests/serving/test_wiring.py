@@ -32,7 +32,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Runtime]:
 
 
 async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not seen():
             await asyncio.sleep(0.01)
 

@@ -33,7 +33,7 @@ class LeaseApi:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": kind},
         )
-        with urllib.request.urlopen(request, timeout=10, context=self._trust) as answer:
+        with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
             item: dict[str, Any] = json.load(answer)
             return item
 

@@ -97,7 +97,7 @@ def _prepare(data: Path) -> None:
 def get(url: str) -> tuple[int, str]:
     """Status and text, errors included; 0 when nobody answers."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -177,7 +177,7 @@ class Server:
     def interrupt(self) -> int:
         """Ctrl-C; the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=15)
+        return self.process.wait(timeout=60)
 
     def kill(self) -> None:
         self.process.kill()

@@ -30,14 +30,14 @@ def signed_in(server: Server) -> Opener:
 
 
 def rows(opener: Opener, server: Server, cluster: str) -> dict[str, dict[str, object]]:
-    with opener.open(f"{server.url}/c/{cluster}/leases/?format=json", timeout=10) as answer:
+    with opener.open(f"{server.url}/c/{cluster}/leases/?format=json", timeout=60) as answer:
         items = json.load(answer)["items"]
     return {f"{item['namespace']}/{item['name']}": item for item in items}
 
 
 def press_button(opener: Opener, link: str) -> None:
     """Open the link and send its form. Raises HTTPError where the server refuses."""
-    with opener.open(link, timeout=30) as answer:
+    with opener.open(link, timeout=60) as answer:
         form = answer.read().decode()
     send_form(opener, link, form)
 
@@ -53,7 +53,7 @@ def send_form(opener: Opener, link: str, form: str) -> None:
     action = re.search(r'<form[^>]* action="([^"]+)"', form)
     assert action is not None
     body = urllib.parse.urlencode(fields).encode()
-    with opener.open(urllib.parse.urljoin(link, action[1]), body, timeout=30) as answer:
+    with opener.open(urllib.parse.urljoin(link, action[1]), body, timeout=60) as answer:
         answer.read()
 
 

@@ -58,7 +58,7 @@ def change_password(house: House, path: str, session: str) -> str:
         {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": house.server.url},
     )
     with pytest.raises(urllib.error.HTTPError) as sent:
-        urllib.request.build_opener(Stay).open(request, timeout=30)
+        urllib.request.build_opener(Stay).open(request, timeout=60)
     answer = sent.value
     assert answer.code == 302, answer.read().decode()
     cookies = http.cookies.SimpleCookie()

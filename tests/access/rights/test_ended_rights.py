@@ -197,6 +197,6 @@ def test_every_reason_fits_into_a_close_frame():
 def test_an_ended_wall_answers_with_the_same_words(house):
     who = house.people["wall revoked"]
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{house.server.url}/c/embedded/wall/?key={who['key']}", timeout=10)
+        urllib.request.urlopen(f"{house.server.url}/c/embedded/wall/?key={who['key']}", timeout=60)
     assert refused.value.code == 403
     refused.value.close()

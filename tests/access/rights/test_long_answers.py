@@ -41,7 +41,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 def ask(house: House, query: str) -> socket.socket:
     """An export of which only the beginning is read."""
-    connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=60)
     connection.sendall(
         f"GET /c/embedded/history/?{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Cookie: sessionid={house.people['olga']['session']}\r\n\r\n".encode()

@@ -117,9 +117,9 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 def post(opener: Opener, url: str) -> None:
     """Send the form of a page as a person does."""
-    with opener.open(url, timeout=30) as answer:
+    with opener.open(url, timeout=60) as answer:
         fields = form_of(answer.read().decode())
-    with opener.open(url, urllib.parse.urlencode(fields).encode(), timeout=30) as answer:
+    with opener.open(url, urllib.parse.urlencode(fields).encode(), timeout=60) as answer:
         assert answer.status == 200
 
 
@@ -153,5 +153,5 @@ def sign_out(server: Server, session: str) -> None:
         urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode(),
         {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": server.url},
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.url.endswith("/sign-in/")

@@ -142,7 +142,7 @@ async def test_without_any_change_rights_are_checked_by_a_timer(monkeypatch):
     watch = RightsWatch(find)
     watch.add(RIGHT, str)
     before = clock.now()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         running = asyncio.create_task(watch.run())
         while watch.checks < 3:
             await asyncio.sleep(0.001)

@@ -123,7 +123,7 @@ def test_one_of_thirty_at_the_same_instant_signs_in(server):
 
     def redeem(_number: int) -> str:
         browser = cookie_keeper()
-        with browser.open(link, timeout=30) as answer:
+        with browser.open(link, timeout=60) as answer:
             form = answer.read().decode()
         together.wait()
         try:
@@ -150,7 +150,7 @@ def test_no_log_holds_the_token_of_a_link(tmp_path):
         assert get(link)[0] == 200
         for url in (link, link.rstrip("/"), link.replace("sign-in", "sign-in/"), f"{link}more/"):
             with contextlib.suppress(urllib.error.HTTPError):  # one is redirected to the form
-                cookie_keeper().open(url, b"token=x", timeout=10)
+                cookie_keeper().open(url, b"token=x", timeout=60)
         press_button(cookie_keeper(), link)
         assert get(link)[0] == 410
         server.interrupt()

@@ -110,7 +110,7 @@ async def test_uses_are_written_again_and_again(monkeypatch):
         written.append(write)
         return 1
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         running = asyncio.create_task(LinkUse(in_thread, lambda: {1}).run())
         while len(written) < 2:
             await asyncio.sleep(0.001)

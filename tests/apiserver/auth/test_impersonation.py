@@ -37,7 +37,7 @@ def ask(
     token: str = ADMIN,
     body: dict[str, Any] | None = None,
 ) -> Answer:
-    connection = http.client.HTTPConnection(urlsplit(api.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(api.url).netloc, timeout=60)
     connection.putrequest(method, path)
     data = json.dumps(body).encode() if body is not None else b""
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"

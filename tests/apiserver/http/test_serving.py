@@ -67,7 +67,7 @@ async def test_the_kubeconfig_opens_the_api_over_tls(api: LeaseApiServer) -> Non
     )
 
     def fetch() -> dict[str, object]:
-        with urllib.request.urlopen(asked, context=context, timeout=10) as answer:
+        with urllib.request.urlopen(asked, context=context, timeout=60) as answer:
             found: dict[str, object] = json.load(answer)
             return found
 

@@ -57,7 +57,7 @@ class Party(threading.Thread):
         raise NotImplementedError
 
     def finish(self) -> None:
-        self.join(timeout=30)
+        self.join(timeout=60)
         assert not self.is_alive()
         if self.failure is not None:
             raise self.failure

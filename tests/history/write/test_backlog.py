@@ -134,7 +134,7 @@ async def test_stopping_meanwhile_writes_nothing_that_would_hide_what_is_lost(mo
     task = asyncio.create_task(one.run())
     await fail(one)
     one.record(cluster="a", changes=(a_change(2),))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await one.close(task)  # which waits for no further try
     assert await kept() == []
     assert await sync_to_async(models.WatchRecord.objects.count)() == 0
@@ -164,7 +164,7 @@ async def test_names_that_churn_meanwhile_are_let_go_and_no_state_outlives_its_l
 
 async def records(*expected: bytes) -> None:
     """Wait until these are the states that are stored."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await stored() != sorted(expected):
             await asyncio.sleep(0.01)
 

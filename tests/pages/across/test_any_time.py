@@ -49,7 +49,7 @@ def check_pages(browser: Any, server: Server) -> None:
     refused = {}
     for page in PAGES:
         try:
-            with browser.open(f"{server.url}/c/b/{page}", timeout=30) as answer:
+            with browser.open(f"{server.url}/c/b/{page}", timeout=60) as answer:
                 answer.read()
         except urllib.error.HTTPError as error:
             refused[page] = error.code

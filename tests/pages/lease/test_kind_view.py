@@ -131,8 +131,8 @@ def the_lease(browser: urllib.request.OpenerDirector, server: Server) -> dict[st
 
 
 def set_kind(browser: urllib.request.OpenerDirector, page: str, word: str) -> None:
-    with browser.open(page, timeout=10) as answer:
+    with browser.open(page, timeout=60) as answer:
         token = answer.read().decode().partition('name="csrfmiddlewaretoken" value="')[2][:64]
     form = urllib.parse.urlencode({"kind": word, "csrfmiddlewaretoken": token}).encode()
-    with browser.open(urllib.request.Request(f"{page}kind/", form), timeout=10) as answer:
+    with browser.open(urllib.request.Request(f"{page}kind/", form), timeout=60) as answer:
         assert answer.status == 200

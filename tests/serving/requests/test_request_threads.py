@@ -29,7 +29,7 @@ async def turns(pool: Threads, client: str, seen: set[str], go: asyncio.Event) -
 async def test_more_requests_than_threads_wait_for_one():
     pool, seen, go = threads(), set[str](), asyncio.Event()
     asking = [asyncio.create_task(turns(pool, "a", seen, go)) for _ in range(5)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(seen) < 2:
             await asyncio.sleep(0.01)
     go.set()
@@ -78,7 +78,7 @@ async def test_a_cancelled_wait_keeps_no_thread():
     second.cancel()
     go.set()
     await asyncio.gather(first, second, return_exceptions=True)
-    async with asyncio.timeout(10), AsyncExitStack() as stack:
+    async with asyncio.timeout(60), AsyncExitStack() as stack:
         await stack.enter_async_context(pool.one("a"))
 
 

@@ -42,14 +42,14 @@ def pages(tmp_path_factory, postgres):
 
 def read(browser: Opener, url: str | urllib.request.Request) -> tuple[int, str]:
     try:
-        with browser.open(url, timeout=30) as answer:
+        with browser.open(url, timeout=60) as answer:
             return answer.status, f"{answer.headers}{answer.read().decode()}"
     except urllib.error.HTTPError as error:
         return error.code, f"{error.headers}{error.read().decode()}"
 
 
 def sent(server: Server, method: str, path: str, host: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         connection.putrequest(method, path, skip_host=True)
         connection.putheader("Host", host)

@@ -39,7 +39,7 @@ class Board:
         return [{"name": one.name, "value": one.value, "url": self.server.url} for one in jar]
 
     def text(self, path: str) -> str:
-        with self.browser.open(f"{self.server.url}/c/embedded/{path}", timeout=10) as answer:
+        with self.browser.open(f"{self.server.url}/c/embedded/{path}", timeout=60) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -73,7 +73,7 @@ class Board:
     def step(self) -> None:
         number = self.jumps() + 1
         self.server.process.send_signal(signal.SIGUSR1)
-        wait_for(lambda: self.jumps() == number, what="the jump", seconds=5)
+        wait_for(lambda: self.jumps() == number, what="the jump")
 
 
 def moment(text: str) -> datetime:

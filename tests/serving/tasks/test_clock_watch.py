@@ -137,7 +137,7 @@ def test_sleep_is_no_jump_and_reports_since_when_nothing_was_watched(machine):
 async def test_it_looks_by_itself(machine):
     task = asyncio.create_task(machine.watch.run())
     machine.ahead = 10**13
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not machine.watch.jumps:
             await asyncio.sleep(0.01)
     task.cancel()
@@ -166,7 +166,7 @@ async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, c
     machine.ahead = 3650 * 86400 * 10**9
     running.clock.look()
     forgetting = asyncio.create_task(running._forget())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while "No old changes are forgotten" not in caplog.text:
             await asyncio.sleep(0.01)
     forgetting.cancel()
@@ -182,7 +182,7 @@ async def test_a_runtime_that_watches_nothing_looks_too(machine, tmp_path):
     running._start_tasks()
     try:
         machine.ahead = 3600 * 10**9
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not running.clock.jumps:
                 await asyncio.sleep(0.01)
     finally:

@@ -72,11 +72,11 @@ class Faulty:
     def look(self) -> None:
         """Keep what the overview, the audit page, the wall and `/readyz` say now."""
         for path in ("/c/embedded/", "/audit/"):
-            with suppress(OSError), self.browser.open(self.server.url + path, timeout=10) as page:
+            with suppress(OSError), self.browser.open(self.server.url + path, timeout=60) as page:
                 self.pages += page.read().decode()
         self.pages += get(self.server.printed("Wall"))[1]
         try:
-            self.browser.open(f"{self.server.url}/readyz", timeout=10).close()
+            self.browser.open(f"{self.server.url}/readyz", timeout=60).close()
         except urllib.error.HTTPError as refused:
             with refused:
                 self.ready += refused.read().decode()

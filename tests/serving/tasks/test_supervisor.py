@@ -39,7 +39,7 @@ async def supervisor(clock: Clock) -> AsyncIterator[Supervisor]:
 
 
 async def until(seen: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not seen():
             await asyncio.sleep(0.001)
 

@@ -35,7 +35,7 @@ class ApiProcess:
 
     def end(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
-        self._process.wait(timeout=15)
+        self._process.wait(timeout=60)
 
 
 def pill(page: Page) -> str:

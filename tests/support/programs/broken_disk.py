@@ -29,7 +29,7 @@ def survives(tmp_path: Path, data: Path, broken: Break) -> None:
             browser = signed_in(server)
 
             def page(path: str) -> str:
-                with browser.open(f"{server.url}/c/b/{path}", timeout=10) as answer:
+                with browser.open(f"{server.url}/c/b/{path}", timeout=60) as answer:
                     text: str = answer.read().decode()
                     return text
 

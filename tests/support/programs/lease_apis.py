@@ -33,7 +33,7 @@ def lease_api(data: Path) -> Iterator[tuple[StartedProcess, str]]:
         yield process, f"http://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=15) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def context_file(path: Path, kubeconfig: Path) -> Path:

@@ -53,7 +53,7 @@ def said_by(error: ConnectionClosed) -> tuple[int, str]:
 async def closing_of(socket: ClientConnection) -> tuple[int, str]:
     """With what code and words the server closes the socket."""
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 await socket.recv()
     except ConnectionClosed as error:

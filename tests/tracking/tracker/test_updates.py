@@ -130,7 +130,7 @@ async def test_run_follows_the_events_with_the_clock_beside_them(watched: Watche
 
     tracker = Tracker(watched.store, [sink], lambda: watched.now)
     running = asyncio.create_task(tracker.run(events()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await expired.wait()
     over.set()
     await running
