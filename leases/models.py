@@ -217,9 +217,22 @@ class Edit(models.Model):
     once = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     # Of the Lease as it was written; "" if the API did not tell.
     resource_version = models.CharField(max_length=32, default="")
+    address = models.CharField(max_length=64, default="")  # of the client; "" is unknown
+    batch = models.CharField(max_length=64, default="")  # the same for all rows of one bulk action
+    as_user = models.CharField(max_length=150, default="")  # impersonated; "": nobody
+    changes = models.JSONField(default=list)  # leases.actions.changed_fields.FieldChange
+    # The last attempt: verb, resource_version and uid it required, attempt, sent_at; {}: none.
+    request = models.JSONField(default=dict)
+    answer = models.JSONField(default=dict)  # of the API: code, reason, message, fields
+    resolved_at = models.DateTimeField(null=True)  # of a row that a crash left open
 
     class Meta:
-        indexes = [models.Index(fields=["-at"], name="edit_by_time")]
+        indexes = [
+            models.Index(fields=["-at"], name="edit_by_time"),
+            models.Index(fields=["cluster", "namespace", "name", "at"], name="edit_by_lease"),
+            models.Index(fields=["at"], name="edit_open", condition=models.Q(outcome="intended")),
+            models.Index(fields=["batch"], name="edit_by_batch", condition=~models.Q(batch="")),
+        ]
         permissions = [("edit_lease", "May create, edit, release and delete Leases")]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
-"""The audit trail: a row with the intent before the call, closed with the outcome after it.
+"""The audit log: a row with the intent before the call, closed with the outcome after it.
 
-If the process dies in between, the row stays open.
+If the process dies in between, or the API does not answer, the row stays open:
+`leases.actions.open_rows` resolves it against the cluster.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ import msgspec
 from django.contrib.auth.models import User
 from django.db import IntegrityError
 
+from leases.actions.changed_fields import Document, as_document, changed_fields
 from leases.domain.lease import Lease, ObjectName
 from leases.history.database_text import to_stored, to_stored_json
 from leases.models import Edit
+from leases.wire.microtime import format_microtime
 from leases.wire.status import ApiError
 
 DONE, REFUSED, FAILED = "done", "refused", "failed"
+NOT_DONE, UNKNOWN = "not_done", "unknown"  # only of rows that were resolved later
 _MAX_DETAIL = 1000
+
+# Rows whose request runs in this process: nobody else closes them.
+running: set[int] = set()
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,9 +40,16 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     at: datetime
     once: str = ""  # of the form that asked for it; "": it is not guarded against a resend
+    address: str = ""  # of the client
+    batch: str = ""  # one for all rows of a bulk action
+    as_user: str = ""  # the user that the cluster was asked to take us for
 
 
-class AlreadySent(Exception):
+class NothingWritten(Exception):
+    """Base of what a body raises when it knows that the cluster wrote nothing."""
+
+
+class AlreadySent(NothingWritten):
     """This drawing of the form was sent before; `row` is what became of it."""
 
     def __init__(self, row: Edit) -> None:
@@ -43,8 +57,8 @@ class AlreadySent(Exception):
         self.row = row
 
 
-def as_facts(lease: Lease) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(lease.spec)
+def as_facts(before: Lease | dict[str, Any] | None) -> dict[str, Any]:
+    facts = msgspec.to_builtins(before.spec) if isinstance(before, Lease) else before or {}
     return {name: value for name, value in facts.items() if value is not None}
 
 
@@ -63,30 +77,99 @@ def done_between(
 
 @asynccontextmanager
 async def audited(
-    intent: Intent, *, before: Lease, wanted: dict[str, Any], clock: Callable[[], datetime]
+    intent: Intent,
+    *,
+    before: Lease | dict[str, Any] | None,
+    wanted: dict[str, Any],
+    clock: Callable[[], datetime],
 ) -> AsyncIterator[Edit]:
     """Write the open row, run the body, close the row. Records any error and raises it again.
 
-    Raises AlreadySent, without running the body, if a row has the intent's `once`.
+    Raises AlreadySent, without running the body, if a row has the intent's `once`. The body calls
+    `sending` before each attempt and `answered` after a success. A request without an answer leaves
+    the row open: it may have been carried out.
     """
     row = await _open_row(intent, before=before, wanted=wanted)
+    running.add(row.pk)
     try:
         yield row
     except ApiError as error:
-        row.outcome = REFUSED if error.status.code else FAILED
-        row.detail = to_stored(str(error))
+        _note_error(row, error)
         raise
     except BaseException as error:  # cancelled, or a bug: record that too
-        row.outcome, row.detail = FAILED, to_stored(repr(error))
+        row.detail = to_stored(repr(error))
+        if isinstance(error, NothingWritten) or not row.request:
+            row.outcome = FAILED
         raise
     else:
         row.outcome = DONE
     finally:
-        row.closed_at = clock()
+        if row.outcome != Edit.INTENDED:
+            row.closed_at = clock()
         await row.asave()
+        running.discard(row.pk)
 
 
-async def _open_row(intent: Intent, *, before: Lease, wanted: dict[str, Any]) -> Edit:
+async def sending(
+    row: Edit,
+    verb: str,
+    body: Document,
+    *,
+    current: Lease | Document | None,
+    at: datetime,
+    since: str = "",
+) -> None:
+    """Store an attempt before it is sent: what it changes, and on what it is conditional.
+
+    `current` is the Lease that was read for it; None for a create, which names a resourceVersion
+    of the collection from before in `since`.
+    """
+    if isinstance(current, Lease):
+        version, uid = current.resource_version, current.uid
+    else:
+        meta = (current or {}).get("metadata", {})
+        version, uid = meta.get("resourceVersion", ""), meta.get("uid", "")
+    if verb != "delete":
+        changes = changed_fields(as_document(current), body, whole=verb in ("create", "update"))
+        row.changes = to_stored_json(msgspec.to_builtins(changes))
+    row.request = {
+        "verb": verb,
+        "resource_version": version or since,
+        "uid": uid,
+        "attempt": row.request.get("attempt", 0) + 1,
+        "sent_at": format_microtime(at),
+    }
+    await row.asave(update_fields=["changes", "request"])
+
+
+def answered(row: Edit, lease: Lease | Document | None = None) -> None:
+    """Note the API's answer to the last attempt; the row is saved when it is closed."""
+    written = as_document(lease)
+    version = lease.resource_version if isinstance(lease, Lease) else ""
+    if not version:
+        version = str(written.get("metadata", {}).get("resourceVersion", ""))
+    row.resource_version = version
+    row.answer = {"code": 201 if row.request.get("verb") == "create" else 200, "reason": ""}
+
+
+def _note_error(row: Edit, error: ApiError) -> None:
+    status = error.status
+    row.detail = to_stored(str(error))
+    if status.code or not row.request:
+        row.outcome = REFUSED if status.code else FAILED
+    row.answer = to_stored_json(
+        {
+            "code": status.code,
+            "reason": status.reason,
+            "message": status.message,
+            "fields": [{"field": one.field, "message": one.message} for one in error.causes],
+        }
+    )
+
+
+async def _open_row(
+    intent: Intent, *, before: Lease | dict[str, Any] | None, wanted: dict[str, Any]
+) -> Edit:
     row = Edit(
         at=intent.at,
         user=intent.user,
@@ -99,6 +182,9 @@ async def _open_row(intent: Intent, *, before: Lease, wanted: dict[str, Any]) ->
         before=to_stored_json(as_facts(before)),
         after=to_stored_json(wanted),
         once=intent.once or None,
+        address=intent.address,
+        batch=intent.batch,
+        as_user=intent.as_user,
     )
     try:
         await row.asave(force_insert=True)

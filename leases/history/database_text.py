@@ -45,3 +45,14 @@ def to_stored_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_stored_json(item) for item in value]
     return value
+
+
+def from_stored_json(value: Any) -> Any:
+    """Undo `to_stored_json`."""
+    if isinstance(value, str):
+        return from_stored(value)
+    if isinstance(value, dict):
+        return {from_stored(name): from_stored_json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [from_stored_json(item) for item in value]
+    return value

@@ -1,0 +1,116 @@
+"""A row of the audit log: open before the call, closed after it, open for good without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from leases.actions import audit
+from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
+from leases.models import Edit
+from leases.wire.status import (
+    Invalid,
+    Status,
+    StatusCause,
+    StatusDetails,
+    Unreachable,
+)
+from tests.support.values.leases import lease
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=2)
+HELD = lease("cp-1")
+PATCH = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "cp-2"}}
+
+
+@pytest.fixture
+async def intent():
+    return Intent(
+        user=await User.objects.acreate(username="ada"), cluster="a", key=HELD.key,
+        action="lease.edit", reason="drill", at=NOW, address="10.0.0.9", batch="b1", as_user="ada",
+    )  # fmt: skip
+
+
+async def run(intent, end, *, sent=True):
+    """An attempt whose call ends in `end`."""
+    async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
+        if sent:
+            await sending(row, "patch", PATCH, current=HELD, at=NOW)
+        if end is not None:
+            raise end
+        answered(row, lease("cp-2"))
+
+
+async def test_the_open_row_says_who_from_where_and_what_before_the_call(intent):
+    async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
+        stored = await Edit.objects.aget()
+        assert (stored.outcome, stored.request, stored.changes) == ("intended", {}, [])
+        assert (stored.address, stored.batch, stored.as_user) == ("10.0.0.9", "b1", "ada")
+        assert row.pk in audit.running
+        await sending(row, "patch", PATCH, current=HELD, at=NOW)
+        await stored.arefresh_from_db()
+        assert stored.changes == [{"field": "spec.holderIdentity", "from": "cp-1", "to": "cp-2"}]
+        assert stored.request == {
+            "verb": "patch",
+            "resource_version": HELD.resource_version,
+            "uid": HELD.uid,
+            "attempt": 1,
+            "sent_at": "2026-11-20T12:00:00.000000Z",
+        }
+    assert not audit.running
+
+
+async def test_a_success_notes_the_answer(intent):
+    await run(intent, None)
+    row = await Edit.objects.aget()
+    assert (row.outcome, row.closed_at, row.answer["code"]) == ("done", LATER, 200)
+    assert row.resource_version == lease("cp-2").resource_version
+
+
+async def test_a_refusal_notes_code_reason_and_fields(intent):
+    causes = (StatusCause(field="spec.strategy", message="odd"),)
+    status = Status(code=422, reason="Invalid", message="no", details=StatusDetails(causes=causes))
+    with pytest.raises(Invalid):
+        await run(intent, Invalid(status))
+    row = await Edit.objects.aget()
+    assert (row.outcome, row.closed_at) == ("refused", LATER)
+    assert row.answer == {
+        "code": 422,
+        "reason": "Invalid",
+        "message": "no",
+        "fields": [{"field": "spec.strategy", "message": "odd"}],
+    }
+
+
+@pytest.mark.parametrize("end", [Unreachable("cut"), asyncio.CancelledError(), ValueError("odd")])
+async def test_a_request_that_may_have_arrived_leaves_the_row_open(intent, end):
+    with pytest.raises(type(end)):
+        await run(intent, end)
+    row = await Edit.objects.aget()
+    assert (row.outcome, row.closed_at) == ("intended", None)
+    assert not audit.running
+
+
+@pytest.mark.parametrize(
+    ("end", "sent"),
+    [(Unreachable("cut"), False), (asyncio.CancelledError(), False), (NothingWritten(), True)],
+)
+async def test_a_request_that_was_not_sent_is_closed_as_failed(intent, end, sent):
+    with pytest.raises(type(end)):
+        await run(intent, end, sent=sent)
+    row = await Edit.objects.aget()
+    assert (row.outcome, row.closed_at) == ("failed", LATER)
+
+
+async def test_each_attempt_replaces_the_one_before(intent):
+    async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
+        for _ in range(2):
+            await sending(row, "delete", {}, current=HELD, at=NOW)
+        answered(row)
+    row = await Edit.objects.aget()
+    assert (row.request["verb"], row.request["attempt"], row.changes) == ("delete", 2, [])
