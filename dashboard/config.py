@@ -21,6 +21,7 @@ from dashboard.configuration.setting_values import (
     read_hosts,
     read_origins,
     read_path,
+    read_read_only,
     read_rows,
     read_secret_key,
     read_token,
@@ -100,6 +101,12 @@ class Config:
     )
     reason_required: bool = _setting(
         read_flag, True, "false: a change of a Lease can be saved without a reason"
+    )
+    read_only: tuple[str, ...] = _setting(
+        read_read_only, (), "true: no cluster is written to; or names of clusters, comma-separated"
+    )
+    impersonate: bool = _setting(
+        read_flag, False, "true: clusters are asked to take a write for the signed-in person's"
     )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
     retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")

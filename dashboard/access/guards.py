@@ -81,6 +81,15 @@ def check_edit(user: User) -> None:
         raise PermissionDenied(f"{user} may not edit Leases. Ask an admin for the role admin.")
 
 
+def check_writable(cluster: WatchedCluster) -> None:
+    """Raise PermissionDenied if Leaseboard is set to only read this cluster."""
+    if cluster.read_only:
+        raise PermissionDenied(
+            f"Leaseboard only reads {cluster.name}: LEASEBOARD_READ_ONLY is set. "
+            "Nothing can be changed here."
+        )
+
+
 def viewer_required(view: View[P]) -> Wrapped:
     """For users with the right to read; the view gets `request.cluster`."""
 

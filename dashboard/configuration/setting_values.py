@@ -14,6 +14,8 @@ import dj_database_url
 MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_COUNT = 10**12
 MIN_SECRET_KEY = 32
+EVERY_CLUSTER = "*"
+_CLUSTER = re.compile(r"[a-z0-9][-a-z0-9]*")
 _HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
 _DATABASE_FORM = "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 _POSTGRESQL = ("postgres", "postgresql")
@@ -33,6 +35,17 @@ def read_flag(value: str) -> bool:
     if value.lower() not in words:
         raise ValueError("write true or false")
     return words[value.lower()]
+
+
+def read_read_only(value: str) -> tuple[str, ...]:
+    """Return the names of clusters; EVERY_CLUSTER for all, () for none."""
+    try:
+        return (EVERY_CLUSTER,) if read_flag(value) else ()
+    except ValueError:
+        names = _listed(value)
+    if not names or not all(_CLUSTER.fullmatch(name) for name in names):
+        raise ValueError("write true, false, or the names of clusters, such as prod,staging")
+    return names
 
 
 def read_days(value: str) -> int:

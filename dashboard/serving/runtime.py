@@ -25,9 +25,11 @@ from dashboard.board import install_board
 from dashboard.clock import process_clock
 from dashboard.config import Config
 from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.configuration.setting_values import EVERY_CLUSTER
 from dashboard.live.page_reader import Drawings
 from dashboard.live.publisher import Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.serving.tasks.audit_rows import resolve_open_rows
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
@@ -55,6 +57,8 @@ class Options:
     kubeconfig: tuple[Path, ...] = ()  # () is where kubectl looks
     demo: bool = False
     feature_gates: frozenset[str] = frozenset()
+    read_only: tuple[str, ...] = ()  # clusters, or EVERY_CLUSTER
+    impersonate: bool = False
     retention_days: int = 90
     retention_rows: int = 5_000_000
 
@@ -64,7 +68,14 @@ class Runtime:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.clusters = {spec.name: WatchedCluster(spec) for spec in options.clusters}
+        self.clusters = {
+            spec.name: WatchedCluster(
+                spec,
+                read_only=not {EVERY_CLUSTER, spec.name}.isdisjoint(options.read_only),
+                impersonate=options.impersonate,
+            )
+            for spec in options.clusters
+        }
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.drawings = Drawings()
         self.recorder = Recorder()
@@ -153,6 +164,11 @@ class Runtime:
             "rights",
             self.rights.run,
             effect="Open pages whose right has ended are not closed.",
+        )
+        start(
+            "audit",
+            partial(resolve_open_rows, self.clusters, self.clock.now),
+            effect="Open rows of the audit log are not resolved.",
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start(
@@ -251,6 +267,8 @@ def _from_settings() -> Options:
         clusters=config.clusters,
         data=config.data,
         kubeconfig=config.kubeconfig,
+        read_only=config.read_only,
+        impersonate=config.impersonate,
         retention_days=config.retention_days,
         retention_rows=config.retention_rows,
     )

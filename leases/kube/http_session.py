@@ -82,10 +82,16 @@ class Session:
         content_type: str = JSON,
         within: float | None = None,
         accept: str = JSON,
+        as_user: str = "",
     ) -> bytes:
-        """Return the whole body of a successful answer. Raises ApiError."""
+        """Return the whole body of a successful answer. Raises ApiError.
+
+        `as_user`: the user that the cluster is to take us for; empty: ourselves.
+        """
         limit = within or self.limits.answer
         headers = {"Accept": accept, "Content-Type": content_type}
+        if as_user:
+            headers["Impersonate-User"] = as_user
         with self._translated(limit):
             async with asyncio.timeout(limit):
                 async with await self._open(method, path, query, body, headers) as response:

@@ -13,24 +13,39 @@ from leases.kube.failure_sentences import advise
 from leases.kube.http_session import JSON, Query, Session, Timeouts
 from leases.kube.open_watch import OpenWatch
 from leases.wire.json_decoding import Undecodable, decoder, read_document
-from leases.wire.status import ApiError, Invalid, Status, Unreachable
+from leases.wire.status import ApiError, Forbidden, Invalid, Status, Unreachable
 from leases.wire.watch_decoding import LeaseListPage, read_lease, read_page
 from leases.wire.watch_events import Listed, ListPage, WatchEvent
 
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and return one huge body
+FIELD_MANAGER = "leaseboard"  # of our writes, in metadata.managedFields
 AT_ONCE = 40  # Leases of a page that are yielded at a time
 
+READ_ONLY = "Leaseboard only reads this cluster (LEASEBOARD_READ_ONLY). Nothing was sent."
+
 T = TypeVar("T")
+
+
+class ReadOnly(Forbidden):
+    """Leaseboard is set to write nothing to this cluster; no request was sent."""
 
 
 class LeaseClient:
     """Reads and writes one cluster's Leases. A late answer raises Unreachable."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, as_user: str = "") -> None:
         self._session = session
+        self._as_user = as_user
+        self.read_only = False  # True: every write raises ReadOnly, dry runs too
         self._watched: OpenWatch | None = None
+
+    def acting_as(self, user: str) -> LeaseClient:
+        """Return a client of the same cluster whose writes the cluster takes for this user's."""
+        client = LeaseClient(self._session, as_user=user)
+        client.read_only = self.read_only
+        return client
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data of the newest watch may have waited."""
@@ -132,6 +147,20 @@ class LeaseClient:
             raise Unreachable(sentence) from error
         return answer
 
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query = (),
+        body: Any = None,
+        within: float | None = None,
+    ) -> bytes:
+        """Send any other request that writes nothing; return the body of the answer."""
+        return await self._session.fetch(
+            method, path, query=query, body=body, within=within, as_user=self._as_user
+        )
+
     async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
         """Return the whole object with all its fields, managedFields included."""
         return _object(await self._session.fetch("GET", _path(key), within=within))
@@ -170,27 +199,13 @@ class LeaseClient:
         """Delete a Lease if it still has this uid and resourceVersion (else Conflict)."""
         guards = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {name: value for name, value in guards.items() if value}
+        self._check_writable()
         await self._session.fetch(
-            "DELETE", _path(key), body=_delete_options(dry_run=dry_run, preconditions=preconditions)
-        )
-
-    async def delete_collection(
-        self,
-        namespace: str,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-        dry_run: bool = False,
-    ) -> tuple[Lease, ...]:
-        """Delete and return the Leases of a namespace that match the selectors."""
-        selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
-        body = await self._session.fetch(
             "DELETE",
-            _collection(namespace),
-            query=[(name, value) for name, value in selectors if value],
-            body=_delete_options(dry_run=dry_run, preconditions={}),
+            _path(key),
+            body=_delete_options(dry_run=dry_run, preconditions=preconditions),
+            as_user=self._as_user,
         )
-        return read_page(body).leases
 
     async def close(self) -> None:
         """Close all connections. Open watches end with Unreachable."""
@@ -201,12 +216,22 @@ class LeaseClient:
         path = f"{API}/leases"
         return read_page(await self._session.fetch("GET", path, query=query, within=within))
 
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ReadOnly(Status(code=403, reason="Forbidden", message=READ_ONLY))
+
     async def _write(
         self, method: str, path: str, body: Any, content_type: str = JSON, *, dry_run: bool
     ) -> bytes:
-        query = (("dryRun", "All"),) if dry_run else ()
+        self._check_writable()
+        query = [("fieldManager", FIELD_MANAGER)] + ([("dryRun", "All")] if dry_run else [])
         return await self._session.fetch(
-            method, path, query=query, body=body, content_type=content_type
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            as_user=self._as_user,
         )
 
 

@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.kube.lease_client import LeaseClient
+from leases.kube.access_review import PATH as PATH_OF_REVIEWS
+from leases.kube.access_review import may
+from leases.kube.lease_client import LeaseClient, ReadOnly
 from leases.wire.status import (
     ApiError,
     Conflict,
@@ -48,7 +50,6 @@ VERBS: dict[str, Verb] = {
     "patch": lambda client: client.patch(KEY, {"spec": {}}),
     "raw_patch": lambda client: client.raw_patch(KEY, {"spec": {}}),
     "delete": lambda client: client.delete(KEY),
-    "delete_collection": lambda client: client.delete_collection("ns"),
 }
 
 
@@ -134,7 +135,8 @@ async def test_a_merge_patch_says_so_and_a_dry_run_too(
     cluster.script("verb", answer(200, lease("a", version=8)))
     assert (await client.patch(KEY, {"spec": {"x": 1}}, dry_run=True)).resource_version == "8"
     (sent,) = cluster.requests
-    assert (sent.method, sent.path, sent.query) == ("PATCH", f"{PATH}/a", {"dryRun": "All"})
+    assert (sent.method, sent.path) == ("PATCH", f"{PATH}/a")
+    assert sent.query == {"fieldManager": "leaseboard", "dryRun": "All"}
     assert sent.headers["content-type"] == "application/merge-patch+json"
     assert json.loads(sent.body) == {"spec": {"x": 1}}
 
@@ -165,15 +167,55 @@ async def test_a_dry_deletion_says_so_in_the_body_because_the_query_would_not_be
     }
 
 
-async def test_a_collection_is_deleted_by_selectors_in_the_query(
+@pytest.mark.parametrize("write", ["create", "replace", "patch", "raw_patch", "delete"])
+async def test_a_write_names_the_field_manager_and_the_person(
+    cluster: ScriptedServer, client: LeaseClient, write: str
+) -> None:
+    cluster.script("verb", answer(200, lease("a", version=8)), answer(200, lease("a", version=8)))
+    await VERBS[write](client)
+    await VERBS[write](client.acting_as("ada"))
+    ours, hers = cluster.requests
+    manager = {} if write == "delete" else {"fieldManager": "leaseboard"}
+    assert ours.query == hers.query == manager
+    assert "impersonate-user" not in ours.headers
+    assert hers.headers["impersonate-user"] == "ada"
+
+
+@pytest.mark.parametrize("write", ["create", "replace", "patch", "raw_patch", "delete"])
+async def test_nothing_is_written_to_a_cluster_that_is_only_read(
+    cluster: ScriptedServer, client: LeaseClient, write: str
+) -> None:
+    client.read_only = True
+    for one in (client, client.acting_as("ada")):
+        with pytest.raises(ReadOnly, match="Nothing was sent"):
+            await VERBS[write](one)
+    assert cluster.requests == []
+    cluster.script("verb", answer(200, lease("a", version=8)))
+    assert (await client.get(KEY)).resource_version == "8"
+
+
+async def test_an_access_review_asks_about_one_verb_of_one_namespace(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
-    cluster.script("verb", answer(200, {"metadata": {}, "items": [lease("a", version=8)]}))
-    (deleted,) = await client.delete_collection("ns", label_selector="a=b", dry_run=True)
-    assert deleted.key == KEY
-    (sent,) = cluster.requests
-    assert (sent.method, sent.path, sent.query) == ("DELETE", PATH, {"labelSelector": "a=b"})
-    assert json.loads(sent.body)["dryRun"] == ["All"]
+    cluster.script(
+        "verb",
+        answer(201, {"status": {"allowed": True}}),
+        answer(201, {"status": {"allowed": False, "reason": "no"}}),
+        answer(201, {"kind": "SelfSubjectAccessReview"}),
+    )
+    assert await may(client, "patch", "ns", within=5)
+    assert not await may(client.acting_as("ada"), "delete", "ns", within=5)
+    with pytest.raises(Unreachable, match="no review"):
+        await may(client, "patch", "ns", within=5)
+    first, second, _ = cluster.requests
+    assert (first.method, first.path) == ("POST", PATH_OF_REVIEWS)
+    assert json.loads(first.body)["spec"]["resourceAttributes"] == {
+        "verb": "patch",
+        "group": "coordination.k8s.io",
+        "resource": "leases",
+        "namespace": "ns",
+    }
+    assert second.headers["impersonate-user"] == "ada"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "%2e%2e"])
@@ -184,8 +226,6 @@ async def test_a_name_that_would_address_something_else_is_never_sent(
         await client.delete(ObjectName("ns", name))
     with pytest.raises(Invalid, match="no object's name"):
         await client.get(ObjectName(name, "a"))
-    with pytest.raises(Invalid, match="no object's name"):
-        await client.delete_collection(name)
     assert cluster.requests == []
 
 

@@ -1,4 +1,4 @@
-"""Where a request comes from, as far as sign-ins are counted by it.
+"""Where a request comes from, for the count of sign-ins and for the audit log.
 
 Behind a proxy, uvicorn puts the address here that a trusted proxy names.
 """
@@ -24,6 +24,16 @@ def client_address(text: str | None) -> str | None:
         return str(address.ipv4_mapped)
     network = ip_network((int(address), IPV6_PREFIX), strict=False)
     return str(network.network_address)
+
+
+def full_address(text: str | None) -> str:
+    """The address of one machine, IPv6 whole, for people to read; empty for what is none."""
+    try:
+        address = ip_address(text or "")
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
 
 
 def address_of(request: HttpRequest) -> str | None:

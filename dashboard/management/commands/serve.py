@@ -25,6 +25,7 @@ from dashboard.access.wall.printed_link import printed_wall_link
 from dashboard.config import Config
 from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
 from dashboard.configuration.feature_gates import HELP, parse_gates
+from dashboard.configuration.setting_values import EVERY_CLUSTER
 from dashboard.management.refusing import RefusingCommand
 from dashboard.serving import runtime
 from dashboard.serving.requests.pages_port import pages_server
@@ -79,6 +80,7 @@ class Command(RefusingCommand):
             except ValueError as error:
                 raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from None
             hide(*(spec.source.token for spec in clusters))
+        _check_read_only(config.read_only, clusters)
         embedded = any(spec.source.kind is SourceKind.EMBEDDED for spec in clusters)
         api_port = _api_port(port, options["api_port"]) if embedded else 0
         _check_sources(clusters, config.kubeconfig)
@@ -96,6 +98,8 @@ class Command(RefusingCommand):
                 host=host,
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
+                read_only=config.read_only,
+                impersonate=config.impersonate,
                 demo=embedded and not no_demo,
                 feature_gates=options["feature_gates"],
                 retention_days=config.retention_days,
@@ -151,6 +155,16 @@ def _api_port(port: int, chosen: int | None) -> int:
             "--api-port."
         )
     return chosen or port + 1
+
+
+def _check_read_only(names: tuple[str, ...], clusters: tuple[ClusterSpec, ...]) -> None:
+    watched = [spec.name for spec in clusters]
+    unknown = [name for name in names if name not in (EVERY_CLUSTER, *watched)]
+    if unknown:
+        raise CommandError(
+            f"LEASEBOARD_READ_ONLY names {unknown[0]!r}, which is not watched: write true, or "
+            f"names among {', '.join(watched)}."
+        )
 
 
 def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ...]) -> None:

@@ -25,7 +25,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
     context: dict[str, Any] = {
         "clusters": list(running_board().clusters.values()) if role != "guest" else [],
         "cluster": cluster,
-        "may_edit": role == "admin",
+        "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
         "role": role,
         "theme": theme if theme in THEMES else "",
         "server_time": clock.now(),

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.parts.kept.holdings import Holdings
 from leases.domain.connection import ConnectionState
@@ -18,6 +20,9 @@ from leases.tracking.renewal_intervals import RenewalLog
 from leases.tracking.store import Store
 from leases.wire.status import Unreachable
 
+# By acting user, namespace and verb: when the cluster answered, and whether it allows the verb.
+Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
+
 SLICE = 100  # Leases looked at in one go
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
@@ -27,8 +32,14 @@ QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a ti
 class WatchedCluster:
     """One cluster: what we know of it, and how to ask and write to it."""
 
-    def __init__(self, spec: ClusterSpec) -> None:
+    def __init__(
+        self, spec: ClusterSpec, *, read_only: bool = False, impersonate: bool = False
+    ) -> None:
+        """`impersonate`: the cluster is asked to take a write for the signed-in person's."""
         self.name = spec.name
+        self.read_only = read_only
+        self.impersonate = impersonate
+        self.verdicts: Verdicts = {}  # see dashboard.parts.kept.write_access
         self.source = spec.source
         self.store = Store(spec.name)
         self.counters = Counters()
@@ -72,6 +83,15 @@ class WatchedCluster:
             detail = self.store.connection.detail
             raise Unreachable(f"{self.name} is not connected. {detail}".strip())
         return self.client
+
+    def writer_for(self, user: AbstractBaseUser | AnonymousUser) -> LeaseClient:
+        """The client for a write by this person. Raises Unreachable while there is none."""
+        name = self.acting_user(user)
+        return self.writer.acting_as(name) if name else self.writer
+
+    def acting_user(self, user: AbstractBaseUser | AnonymousUser) -> str:
+        """The name that the cluster sees instead of ours; empty: ours."""
+        return user.get_username() if self.impersonate else ""
 
     @property
     def synced(self) -> bool:

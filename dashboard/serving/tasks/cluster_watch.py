@@ -87,7 +87,9 @@ class ClusterWatch:
         cluster, tracker, backoff = self._cluster, self.tracker, Backoff()
         while cluster.client is None:
             try:
-                cluster.client = await connect(cluster.source, kubeconfig=self._kubeconfig)
+                client = await connect(cluster.source, kubeconfig=self._kubeconfig)
+                client.read_only = cluster.read_only
+                cluster.client = client
             except ValueError as error:
                 tracker.handle(Disconnected(str(error)))
                 await asyncio.sleep(backoff.delay())

@@ -1,0 +1,83 @@
+"""Whether a cluster would allow a write of Leases; each answer is kept for a minute."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from dashboard import clock
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from leases.kube.access_review import may
+from leases.wire.status import ApiError
+
+KEPT = timedelta(minutes=1)
+WITHIN = 3.0  # seconds
+MAX_KEPT = 10_000  # answers of one cluster
+VERBS = ("create", "patch", "update", "delete")
+
+User = AbstractBaseUser | AnonymousUser
+
+
+class WriteAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """`allowed` None: the cluster did not say. `sentence` is for the page; empty if allowed."""
+
+    allowed: bool | None
+    sentence: str = ""
+    read_only: bool = False
+
+
+ALLOWED = WriteAccess(allowed=True)
+READ_ONLY = WriteAccess(
+    allowed=False,
+    sentence="Leaseboard only reads this cluster (LEASEBOARD_READ_ONLY).",
+    read_only=True,
+)
+
+
+async def may_write(cluster: WatchedCluster, user: User, namespace: str, verb: str) -> WriteAccess:
+    """Ask the cluster, unless it answered less than a minute ago."""
+    known = known_access(cluster, user, namespace, verb)
+    if known is not None:
+        return known
+    try:
+        allowed = await may(cluster.writer_for(user), verb, namespace, within=WITHIN)
+    except ApiError as error:
+        text = f"The cluster did not say whether it allows this: {error}"
+        return WriteAccess(allowed=None, sentence=text)
+    if len(cluster.verdicts) >= MAX_KEPT:
+        cluster.verdicts.clear()
+    cluster.verdicts[cluster.acting_user(user), namespace, verb] = (clock.now(), allowed)
+    return _access(cluster, user, namespace, verb, allowed=allowed)
+
+
+async def may_write_each(
+    cluster: WatchedCluster, user: User, namespace: str, verbs: tuple[str, ...] = VERBS
+) -> dict[str, WriteAccess]:
+    """The same for several verbs, side by side."""
+    answers = (may_write(cluster, user, namespace, verb) for verb in verbs)
+    return dict(zip(verbs, await asyncio.gather(*answers), strict=True))
+
+
+def known_access(
+    cluster: WatchedCluster, user: User, namespace: str, verb: str
+) -> WriteAccess | None:
+    """The answer without asking: None if the cluster was not asked in the last minute."""
+    if cluster.read_only:
+        return READ_ONLY
+    kept = cluster.verdicts.get((cluster.acting_user(user), namespace, verb))
+    if kept is None or not timedelta(0) <= clock.now() - kept[0] < KEPT:
+        return None
+    return _access(cluster, user, namespace, verb, allowed=kept[1])
+
+
+def _access(
+    cluster: WatchedCluster, user: User, namespace: str, verb: str, *, allowed: bool
+) -> WriteAccess:
+    if allowed:
+        return ALLOWED
+    who = cluster.acting_user(user) or "Leaseboard"
+    text = f"The cluster would refuse this: {who} may not {verb} leases in {namespace}."
+    return WriteAccess(allowed=False, sentence=text)

@@ -1,0 +1,168 @@
+"""Resolve rows of the audit log that a crash, or a missing answer, left open.
+
+Each write requires the resourceVersion that was read before it. So the first event of the Lease
+after that version is either this write, or proves that it failed. The API server keeps events for
+a while only; after that, the Lease as it is now must do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from leases.actions import audit
+from leases.actions.changed_fields import leaves, same
+from leases.actions.first_event import FirstEvent, first_event
+from leases.domain.lease import ObjectName
+from leases.history.database_text import from_stored_json, to_stored
+from leases.kube.lease_client import FIELD_MANAGER, LeaseClient
+from leases.models import Edit
+from leases.wire.status import Gone, NotFound
+
+# An API server ends a request after 60 s (--request-timeout), so an older one cannot arrive.
+UNDER_WAY = timedelta(seconds=60)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`outcome` is audit.DONE, NOT_DONE or UNKNOWN; `sentence` says why."""
+
+    outcome: str
+    sentence: str
+    resource_version: str = ""
+
+
+NOT_SENT = Verdict(
+    audit.NOT_DONE, "Leaseboard stopped before it sent the request. The cluster was not asked."
+)
+_ANOTHER_FIRST = "Another write came first, so the cluster could not accept this request."
+
+
+async def resolve(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | None:
+    """Close an open row by what the cluster shows; None if it must be looked at again later.
+
+    Raises ApiError if the cluster does not answer.
+    """
+    verdict = await _judge(row, client, now=now)
+    if verdict is not None:
+        await Edit.objects.filter(pk=row.pk, outcome=Edit.INTENDED).aupdate(
+            outcome=verdict.outcome,
+            detail=to_stored(f"{verdict.sentence} {row.detail}".strip()),
+            resource_version=verdict.resource_version,
+            closed_at=now,
+            resolved_at=now,
+        )
+    return verdict
+
+
+async def open_rows(clusters: Iterable[str]) -> list[Edit]:
+    """Return the open rows of these clusters that no request of this process is about to close."""
+    rows = Edit.objects.filter(outcome=Edit.INTENDED, cluster__in=list(clusters)).order_by("at")
+    return [row async for row in rows if row.pk not in audit.running]
+
+
+async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | None:
+    request = row.request
+    may_arrive = now - _last_moment(row) < UNDER_WAY
+    if not request:
+        return None if may_arrive else NOT_SENT
+    key, since = ObjectName(row.namespace, row.name), request["resource_version"]
+    event = None
+    try:
+        if since:
+            event = await first_event(client, key, since)
+            if event is not None:
+                return judge_event(row, event)
+    except Gone:
+        since = ""
+    try:
+        current = await client.raw_get(key)
+    except NotFound:
+        current = None
+    if since and row.request["verb"] != "create" and current is None:
+        return None  # deleted a moment ago: the next look sees the event
+    return judge_current(row, current, complete=bool(since), may_arrive=may_arrive)
+
+
+def judge_event(row: Edit, event: FirstEvent) -> Verdict:
+    """Judge by the first event after the version that the request required."""
+    meta = event.document.get("metadata", {})
+    version = str(meta.get("resourceVersion", ""))
+    if row.request["verb"] == "delete":
+        if event.type == "DELETED":
+            return Verdict(
+                audit.DONE, "The cluster deleted the Lease in the version that the request named."
+            )
+        if meta.get("deletionTimestamp"):
+            return Verdict(audit.DONE, "The cluster deletes the Lease; finalizers delay it.")
+        return Verdict(audit.NOT_DONE, _ANOTHER_FIRST)
+    if event.type != "DELETED" and _is_ours(row, event.document):
+        sentence = f"The cluster has this write, as resourceVersion {version}."
+        return Verdict(audit.DONE, sentence, version)
+    return Verdict(audit.NOT_DONE, _ANOTHER_FIRST)
+
+
+def judge_current(
+    row: Edit, current: Mapping[str, Any] | None, *, complete: bool, may_arrive: bool
+) -> Verdict | None:
+    """Judge by the Lease as it is now, or None if it does not exist.
+
+    `complete`: the cluster still has all events since the request, and none is of this Lease.
+    """
+    verb, meta = row.request["verb"], (current or {}).get("metadata", {})
+    version = str(meta.get("resourceVersion", ""))
+    unchanged = version and version == row.request["resource_version"]
+    if complete or unchanged or (verb == "create" and current is None and complete):
+        if may_arrive:
+            return None
+        return Verdict(audit.NOT_DONE, "The cluster has not changed the Lease since.")
+    same_object = current is not None and meta.get("uid") == row.request["uid"]
+    if verb == "delete" and same_object:
+        return None if may_arrive else Verdict(audit.NOT_DONE, "The cluster still has the Lease.")
+    if verb != "delete" and current is not None and (same_object or verb == "create"):
+        if _is_ours(row, current, all_fields=True):
+            return Verdict(audit.DONE, "The Lease has what the request wrote.", version)
+        if verb != "create" and _has_old_term(row, current):
+            return Verdict(audit.NOT_DONE, "The Lease still has the term from before the request.")
+    return Verdict(audit.UNKNOWN, f"{_state_of(current)} Whether by this request cannot be told.")
+
+
+def _is_ours(row: Edit, document: Mapping[str, Any], *, all_fields: bool = False) -> bool:
+    """Whether an object has the values of the request, written by our field manager.
+
+    The server may drop a field (strategy behind its gate), so for the first event one is enough.
+    """
+    found = leaves(document)
+    changes = from_stored_json(row.changes)
+    matches = [same(one["field"], found.get(one["field"]), one["to"]) for one in changes]
+    managed = document.get("metadata", {}).get("managedFields") or []
+    by_us = not managed or any(entry.get("manager") == FIELD_MANAGER for entry in managed)
+    return by_us and bool(matches) and (all(matches) if all_fields else any(matches))
+
+
+def _has_old_term(row: Edit, document: Mapping[str, Any]) -> bool:
+    """Whether the request set acquireTime and the Lease still has the previous one.
+
+    An elector that takes the Lease back writes a new acquireTime.
+    """
+    found = leaves(document).get("spec.acquireTime")
+    return any(
+        one["field"] == "spec.acquireTime"
+        and one["from"]
+        and same(one["field"], found, one["from"])
+        for one in row.changes
+    )
+
+
+def _state_of(current: Mapping[str, Any] | None) -> str:
+    if current is None:
+        return "The Lease is gone."
+    holder = (current.get("spec") or {}).get("holderIdentity") or "nobody"
+    return f"The Lease was written since; {holder} holds it now."
+
+
+def _last_moment(row: Edit) -> datetime:
+    sent: str | None = row.request.get("sent_at")
+    return datetime.fromisoformat(sent) if sent else row.at
