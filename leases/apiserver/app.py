@@ -117,7 +117,7 @@ class App:
                 await request.answer_text(404, NOT_FOUND)
             return
         bare = path.rstrip("/") if path.startswith(("/api", "/version")) else path
-        document = self._discovery.document(bare)
+        document = self._discovery.document(bare, request.server_address)
         if document is None:
             await self._unknown(request)
             return

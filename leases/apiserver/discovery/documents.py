@@ -12,6 +12,31 @@ from leases.apiserver.resources import Resource
 
 Value = dict[str, Any]
 _CHECKS = ("ping", "log", "storage")
+# The groups of kube-apiserver 1.36 with its default flags, in its order. Programs look for them to
+# learn what a cluster can do. Those that we serve nothing of have empty lists of resources.
+# Source: kubernetes/pkg/controlplane/apiserver/apis.go and instance.go.
+KUBE_GROUPS = {
+    "apiregistration.k8s.io": ("v1",),
+    "apps": ("v1",),
+    "events.k8s.io": ("v1",),
+    "authentication.k8s.io": ("v1",),
+    "authorization.k8s.io": ("v1",),
+    "autoscaling": ("v2", "v1"),
+    "batch": ("v1",),
+    "certificates.k8s.io": ("v1",),
+    "networking.k8s.io": ("v1",),
+    "policy": ("v1",),
+    "rbac.authorization.k8s.io": ("v1",),
+    "storage.k8s.io": ("v1",),
+    "admissionregistration.k8s.io": ("v1",),
+    "apiextensions.k8s.io": ("v1",),
+    "scheduling.k8s.io": ("v1",),
+    "coordination.k8s.io": ("v1",),
+    "node.k8s.io": ("v1",),
+    "discovery.k8s.io": ("v1",),
+    "resource.k8s.io": ("v1",),
+    "flowcontrol.apiserver.k8s.io": ("v1",),
+}
 
 
 class Discovery:
@@ -19,20 +44,23 @@ class Discovery:
 
     def __init__(self, resources: tuple[Resource, ...]) -> None:
         self._resources = resources
-        groups: dict[str, dict[str, None]] = {}
+        groups = {group: dict.fromkeys(versions) for group, versions in KUBE_GROUPS.items()}
         for each in resources:
             if each.group:
                 groups.setdefault(each.group, {})[each.version] = None
         self._groups = {group: tuple(versions) for group, versions in groups.items()}
 
-    def document(self, path: str) -> Value | None:
-        """The document at a path (without a slash at its end), or None."""
+    def document(self, path: str, address: str) -> Value | None:
+        """The document at a path (without a slash at its end), or None.
+
+        `address`: where this server listens, as host:port.
+        """
         if path in ("", "/"):
             return {"paths": self._paths()}
         if path == "/version":
             return version_info()
         if path == "/api":
-            client = {"clientCIDR": "0.0.0.0/0", "serverAddress": ""}
+            client = {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
             return {
                 "kind": "APIVersions",
                 "versions": ["v1"],
@@ -65,11 +93,12 @@ class Discovery:
         versions = [
             f"/apis/{group}/{version}" for group, found in self._groups.items() for version in found
         ]
+        served = [f"/apis/{each.group}/{each.version}" for each in self._resources if each.group]
         groups = [f"/apis/{group}" for group in self._groups]
         health = ["/healthz", "/livez", "/readyz"]
         checks = [f"{path}/{check}" for path in health for check in _CHECKS]
         plain = ["/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/version"]
-        documents = [f"/openapi/v3{path}" for path in ("/api/v1", *versions)]
+        documents = [f"/openapi/v3{path}" for path in ("/api/v1", *dict.fromkeys(served))]
         return sorted([*plain, *groups, *versions, *health, *checks, *documents])
 
     def _group(self, name: str) -> Value:

@@ -108,6 +108,12 @@ class Request:
         sent = raw + b"?" + query if query else raw
         return sent.decode("latin-1")
 
+    @property
+    def server_address(self) -> str:
+        """Where the client reached this server, as host:port."""
+        host, port = self.scope["server"]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
     def has_bad_path(self) -> bool:
         """Whether Go's net/http would refuse the path before any handler."""
         raw: bytes = self.scope["raw_path"]
