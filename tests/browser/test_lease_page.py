@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -100,7 +102,12 @@ def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
     expect(page.locator("#changes li").first).to_contain_text("was deleted; last held by cp-1")
 
 
-def test_candidates_come_after_the_page_and_are_asked_again(api, visits):
+@pytest.fixture
+def stand(api: LeaseApi) -> Iterator[Callable[[str, str], None]]:
+    """Makes a candidate, which renews itself until the end as a living one does."""
+    names: list[str] = []
+    stopped = Event()
+
     def stand(name: str, version: str) -> None:
         spec = {
             "leaseName": "elected", "binaryVersion": "1.37.0", "emulationVersion": version,
@@ -108,7 +115,22 @@ def test_candidates_come_after_the_page_and_are_asked_again(api, visits):
         }  # fmt: skip
         meta = {"name": name, "namespace": "default"}
         api.send("POST", CANDIDATES, {"metadata": meta, "spec": spec})
+        names.append(name)
 
+    def renew() -> None:
+        while not stopped.wait(0.5):
+            for name in tuple(names):
+                spec = {"spec": {"renewTime": timestamp()}}
+                api.send("PATCH", f"{CANDIDATES}/{name}", spec, "application/merge-patch+json")
+
+    with ThreadPoolExecutor(1) as living:
+        renewing = living.submit(renew)
+        yield stand
+        stopped.set()
+        renewing.result()
+
+
+def test_candidates_come_after_the_page_and_are_asked_again(api, visits, stand):
     api.create("elected", holder="cp-1", strategy="OldestEmulationVersion")
     stand("cp-1", "1.36.0")
     page = visits.open_live("/c/embedded/leases/default/elected/")
