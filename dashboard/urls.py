@@ -11,6 +11,7 @@ from dashboard.metrics import view as metrics
 from dashboard.pages.account import sign_in_view
 from dashboard.pages.audit import view as audit
 from dashboard.pages.components import view as components
+from dashboard.pages.create import view as create
 from dashboard.pages.edit import view as lease_edit
 from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
@@ -30,6 +31,7 @@ from dashboard.pages.wall_links import view as wall_links
 of_cluster = [
     path("", overview.overview, name="overview"),
     path("leases/", leases.leases, name="leases"),
+    path("leases/new/", create.new_lease, name="new_lease"),
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
     path(
         "leases/<str:namespace>/<str:name>/asked/",

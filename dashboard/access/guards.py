@@ -90,6 +90,14 @@ def check_writable(cluster: WatchedCluster) -> None:
         )
 
 
+def check_editor(request: HttpRequest) -> HttpResponseBase | None:
+    """As `check_view`, for a page that only those who may edit Leases may open."""
+    refusal = check_view(request)
+    if refusal is None:
+        check_edit(request.user)
+    return refusal
+
+
 def viewer_required(view: View[P]) -> Wrapped:
     """For users with the right to read; the view gets `request.cluster`."""
 

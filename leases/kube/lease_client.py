@@ -169,6 +169,11 @@ class LeaseClient:
         path = _collection(body.get("metadata", {}).get("namespace", ""))
         return read_lease(await self._write("POST", path, body, dry_run=dry_run))
 
+    async def raw_create(self, body: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """Create, and return the whole object."""
+        path = _collection(body.get("metadata", {}).get("namespace", ""))
+        return _object(await self._write("POST", path, body, dry_run=dry_run))
+
     async def replace(
         self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
     ) -> Lease:

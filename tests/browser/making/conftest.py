@@ -1,0 +1,48 @@
+"""A server without a demo, its API, and pages of a signed-in admin with and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
+
+REFUSED_FORM = "Failed to load resource"  # Chromium says so of a page with status 4xx
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("making")
+    with serving(folder / "data", "--no-demo") as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def api(server: Server) -> LeaseApi:
+    return LeaseApi(server.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, server: Server) -> Visits:
+    return Visits(browser, server)
+
+
+@pytest.fixture
+def visit(visits: Visits) -> Iterator[Open]:
+    """Opens a path of the embedded cluster; `options` are those of a browser context."""
+
+    def open_path(path: str, **options: Any) -> Page:
+        return visits.open(f"/c/embedded/{path}", **options)
+
+    yield open_path
+    visits.leave()
+    complaints = [text for text in visits.complaints if REFUSED_FORM not in text]
+    visits.complaints.clear()
+    assert complaints == []

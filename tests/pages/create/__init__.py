@@ -1,0 +1,1 @@
+"""Tests of the form that creates a Lease."""

@@ -1,0 +1,40 @@
+"""Cluster a with a real embedded API, which knows coordinated elections, and an admin."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from dashboard.pages.create import view
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.serving.runtime import Runtime
+from leases.apiserver.resources import CLE_GATE
+from leases.apiserver.serving import LeaseApiServer
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from tests.support.board import member
+
+
+@pytest.fixture
+async def cluster(
+    board: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[WatchedCluster]:
+    monkeypatch.setattr(view, "LOOKS", 0)  # nobody watches here
+    server = LeaseApiServer(data=tmp_path, feature_gates=frozenset({CLE_GATE}))
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    yield one
+    await one.client.close()
+    await server.stop()
+
+
+@pytest.fixture
+async def admin() -> AsyncClient:
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client

@@ -1,0 +1,181 @@
+"""The form that creates a Lease, against the embedded API."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from dashboard import clock
+from leases.actions.create_lease import NewLease, body_of
+from leases.apiserver.serving import LeaseApiServer
+from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.models import Edit
+from leases.wire.status import NotFound
+from tests.support.board import member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/c/a/leases/new/"
+KEY = ObjectName("default", "ledger-writer")
+TYPED = {
+    "namespace": "default",
+    "name": "ledger-writer",
+    "holder_identity": "",
+    "duration_seconds": "15",
+    "strategy": "",
+    "preferred_holder": "",
+    "labels": "",
+    "annotations": "",
+    "reason": "drill",
+    "once": "a-form",
+}
+SAVE = {"confirm": "yes"}
+
+
+def errors_of(page: str, field: str) -> str:
+    """What the page says at one field."""
+    found = re.search(rf'<div id="id_{field}_error">(.*?)</div>', page, re.DOTALL)
+    return re.sub(r"<[^>]+>|\s+", " ", found[1]) if found else ""
+
+
+async def test_a_preview_shows_what_the_server_would_store_and_writes_nothing(cluster, admin):
+    answer = await admin.post(PATH, TYPED | {"reason": ""})
+    page = answer.content.decode()
+    assert answer.status_code == 200, page[-2000:]
+    assert "The server would take this" in page
+    assert "holderIdentity: &#x27;&#x27;" in page
+    assert "It starts vacant." in page
+    with pytest.raises(NotFound):
+        await cluster.client.get(KEY)
+    assert not await Edit.objects.aexists()
+
+
+async def test_a_vacant_lease_names_an_empty_holder_and_no_times(cluster, admin):
+    answer = await admin.post(PATH, TYPED | SAVE)
+    assert answer.status_code == 302, answer.content.decode()[-3000:]
+    spec = (await cluster.client.raw_get(KEY))["spec"]
+    assert spec == {"holderIdentity": "", "leaseDurationSeconds": 15}
+    row = await Edit.objects.aget()
+    assert (row.action, row.outcome, row.reason) == ("lease.create", "done", "drill")
+
+
+async def test_a_held_lease_begins_as_client_go_begins_it(cluster, admin):
+    typed = {
+        "holder_identity": "cp-1",
+        "labels": "app=shop, tier=web",
+        "annotations": "team/owner=a, b\nnote=x=y",
+    }
+    await admin.post(PATH, TYPED | SAVE | typed)
+    whole = await cluster.client.raw_get(KEY)
+    spec = whole["spec"]
+    assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("cp-1", 0)
+    assert spec["acquireTime"] == spec["renewTime"]
+    assert datetime.fromisoformat(spec["renewTime"]).tzinfo is not None
+    assert whole["metadata"]["labels"] == {"app": "shop", "tier": "web"}
+    assert whole["metadata"]["annotations"] == {"team/owner": "a, b", "note": "x=y"}
+
+
+async def test_a_resend_of_the_form_writes_once(cluster, admin):
+    first = await admin.post(PATH, TYPED | SAVE)
+    again = await admin.post(PATH, TYPED | SAVE)
+    assert (first.status_code, again.status_code) == (302, 302)
+    assert await Edit.objects.acount() == 1
+
+
+async def test_one_that_exists_is_not_touched_and_nothing_typed_is_lost(cluster, admin):
+    await cluster.client.create(body_of(NewLease(key=KEY, holder="cp-1"), now=datetime.now(UTC)))
+    answer = await admin.post(PATH, TYPED | SAVE | {"labels": "app=shop"})
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "default/ledger-writer exists" in page
+    assert "app=shop" in page
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("name", "Ledger_writer", "Try ledger-writer."),
+        ("namespace", "No.Dots", "Try no-dots."),
+        ("duration_seconds", "0", "1 second or more"),
+        ("duration_seconds", "soon", "whole seconds"),
+        ("labels", "app", "Write each label as key=value"),
+        ("labels", "a=1,a=2", "there twice"),
+        ("holder_identity", "a\tb", "one line"),
+        # The API server says these.
+        ("labels", "a b=1", "name part must consist of"),
+        ("namespace", "nowhere", "no such namespace"),
+        ("strategy", "Best", "Unsupported value"),
+        ("preferred_holder", "cp-2", "may only be specified"),
+    ],
+)
+@pytest.mark.parametrize("confirm", [{}, SAVE])
+async def test_an_error_stands_at_its_field(cluster, admin, field, typed, said, confirm):
+    answer = await admin.post(PATH, TYPED | confirm | {field: typed})
+    page = answer.content.decode()
+    assert answer.status_code == 422, page[-3000:]
+    assert said in errors_of(page, field)
+    assert 'id="problems"' in page
+
+
+async def test_a_reason_is_needed_to_save(cluster, admin):
+    answer = await admin.post(PATH, TYPED | SAVE | {"reason": ""})
+    assert answer.status_code == 422
+    assert "Say why" in errors_of(answer.content.decode(), "reason")
+
+
+async def test_what_the_server_would_drop_is_said(board, tmp_path_factory, admin):
+    """With its feature gate off, the server drops the fields of coordinated elections."""
+    server = LeaseApiServer(data=tmp_path_factory.mktemp("gate-off"))
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    page = (await admin.post(PATH, TYPED | {"strategy": "OldestEmulationVersion"})).content.decode()
+    await one.client.close()
+    await server.stop()
+    assert "The server would drop strategy" in page
+    assert "It starts vacant." in page
+
+
+async def test_the_url_fills_in_the_form(cluster, admin):
+    page = (await admin.get(f"{PATH}?namespace=payments&name=x&duration_seconds=30")).content
+    assert b'value="payments"' in page
+    assert b'value="30"' in page
+
+
+@pytest.mark.parametrize("role", ["operator", None])
+async def test_only_who_may_edit_opens_the_form(cluster, role):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("olga", role))
+    assert (await client.get(PATH)).status_code == 403
+    assert (await client.post(PATH, TYPED | SAVE)).status_code == 403
+    assert (await AsyncClient().post(PATH, TYPED | SAVE)).status_code == 302
+    assert not await Edit.objects.aexists()
+
+
+async def test_a_cluster_that_is_only_read_has_no_form(cluster, admin):
+    cluster.read_only = True
+    assert (await admin.get(PATH)).status_code == 403
+    assert (await admin.post(PATH, TYPED | SAVE)).status_code == 403
+    assert not await Edit.objects.aexists()
+
+
+async def test_what_the_cluster_would_refuse_is_said_beforehand(cluster, admin):
+    kept = cluster.verdicts
+    kept["", "default", "create"] = (clock.now(), False)
+    page = (await admin.get(f"{PATH}?namespace=default")).content.decode()
+    assert "Leaseboard may not create leases in default" in page
+    assert 'name="confirm"' not in page
+
+
+async def test_a_forged_token_is_refused(cluster):
+    client = AsyncClient(enforce_csrf_checks=True)
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    assert (await client.post(PATH, TYPED | SAVE)).status_code == 403
+    assert not await Edit.objects.aexists()
