@@ -23,6 +23,7 @@ from dashboard.configuration.setting_values import (
     read_path,
     read_read_only,
     read_rows,
+    read_seconds,
     read_secret_key,
     read_token,
 )
@@ -107,6 +108,9 @@ class Config:
     )
     impersonate: bool = _setting(
         read_flag, False, "true: clusters are asked to take a write for the signed-in person's"
+    )
+    abandoned_seconds: int = _setting(
+        read_seconds, 3600, "how long a Lease is vacant before it counts as abandoned"
     )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
     retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")

@@ -18,7 +18,7 @@ from dashboard.pages.errors import view as broken
 from dashboard.pages.history import view as history
 from dashboard.pages.holders import view as holders
 from dashboard.pages.lease import events_and_candidates_view as lease_events
-from dashboard.pages.lease import kind_view
+from dashboard.pages.lease import kind_view, vacancy_view
 from dashboard.pages.lease import view as lease
 from dashboard.pages.leases import view as leases
 from dashboard.pages.nodes import view as nodes
@@ -39,6 +39,11 @@ of_cluster = [
         name="lease_asked",
     ),
     path("leases/<str:namespace>/<str:name>/kind/", kind_view.lease_kind, name="lease_kind"),
+    path(
+        "leases/<str:namespace>/<str:name>/vacancy/",
+        vacancy_view.lease_vacancy,
+        name="lease_vacancy",
+    ),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),

@@ -7,6 +7,13 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
+from leases.override_models import KindOverride, VacancyMark
+
+__all__ = [
+    "ChangeRecord", "Edit", "KindOverride", "LeaseRecord", "RefusedRow", "SignInLink",
+    "VacancyMark", "WallLink", "WatchRecord", "WatchSpan",
+]  # fmt: skip
+
 # Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.
 BEGIN_A_SPAN = (
     "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
@@ -51,7 +58,7 @@ class ChangeRecord(models.Model):
     inferred = models.BooleanField(default=False)
     inferred_since = models.DateTimeField(null=True)
     gap_seconds = models.FloatField(null=True)
-    renewed_at = models.DateTimeField(null=True)  # of `expired`: the last renewal
+    renewed_at = models.DateTimeField(null=True)  # of `expired` and `created`: the last renewal
     fields = models.TextField(default="")  # of a reconfiguration, separated by spaces
     identity = models.CharField(max_length=400)
 
@@ -237,25 +244,6 @@ class Edit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.username} {self.action} {self.namespace}/{self.name}: {self.outcome}"
-
-
-class KindOverride(models.Model):
-    """The kind of a Lease set by an admin, which beats the rules. Outlives the Lease."""
-
-    cluster = models.CharField(max_length=32)
-    namespace = models.CharField(max_length=63)
-    name = models.CharField(max_length=253)
-    kind = models.CharField(max_length=16)
-    username = models.CharField(max_length=150)
-    at = models.DateTimeField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="overruled_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.cluster} {self.namespace}/{self.name} is {self.kind}"
 
 
 class WallLink(models.Model):

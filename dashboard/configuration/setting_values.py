@@ -13,6 +13,7 @@ import dj_database_url
 
 MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_COUNT = 10**12
+MAX_SECONDS = 366 * 24 * 3600
 MIN_SECRET_KEY = 32
 EVERY_CLUSTER = "*"
 _CLUSTER = re.compile(r"[a-z0-9][-a-z0-9]*")
@@ -58,6 +59,10 @@ def read_rows(value: str) -> int:
 
 def read_count(value: str) -> int:
     return _number(value, "elections", 0, MAX_COUNT)
+
+
+def read_seconds(value: str) -> int:
+    return _number(value, "seconds", 1, MAX_SECONDS)
 
 
 def read_hosts(value: str) -> tuple[str, ...]:

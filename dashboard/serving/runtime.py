@@ -11,6 +11,7 @@ import asyncio
 import gc
 import sys
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -59,6 +60,7 @@ class Options:
     feature_gates: frozenset[str] = frozenset()
     read_only: tuple[str, ...] = ()  # clusters, or EVERY_CLUSTER
     impersonate: bool = False
+    abandoned_seconds: int = 3600
     retention_days: int = 90
     retention_rows: int = 5_000_000
 
@@ -71,6 +73,7 @@ class Runtime:
         self.clusters = {
             spec.name: WatchedCluster(
                 spec,
+                abandoned_after=timedelta(seconds=options.abandoned_seconds),
                 read_only=not {EVERY_CLUSTER, spec.name}.isdisjoint(options.read_only),
                 impersonate=options.impersonate,
             )
@@ -269,6 +272,7 @@ def _from_settings() -> Options:
         kubeconfig=config.kubeconfig,
         read_only=config.read_only,
         impersonate=config.impersonate,
+        abandoned_seconds=config.abandoned_seconds,
         retention_days=config.retention_days,
         retention_rows=config.retention_rows,
     )

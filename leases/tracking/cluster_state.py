@@ -5,22 +5,21 @@ The store calls it once it has checked the resourceVersion. Changes are collecte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from leases.domain.bounded_time import plus
 from leases.domain.changes.change import vanished
 from leases.domain.changes.write_time import Observation, believed, renewal_moved, written_at
-from leases.domain.kind import Verdict
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.phase import next_turn
 from leases.domain.steady_clock import Jump, moved
+from leases.tracking.expiry.abandonment import abandonment, judged_abandoned
 from leases.tracking.expiry.blind_times import BlindTimes
 from leases.tracking.expiry.clock_jump import reanchor
 from leases.tracking.expiry.deadlines import Deadlines
 from leases.tracking.expiry.phase_turn import outlook
-from leases.tracking.kind_overrides import Overrides, judged_anew
+from leases.tracking.kind_overrides import Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
     first_sight,
@@ -43,8 +42,10 @@ A_TURN = 10  # cost of a phase change, in units of finding that a Lease was rene
 class ClusterState:
     """Every Lease of one cluster with its deadline, and the times without observation."""
 
-    def __init__(self, cluster: str) -> None:
+    def __init__(self, cluster: str, abandoned_after: timedelta) -> None:
         self.cluster = cluster
+        self.judge_abandoned = partial(judged_abandoned, threshold=abandoned_after)
+        self._abandonment = partial(abandonment, threshold=abandoned_after)
         self.rows = LeaseIndex()
         self.deadlines: Deadlines[Row] = Deadlines()
         self.blind_times = BlindTimes()
@@ -75,9 +76,7 @@ class ClusterState:
         """Before a later write: restore the last state that was understood, if any."""
         found = self.skipping.understand(row, step)
         if found is not None:
-            verdict, known = self.overrides.get(row.key), found.tracked
-            if verdict != ((known.kind, known.kind_reason) if known.lasting.overridden else None):
-                self.rows.put(found, judged_anew(known, verdict, now))
+            self.rows.put(found, self.overrides.judge(found.tracked, now))
         return found
 
     def renew_as(self, row: Row, lease: Lease, fingerprint: int, now: datetime) -> bool:
@@ -150,7 +149,7 @@ class ClusterState:
             self.cluster, lease, seen, gap_since=gap_since, verdict=verdict
         )
         step.changes.append(change)
-        row = self.row(tracked, change.at, listing=listing)
+        row = self.row(self.overrides.marked(tracked), change.at, listing=listing)
         self._deaths.pop(row.key, None)
         step.redraw[row.key] = None
         step.removed.pop(row.key, None)
@@ -187,16 +186,15 @@ class ClusterState:
             row.tracked, row.remembered = tracked, False
             step.renewed.append(row.key)
 
-    def set_overrides(
-        self, wanted: Mapping[ObjectName, Verdict], now: datetime, step: Step
-    ) -> None:
-        """Apply these kinds set by admins, and the rules to all other Leases."""
-        for key in self.overrides.change_to(wanted):
+    def set_overrides(self, kinds: Kinds, marks: Marks, now: datetime, step: Step) -> None:
+        """Apply what admins say, and the rules to all other Leases."""
+        for key in self.overrides.change_to(kinds, marks):
             row = self.rows.get(key)
             if row is None or row.tracked.lasting.not_understood is not None:
                 continue
             try:
-                self.rows.put(row, judged_anew(row.tracked, wanted.get(key), now))
+                judged = self.overrides.judge(row.tracked, now)
+                self.rows.put(row, self.judge_abandoned(judged, now))
                 self._arm(row)
                 step.redraw[key] = None
             except Exception as error:
@@ -255,17 +253,20 @@ class ClusterState:
         self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
         self.deadlines.clear()
         for row in self.rows:
-            self.deadlines.arm(row, reanchor(row, by))
+            self.deadlines.arm(row, reanchor(row, by) or self._abandonment(row.tracked))
 
     def turn(self, row: Row, now: datetime, *, by: datetime, step: Step) -> bool:
-        """Change one phase if it is due, and set its alarm. Returns whether it changed."""
+        """Change what is due by time alone, and set the alarm. Returns whether it changed."""
         known = row.tracked
         turn = next_turn(known)
-        if turn is None or turn > by:
-            self._arm(row, turn)
+        due = turn or self._abandonment(known)
+        if due is None or due > by:
+            self._arm(row, due)
             return False
-        unseen_since = self.blind_times.unseen_since(known, now)
-        tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
+        tracked, change = known.replace(abandoned=True), None
+        if turn is not None:
+            unseen_since = self.blind_times.unseen_since(known, now)
+            tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
         self.rows.put(row, tracked)
         step.redraw[row.key] = None
         if change is not None:
@@ -275,14 +276,14 @@ class ClusterState:
         return True
 
     def _arm(self, row: Row, at: datetime | None = None) -> None:
-        """Set the alarm for `at`, or for the earliest possible phase change."""
+        """Set the alarm for `at`, or for the earliest possible change by time alone."""
         known = row.tracked
         turn = next_turn(known)
         row.outlook = outlook(known, turn)
         if at is None:
             turn_delay = row.outlook.turn_delay
             at = turn if turn_delay is None else plus(known.observed_at, turn_delay)
-        self.deadlines.arm(row, at)
+        self.deadlines.arm(row, at or self._abandonment(known))
 
     def _forget(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
         known = row.tracked

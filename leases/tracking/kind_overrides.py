@@ -1,48 +1,69 @@
-"""The kinds that admins set for Leases of one cluster, and judging a Lease again."""
+"""What admins say of the Leases of one cluster: the kind, and whether it may be vacant."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import TypeVar
 
 from leases.domain.kind import Verdict, classify
 from leases.domain.lease import ObjectName
 from leases.domain.phase import phase_of
 from leases.tracking.tracked_lease import Tracked
 
+T = TypeVar("T")
+Kinds = Mapping[ObjectName, Verdict]
+Marks = Mapping[ObjectName, str]  # the Leases that may be vacant, with the admin who said so
+NO_MARKS: Marks = MappingProxyType({})
+
 
 class Overrides:
     def __init__(self) -> None:
         self._verdicts: dict[ObjectName, Verdict] = {}
+        self._marks: dict[ObjectName, str] = {}
         self.get = self._verdicts.get
 
     def remember(self, tracked: Tracked) -> None:
-        """Take over the override of a restored Lease."""
+        """Take over the overrides of a restored Lease."""
         if tracked.lasting.overridden:
             self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
+        if tracked.lasting.may_be_vacant:
+            self._marks[tracked.key] = tracked.lasting.may_be_vacant
 
-    def change_to(self, wanted: Mapping[ObjectName, Verdict]) -> list[ObjectName]:
+    def change_to(self, kinds: Kinds, marks: Marks) -> set[ObjectName]:
         """Replace all overrides. Returns the Leases whose override changed."""
-        old = self._verdicts
-        changed = [key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key)]
-        for key in changed:
-            if key in wanted:
-                old[key] = wanted[key]
-            else:
-                del old[key]
-        return changed
+        return _replace(self._verdicts, kinds) | _replace(self._marks, marks)
+
+    def marked(self, known: Tracked) -> Tracked:
+        """Note on a Lease whether it may be vacant."""
+        by = self._marks.get(known.key, "")
+        return known if known.lasting.may_be_vacant == by else known.replace(may_be_vacant=by)
+
+    def judge(self, known: Tracked, now: datetime) -> Tracked:
+        """Judge a Lease by its override, or by the rules again; the same object: no difference.
+
+        Nothing happened to the Lease, so this makes no change. A heartbeat that names no holder
+        counts as held by its own name only while it is a heartbeat.
+        """
+        known = self.marked(known)
+        verdict = self.get(known.key)
+        if verdict == ((known.kind, known.kind_reason) if known.lasting.overridden else None):
+            return known
+        kind, reason = verdict or classify(known.lease, None)
+        judged = known.replace(kind=kind, kind_reason=reason, overridden=verdict is not None)
+        if (judged.holder is None) != (known.holder is None):
+            since = known.observed_at
+            held_since = None if judged.holder is None else since
+            judged = judged.replace(held_since=held_since, gap_since=None, phase_since=since)
+        return judged.replace(phase=phase_of(judged, now))
 
 
-def judged_anew(known: Tracked, verdict: Verdict | None, now: datetime) -> Tracked:
-    """Judge a Lease by this override, or by the rules again.
-
-    Nothing happened to the Lease, so this makes no change. A heartbeat that names no holder counts
-    as held by its own name only while it is a heartbeat.
-    """
-    kind, reason = verdict or classify(known.lease, None)
-    judged = known.replace(kind=kind, kind_reason=reason, overridden=verdict is not None)
-    if (judged.holder is None) != (known.holder is None):
-        since = known.observed_at
-        held_since = None if judged.holder is None else since
-        judged = judged.replace(held_since=held_since, gap_since=None, phase_since=since)
-    return judged.replace(phase=phase_of(judged, now))
+def _replace(old: dict[ObjectName, T], new: Mapping[ObjectName, T]) -> set[ObjectName]:
+    changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+    for key in changed:
+        if key in new:
+            old[key] = new[key]
+        else:
+            del old[key]
+    return changed

@@ -60,6 +60,8 @@ class LeaseIndex:
             for phase in Phase
             if (kind, phase) != (Kind.HEARTBEAT, Phase.HELD)
         }
+        # Leases that nobody holds, and that are no trouble: see Tracked.excused.
+        self._excused: dict[ObjectName, Row] = {}
         self.by_fingerprint: dict[int, Row] = {}
         self._moves = 0  # incremented before and after each move of a row: odd while one moves
         self.get = self._by_name.get
@@ -106,7 +108,7 @@ class LeaseIndex:
         before = row.tracked
         if before.lasting.lease is not tracked.lasting.lease:
             self.set_fingerprint(row, 0)
-        if before.phase is not tracked.phase or before.kind is not tracked.kind:
+        if _place(before) != _place(tracked):
             with self._moving():
                 self._count(row, before, -1)
                 self._count(row, tracked, 1)
@@ -149,6 +151,11 @@ class LeaseIndex:
         )
         yield from sorted(found, key=_name)
 
+    def excused(self) -> list[Tracked]:
+        """Return the states that are excused, in name order."""
+        rows = self._at_once(lambda: list(self._excused.values()))
+        return sorted((row.tracked for row in rows), key=_name)
+
     def of_namespace(self, namespace: str) -> tuple[Tracked, ...]:
         """Return the states of one namespace in name order."""
         rows = tuple(self._in_order)
@@ -174,6 +181,11 @@ class LeaseIndex:
             pile[row.key] = row
         elif pile is not None:
             del pile[row.key]
+        if state.excused:
+            if by > 0:
+                self._excused[row.key] = row
+            else:
+                del self._excused[row.key]
 
     def counts(self) -> dict[Kind, dict[Phase, int]]:
         """Count the Leases by kind and phase, each once even while rows move."""
@@ -199,6 +211,10 @@ class LeaseIndex:
             if now > until:
                 return found
             time.sleep(BETWEEN_READS)  # let the writer finish its move
+
+
+def _place(state: Tracked) -> tuple[Kind, Phase, bool]:
+    return state.kind, state.phase, state.excused
 
 
 def version_after(resource_version: str, last: int) -> int:

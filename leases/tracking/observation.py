@@ -45,10 +45,10 @@ def first_sight(
     holder = counted_holder(lease, kind, named=named)
     observed_at = renewed_at(None, lease, seen)
     at = _came_at(lease, holder, observed_at, seen)
-    seen = _not_before_birth(lease, seen)
     change = appeared(
-        cluster, lease, holder=holder, kind=kind, seen=seen, at=at, gap_since=gap_since
-    )
+        cluster, lease, holder=holder, kind=kind, seen=_not_before_birth(lease, seen), at=at,
+        gap_since=gap_since, renewed_at=observed_at if named or lease.spec.renew_time else None,
+    )  # fmt: skip
     lasting = Lasting(
         key=lease.key,
         lease=lease,
@@ -108,6 +108,8 @@ def next_sight(
         estimated=not seen.live if moved else known.estimated,
         rewritten=_rewritten(known.lease, lease) if moved or came else known.rewritten,
         named=named,
+        # The deadline judges it anew.
+        abandoned=known.lasting.abandoned and not (moved or came or kind is not known.kind),
     )
     at, _ = written_at(known, lease, seen)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):

@@ -7,17 +7,18 @@ carries the last number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName, number_of
+from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
 from leases.domain.steady_clock import Jump
 from leases.tracking.checkpoint_rotation import CheckpointRotation
 from leases.tracking.cluster_state import ClusterState
 from leases.tracking.expiry.clock_jump import moved_connection
+from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.lease_index import Row, version_after
 from leases.tracking.list_comparison import ListComparison
 from leases.tracking.skipped_writes import failed_on
@@ -39,11 +40,15 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Store:
-    def __init__(self, cluster: str) -> None:
+    def __init__(
+        self, cluster: str, *, abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER
+    ) -> None:
+        """`abandoned_after`: how long a Lease is without a holder before it counts as abandoned."""
         self.cluster = cluster
+        self.abandoned_after = abandoned_after
         self.seq = 0
         self.connection = Connection(state=ConnectionState.CONNECTING, since=_EPOCH)
-        self._ledger = ClusterState(cluster)
+        self._ledger = ClusterState(cluster, abandoned_after)
         self._rows = self._ledger.rows
         self._blind_times = self._ledger.blind_times
         self.fingerprints = self._rows.by_fingerprint  # Leases whose next renewal is not decoded
@@ -53,7 +58,7 @@ class Store:
         self.synced = False  # a list has been completed since the start
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
-        self.counts = self._rows.counts
+        self.counts, self.excused = self._rows.counts, self._rows.excused
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
         self.caught_up = self._blind_times.caught_up
         self.next_deadline = self._ledger.deadlines.next
@@ -95,7 +100,10 @@ class Store:
     def restore(self, remembered: Iterable[Tracked], watched_until: datetime) -> None:
         """Start with the state of an earlier run. Later differences are inferred."""
         ledger = self._ledger
-        rows = [ledger.row(tracked, tracked.observed_at) for tracked in remembered]
+        rows = [
+            ledger.row(ledger.judge_abandoned(one, watched_until), one.observed_at)
+            for one in remembered
+        ]
         ledger.enter(rows, watched_until, Step())
         for row in rows:
             row.remembered = True
@@ -168,10 +176,10 @@ class Store:
         self.seq += 1
         return step.update(self.cluster, self.seq, at, listed=True)
 
-    def set_overrides(self, wanted: Mapping[ObjectName, Verdict], now: datetime) -> Update | None:
-        """Apply these kinds set by admins, and the rules to all other Leases."""
+    def set_overrides(self, kinds: Kinds, now: datetime, marks: Marks = NO_MARKS) -> Update | None:
+        """Apply these kinds and marks of admins, and the rules to all other Leases."""
         step = Step()
-        self._ledger.set_overrides(wanted, now, step)
+        self._ledger.set_overrides(kinds, marks, now, step)
         return self._update(step, now)
 
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:

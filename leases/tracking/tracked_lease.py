@@ -44,6 +44,8 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # An admin set the kind. Stored under its first name, so that older checkpoints are read.
     overridden: bool = msgspec.field(default=False, name="overruled")
     not_understood: NotUnderstood | None = None  # if set, all other fields are older
+    abandoned: bool = False  # of the present phase: read Tracked.abandoned
+    may_be_vacant: str = ""  # the admin who said so
 
 
 class Tracked(msgspec.Struct, frozen=True, gc=False):
@@ -112,6 +114,20 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         """Who counts as the holder. A heartbeat that never names one is held by its own name."""
         lasting = self.lasting
         return counted_holder(lasting.lease, lasting.kind, named=lasting.named)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody is expected to hold it again, see leases.domain.past.abandoned."""
+        lasting = self.lasting
+        return lasting.abandoned and lasting.phase in (Phase.VACANT, Phase.EXPIRED)
+
+    @property
+    def excused(self) -> bool:
+        """Whether it is no trouble that nobody holds it: abandoned, or it may be vacant."""
+        lasting = self.lasting
+        if lasting.phase is Phase.VACANT and lasting.may_be_vacant:
+            return True
+        return self.abandoned
 
     @property
     def cadence_seconds(self) -> float | None:

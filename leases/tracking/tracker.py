@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
 
 import msgspec
 
 from leases.domain.connection import Connection, ConnectionState
-from leases.domain.kind import Verdict
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.counters import Counters
 from leases.tracking.expiry.deadline_gate import DeadlineGate
 from leases.tracking.expiry.deadline_timer import DeadlineTimer, TimerErrors
 from leases.tracking.expiry.watch_lag import Lags
+from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.list_progress import Progress
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
@@ -130,9 +130,9 @@ class Tracker:
                 self._disconnected(event, now)
         self._wait_for_deadline(now)
 
-    def set_overrides(self, wanted: Mapping[ObjectName, Verdict]) -> None:
-        """Apply these kinds set by admins, and the rules to all other Leases."""
-        self._deliver(self._store.set_overrides(wanted, now := self._clock()))
+    def set_overrides(self, kinds: Kinds, marks: Marks = NO_MARKS) -> None:
+        """Apply these kinds and marks of admins, and the rules to all other Leases."""
+        self._deliver(self._store.set_overrides(kinds, now := self._clock(), marks))
         self._wait_for_deadline(now)
 
     def clock_jumped(self, jump: Jump) -> None:

@@ -284,8 +284,8 @@ async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypa
     assert (named.clusters, named.data, named.kubeconfig) == (
         config.clusters, config.data, config.kubeconfig,
     )  # fmt: skip
-    assert (named.retention_days, named.retention_rows) == (
-        config.retention_days, config.retention_rows,
+    assert (named.retention_days, named.retention_rows, named.abandoned_seconds) == (
+        config.retention_days, config.retention_rows, config.abandoned_seconds,
     )  # fmt: skip
     assert not named.demo
     monkeypatch.setattr(runtime, "_options", None)

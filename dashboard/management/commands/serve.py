@@ -102,6 +102,7 @@ class Command(RefusingCommand):
                 impersonate=config.impersonate,
                 demo=embedded and not no_demo,
                 feature_gates=options["feature_gates"],
+                abandoned_seconds=config.abandoned_seconds,
                 retention_days=config.retention_days,
                 retention_rows=config.retention_rows,
             )

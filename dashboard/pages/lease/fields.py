@@ -95,6 +95,8 @@ def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
     yield _text("Kind", tracked.kind.value, tracked.kind_reason)
     guess = "estimated from renewTime until a renewal is seen" if tracked.estimated else ""
     yield _time("Last renewal seen", tracked.observed_at, now, guess)
+    if by := tracked.lasting.may_be_vacant:
+        yield _text("May be vacant", "yes", f"said by {by}")
     cadence = tracked.cadence_seconds
     seen = f"learned from {tracked.renewals_seen:,} renewals"
     yield _text(

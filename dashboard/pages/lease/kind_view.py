@@ -20,6 +20,7 @@ from dashboard.board import running_board
 from leases.actions.override_kind import override_kind
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.tracking.tracked_lease import Tracked
 
 BY_THE_RULES = ""
 
@@ -54,15 +55,21 @@ async def lease_kind(
     return answer
 
 
+def overridable(request: HttpRequest, cluster: str, key: ObjectName) -> Tracked:
+    """The Lease that the user may override. Raises PermissionDenied and Http404."""
+    if not request.user.has_perm(OVERRIDE_KIND):
+        raise PermissionDenied(f"{request.user} may not override Leases. Ask an admin.")
+    tracked = find_cluster(cluster).store.get(key)
+    if tracked is None:
+        raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
+    return tracked
+
+
 def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
     refusal = check_view(request)
     if refusal is not None:
         return refusal
-    if not request.user.has_perm(OVERRIDE_KIND):
-        raise PermissionDenied(f"{request.user} may not set kinds. Ask an admin.")
-    tracked = find_cluster(cluster).store.get(key)
-    if tracked is None:
-        raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
+    tracked = overridable(request, cluster, key)
     form = LeaseKindForm(request.POST)
     if form.is_valid():
         override_kind(

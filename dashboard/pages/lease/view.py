@@ -21,6 +21,7 @@ from dashboard.pages.lease.kind_view import BY_THE_RULES, LeaseKindForm
 from dashboard.pages.lease.past_terms import past_view, with_held_since
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
+from dashboard.pages.lease.vacancy_view import MAY, MUST_NOT, LeaseVacancyForm
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.frame.list_controls import Chip
@@ -97,6 +98,9 @@ class LeasePage:
         if self.request.user.has_perm(OVERRIDE_KIND):
             said = {"kind": tracked.kind.value if tracked.lasting.overridden else BY_THE_RULES}
             form["kind_form"] = LeaseKindForm(initial=said)
+            marked = MAY if tracked.lasting.may_be_vacant else MUST_NOT
+            form["vacancy_form"] = LeaseVacancyForm(initial={"may_be_vacant": marked})
+            form["marked_by"] = tracked.lasting.may_be_vacant
         not_understood = tracked.lasting.not_understood
         if not_understood is not None and not_understood.before is None:
             return {"lease": lease_view(self.cluster, tracked, self.as_of)}

@@ -86,6 +86,8 @@ def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> di
         "cadence_seconds": None,
         "expires_at": None,
         "resource_version": None,
+        "abandoned": state.abandoned,
+        "may_be_vacant": state.may_be_vacant,
         "as_of": format_microtime(at),
         "since": microtime_or_none(standing.since),
         "watched": watched,

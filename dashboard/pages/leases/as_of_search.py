@@ -44,7 +44,9 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     names = _names(store, wanted, at)
     if len(names) > MAX_MATCHES:
         return _one_page(store, wanted, names, at)
-    states = [state for state in states_at(store.cluster, names, at) if _matches(state, wanted)]
+    after = store.abandoned_after
+    every = states_at(store.cluster, names, at, abandoned_after=after)
+    states = [state for state in every if _matches(state, wanted)]
     phases = Counter(state.standing.phase for state in states)
     absent = _absent(store, wanted, {state.key for state in states}, at)
     if wanted.phases:
@@ -84,7 +86,7 @@ def _one_page(
             f"namespace that leaves {MAX_MATCHES:,} or fewer."
         )
     number, place = wanted.page_of(len(names))
-    page = states_at(store.cluster, names[place], at)
+    page = states_at(store.cluster, names[place], at, abandoned_after=store.abandoned_after)
     return FoundAsOf(page=page, number=number, total=len(names), whole=False, phases={})
 
 

@@ -32,6 +32,8 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
         "cadence_seconds": tracked.cadence_seconds,
         "expires_at": microtime_or_none(tracked.runs_out_at),
         "resource_version": meta.resource_version,
+        "abandoned": tracked.abandoned,
+        "may_be_vacant": bool(tracked.lasting.may_be_vacant),
     }
     if not_understood is not None:
         item["not_understood_since"] = microtime_or_none(not_understood.since)

@@ -12,6 +12,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.parts.kept.holdings import Holdings
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
+from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
 from leases.domain.phase import Phase
 from leases.kube.cluster_source import SourceKind
 from leases.kube.lease_client import LeaseClient
@@ -33,7 +34,12 @@ class WatchedCluster:
     """One cluster: what we know of it, and how to ask and write to it."""
 
     def __init__(
-        self, spec: ClusterSpec, *, read_only: bool = False, impersonate: bool = False
+        self,
+        spec: ClusterSpec,
+        *,
+        abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
+        read_only: bool = False,
+        impersonate: bool = False,
     ) -> None:
         """`impersonate`: the cluster is asked to take a write for the signed-in person's."""
         self.name = spec.name
@@ -41,7 +47,7 @@ class WatchedCluster:
         self.impersonate = impersonate
         self.verdicts: Verdicts = {}  # see dashboard.parts.kept.write_access
         self.source = spec.source
-        self.store = Store(spec.name)
+        self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()
         self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None

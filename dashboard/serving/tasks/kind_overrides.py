@@ -1,4 +1,5 @@
-"""Keeps the stores in step with what admins, here or at another replica, say Leases are for."""
+"""Keeps the stores in step with what admins say of Leases, here or at another replica: kinds, and
+which may be vacant."""
 
 from __future__ import annotations
 
@@ -9,22 +10,24 @@ from functools import partial
 
 from django.db import DatabaseError
 
-from leases.domain.kind import Verdict
-from leases.domain.lease import ObjectName
 from leases.history.kind_overrides import load
+from leases.history.vacancy_marks import load_marks
+from leases.tracking.kind_overrides import Kinds, Marks
 from leases.tracking.tracker import Tracker
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0  # until a replica knows what was said at another
 
-Verdicts = dict[ObjectName, Verdict]
+Overrides = tuple[Kinds, Marks]
 
 
 class KindOverrides:
     """Of all clusters of the process."""
 
-    def __init__(self, in_thread: Callable[[Callable[[], Verdicts]], Awaitable[Verdicts]]) -> None:
+    def __init__(
+        self, in_thread: Callable[[Callable[[], Overrides]], Awaitable[Overrides]]
+    ) -> None:
         self._in_thread = in_thread
         self._trackers: dict[str, Tracker] = {}
 
@@ -48,5 +51,9 @@ class KindOverrides:
                 logger.warning("The kinds that admins set cannot be read just now: %s", error)
 
     async def _refresh(self, cluster: str) -> None:
-        verdicts = await self._in_thread(partial(load, cluster))
-        self._trackers[cluster].set_overrides(verdicts)
+        kinds, marks = await self._in_thread(partial(_load, cluster))
+        self._trackers[cluster].set_overrides(kinds, marks)
+
+
+def _load(cluster: str) -> Overrides:
+    return load(cluster), load_marks(cluster)

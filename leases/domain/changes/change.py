@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from leases.domain.changes.write_time import Observation, renewal_moved, written_at
 from leases.domain.kind import Kind
@@ -63,7 +64,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
-    # Of `expired`: when the last renewal was observed; not exported.
+    # When the last renewal was observed, of `expired`, and of `created` (None: nobody ever held or
+    # renewed it); not exported.
     renewed_at: datetime | None = None
     renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
 
@@ -77,13 +79,15 @@ def appeared(
     seen: Observation,
     at: datetime,
     gap_since: datetime | None,
+    renewed_at: datetime | None = None,
 ) -> Change:
     """Make `created`. `gap_since`: when the earlier Lease of this name was last validly held."""
     if holder is None or seen.inferred:
         gap_since = None
-    return _make_change(
+    change = _make_change(
         ChangeType.CREATED, cluster, lease, kind, seen, at, holder=holder, gap_since=gap_since
     )
+    return change if renewed_at is None else replace(change, renewed_at=renewed_at)
 
 
 def vanished(
@@ -104,9 +108,7 @@ def ran_out(
         ChangeType.EXPIRED, cluster, lease, kind, seen, at, holder=holder, previous=holder
     )
     renewal = f"{change.renewal} {before.rewritten}" if before.rewritten else change.renewal
-    return msgspec.structs.replace(
-        change, resource_version="", renewed_at=before.observed_at, renewal=renewal
-    )
+    return replace(change, resource_version="", renewed_at=before.observed_at, renewal=renewal)
 
 
 def compare(

@@ -7,7 +7,8 @@ gap.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 from django.db import connection
@@ -15,10 +16,13 @@ from django.db import connection
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER, abandoned_from
 from leases.domain.past.as_of import PastPhase, PastState
+from leases.domain.phase import Phase
 from leases.history.change_row import FIELDS, to_change
 from leases.history.database_text import from_stored
 from leases.history.read.raw_select import Row, by_index, moment, select
+from leases.history.vacancy_marks import may_be_vacant_at
 from leases.models import BEGIN_A_SPAN
 
 # After these, the term or gap of a Lease began with an earlier change.
@@ -27,7 +31,7 @@ _GO_ON = (ChangeType.EXPIRED, ChangeType.RECOVERED)
 _LAST = ("change_by_lease", "1 = 1")
 _SAYS = ("change_by_lease", f"change <> '{ChangeType.RECONFIGURED}'")
 _BEGINS = ("change_begins", f"change IN {BEGIN_A_SPAN}")
-_STANDING = ("change", "at", "holder", "uid", "kind", "transitions")
+_STANDING = ("change", "at", "holder", "uid", "kind", "transitions", "renewed_at")
 CHANGE = FIELDS.index("change")
 AT_ONCE = 1000  # instants in one statement
 
@@ -40,28 +44,68 @@ class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: Kind
     standing: PastState
     transitions: int | None  # leaseTransitions in the last change
+    abandoned: bool = False
+    may_be_vacant: bool = False  # an admin had said so
+
+    @property
+    def excused(self) -> bool:
+        """Whether it was no trouble that nobody held it; see `Tracked.excused`."""
+        return self.abandoned or (self.may_be_vacant and self.standing.phase is PastPhase.VACANT)
 
 
-def states_at(cluster: str, keys: Sequence[ObjectName], at: datetime) -> list[State]:
+def states_at(
+    cluster: str,
+    keys: Sequence[ObjectName],
+    at: datetime,
+    *,
+    abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
+) -> list[State]:
     """Return those of `keys` that existed at that instant, in their order.
 
     Pass the present names and those of `gone_since`: no other Lease can have existed.
     """
     asked = [(key, at) for key in keys]
     said = _last(cluster, asked, range(len(asked)), _SAYS, _STANDING)
-    going_on = [number for number, row in said.items() if row[0] == ChangeType.RECOVERED]
+    going_on = [number for number, row in said.items() if row[0] in _GO_ON]
     began = _last(cluster, asked, going_on, _BEGINS, _STANDING)
+    marked = may_be_vacant_at(cluster, at)
     found = []
     for number, key in enumerate(keys):
         row = said.get(number)
         if row is None or row[0] == ChangeType.DELETED:
             continue
-        change, since, holder, uid, kind, transitions = row
+        change, since, holder, uid, kind, transitions, _ = row
         standing = _standing(change, moment(since), from_stored(holder), began.get(number))
+        excused = key in marked and standing.phase is PastPhase.VACANT
+        abandoned = None if excused else _abandoned_from(row, began.get(number), abandoned_after)
         found.append(
-            State(key=key, uid=uid, kind=Kind(kind), standing=standing, transitions=transitions)
+            State(
+                key=key,
+                uid=uid,
+                kind=Kind(kind),
+                standing=standing,
+                transitions=transitions,
+                abandoned=abandoned is not None and abandoned <= at,
+                may_be_vacant=key in marked,
+            )
         )
     return found
+
+
+def _abandoned_from(row: Row, began: Row | None, threshold: timedelta) -> datetime | None:
+    """Return from when a Lease counted as abandoned, by the same rule as that of the present."""
+    change, at, holder, _, kind, _, renewed_at = row
+    since = moment(at)
+    judge = partial(abandoned_from, kind=Kind(kind), since=since, threshold=threshold)
+    renewed = None if renewed_at is None else moment(renewed_at)
+    if change == ChangeType.EXPIRED:
+        held_since = None if began is None else moment(began[1])
+        return judge(Phase.EXPIRED, renewed_at=renewed, held_since=held_since)
+    if holder is not None:
+        return None
+    if change != ChangeType.CREATED:  # it was held until then
+        renewed = since
+    return judge(Phase.VACANT, renewed_at=renewed, held_since=None)
 
 
 def _standing(change: str, since: datetime, holder: str | None, began: Row | None) -> PastState:

@@ -55,7 +55,7 @@ READS = {
     "metrics": set(),
 }  # fmt: skip
 EVERYWHERE = {"q", "key"}  # read by the frame of each page
-POSTED = {"lease_kind", "redeem_sign_in_link", "sign_out"}  # answer no GET
+POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out"}  # answer no GET
 FORMATS = {
     "leases": ("json",),
     "timeline": ("json",),
@@ -193,6 +193,7 @@ def test_any_part_of_a_path_is_found_or_is_404(browser, part):
         assert answer.status_code in (200, 301, 302, 404, 410), (path[:60], answer.status_code)
     for path in (
         f"/c/a/leases/kube-system/{part}/kind/",
+        f"/c/a/leases/kube-system/{part}/vacancy/",
         f"/c/a/leases/kube-system/{part}/edit/",
         "/wall-links/99999999999999999999999999/revoke/",
     ):
@@ -247,11 +248,15 @@ def fields_of(page: str) -> set[str]:
     return names - {"csrfmiddlewaretoken"}
 
 
+OVERRIDES = {"kind": "lock", "may_be_vacant": "true"}  # of two forms of one page
+
+
 @pytest.mark.parametrize(
     ("shown", "posted", "given"),
     [
         ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
-        ("/c/a/leases/kube-system/scheduler/", "kind/", {"kind": "lock"}),
+        ("/c/a/leases/kube-system/scheduler/", "kind/", OVERRIDES),
+        ("/c/a/leases/kube-system/scheduler/", "vacancy/", OVERRIDES),
         ("/sign-in/", "/sign-in/", {"username": "ada", "password": "x"}),
         ("/sign-in/nobody/", "/sign-in/link/", {"token": "nobody"}),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -14,9 +13,8 @@ from dashboard.serving.runtime import Runtime
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit, KindOverride
-from leases.tracking.tracker import Tracker
 from tests.support.api_client import LeaseApi
-from tests.support.board import KEY, a_lease, fill
+from tests.support.board import KEY
 from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.lease_apis import lease_api
 from tests.support.signing_in import rows, signed_in
@@ -24,24 +22,6 @@ from tests.support.signing_in import rows, signed_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGE = f"/c/a/leases/{KEY.namespace}/{KEY.name}/"
-
-
-@pytest.fixture
-async def followed(board: Runtime) -> Iterator[Runtime]:
-    """Cluster a with its Lease, following what is stored of kinds."""
-    fill(board.clusters["a"].store, a_lease())
-    tracker = Tracker(
-        board.clusters["a"].store, [board.publisher.publish], lambda: datetime.now(UTC)
-    )
-    await board.overrides.follow("a", tracker)
-    yield board
-    await board.recorder.in_thread(close)
-
-
-def close() -> None:
-    from django.db import connection
-
-    connection.close()
 
 
 def kind(board: Runtime) -> tuple[Kind, str]:

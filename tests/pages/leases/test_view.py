@@ -69,7 +69,7 @@ def test_the_json_of_a_lease_is_the_contract(store, operator):
     assert list(item) == [
         "cluster", "namespace", "name", "uid", "kind", "kind_reason", "phase", "holder",
         "acquire_time", "renew_time", "observed_at", "duration_seconds", "transitions",
-        "cadence_seconds", "expires_at", "resource_version",
+        "cadence_seconds", "expires_at", "resource_version", "abandoned", "may_be_vacant",
     ]  # fmt: skip
     assert (item["cluster"], item["name"], item["phase"]) == ("a", "scheduler", "held")
     assert (item["holder"], item["duration_seconds"]) == ("cp-1", 15)

@@ -24,6 +24,7 @@ def test_values_become_fields(tmp_path):
             "LEASEBOARD_CLUSTERS": "a=embedded, b=url:http://127.0.0.1:8001,c=context:prod",
             "LEASEBOARD_HTTPS": "true",
             "LEASEBOARD_RETENTION_DAYS": "7",
+            "LEASEBOARD_ABANDONED_SECONDS": "600",
         }
     )
     assert config.data == tmp_path
@@ -33,7 +34,7 @@ def test_values_become_fields(tmp_path):
         "context:prod",
     ]
     assert config.https
-    assert config.retention_days == 7
+    assert (config.retention_days, config.abandoned_seconds) == (7, 600)
 
 
 def test_the_plain_kubeconfig_variable_counts_where_ours_is_unset():
@@ -49,6 +50,8 @@ def test_the_plain_kubeconfig_variable_counts_where_ours_is_unset():
     [
         ("LEASEBOARD_RETENTION_DAYS", "soon"),
         ("LEASEBOARD_RETENTION_DAYS", "0"),
+        ("LEASEBOARD_ABANDONED_SECONDS", "0"),
+        ("LEASEBOARD_ABANDONED_SECONDS", "1h"),
         ("LEASEBOARD_HTTPS", "perhaps"),
         ("LEASEBOARD_CLUSTERS", "a"),
         ("LEASEBOARD_CLUSTERS", ""),

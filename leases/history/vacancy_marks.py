@@ -1,0 +1,24 @@
+"""The Leases of which an admin says that they may be vacant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from leases.domain.lease import ObjectName
+from leases.models import VacancyMark
+
+
+def load_marks(cluster: str) -> dict[ObjectName, str]:
+    """Return the Leases that may be vacant now, with the admin who said so."""
+    rows = VacancyMark.objects.filter(cluster=cluster, ended_at=None)
+    return {ObjectName(row.namespace, row.name): row.username for row in rows}
+
+
+def may_be_vacant_at(cluster: str, at: datetime) -> set[ObjectName]:
+    """Return the Leases of which an admin had said it at that instant."""
+    rows = VacancyMark.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=at), cluster=cluster, at__lte=at
+    )
+    return {ObjectName(*names) for names in rows.values_list("namespace", "name")}
