@@ -12,6 +12,7 @@ from dashboard.pages.account import sign_in_view
 from dashboard.pages.audit import view as audit
 from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
+from dashboard.pages.delete import view as lease_delete
 from dashboard.pages.edit import view as lease_edit
 from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
@@ -45,6 +46,11 @@ of_cluster = [
         name="lease_vacancy",
     ),
     path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
+    path(
+        "leases/<str:namespace>/<str:name>/delete/",
+        lease_delete.lease_delete,
+        name="lease_delete",
+    ),
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),
     path("nodes/", nodes.nodes, name="nodes"),

@@ -32,6 +32,7 @@ READS = {
     "lease": {"at", "before", "range"},
     "lease_asked": set(),
     "lease_edit": {"holder"},
+    "lease_delete": set(),
     "new_lease": {"namespace", "name", "holder_identity", "duration_seconds"},
     "timeline": {
         "format", "from", "to", "at", "range", "kind", "q", "sort", "view", "page", "limit",

@@ -1,0 +1,1 @@
+"""Delete a Lease, or many."""

@@ -1,0 +1,159 @@
+"""Delete one Lease: show what it brings about, confirm by its name, write."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard import clock
+from dashboard.access.guards import check_editor, check_writable, find_cluster
+from dashboard.forms.delete_form import DeleteLeaseForm
+from dashboard.pages.delete.meaning import headline, meaning_of
+from dashboard.parts.audit_intent import intent_of
+from dashboard.parts.holder_name import holder_view
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.parts.kept.write_access import may_write
+from dashboard.parts.lease.row import row_view
+from leases.actions.audit import AlreadySent
+from leases.actions.delete_lease import ACTION, TermEnded, delete_lease, refusal_of
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.lease_edit import term_of
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.status import ApiError, Conflict, NotFound
+
+STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 409, 409: 409, 422: 422}
+GONE = "It is gone already: somebody else deleted it. Nothing was written."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+async def lease_delete(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """GET draws the form with the server's verdict; POST deletes."""
+    refusal = await sync_to_async(check_editor)(request)
+    if refusal is not None:
+        return refusal
+    watched = find_cluster(cluster)
+    check_writable(watched)
+    user = cast("User", await request.auser())
+    page = DeletePage(request, watched, user, ObjectName(namespace, name))
+    return await page.submit() if request.method == "POST" else await page.open()
+
+
+class DeletePage:
+    """One request for the form."""
+
+    def __init__(
+        self, request: HttpRequest, cluster: WatchedCluster, user: User, key: ObjectName
+    ) -> None:
+        request.cluster = cluster  # type: ignore[attr-defined]
+        self.request = request
+        self.cluster = cluster
+        self.user = user
+        self.key = key
+        self.now = clock.now()
+
+    @property
+    def tracked(self) -> Tracked:
+        tracked = self.cluster.store.get(self.key)
+        if tracked is None:
+            text = f"There is no Lease {self.key} in {self.cluster.name}. It may have been deleted."
+            raise Http404(text)
+        return tracked
+
+    async def open(self) -> HttpResponse:
+        lease = self.tracked.lease
+        form = DeleteLeaseForm(initial={"seen_term": term_of(lease)}, key=self.key)
+        try:
+            refused = await refusal_of(self.cluster.writer_for(self.user), lease)
+        except ApiError as error:
+            refused = error
+        return await self.draw(form, verdict=_verdict(refused))
+
+    async def submit(self) -> HttpResponseBase:
+        form = DeleteLeaseForm(self.request.POST, key=self.key)
+        if not form.is_valid():
+            return await self.draw(form, status=422)
+        try:
+            await self._write(form)
+        except AlreadySent:
+            pass
+        except TermEnded as ended:
+            return await self._draw_conflict(form, ended.current)
+        except NotFound:
+            return await self.draw(form, error=GONE, status=409)
+        except ApiError as error:
+            conflict = "It changed during each of several tries. Nothing was written; try again."
+            text = conflict if isinstance(error, Conflict) else form.place(error)
+            status = STATUS_OF_ERROR.get(error.status.code, 502)
+            return await self.draw(form, error=text, status=status)
+        text = f"{self.key} was deleted. If somebody makes it anew, this page shows it."
+        await sync_to_async(messages.success)(self.request, text)
+        return redirect("lease", self.cluster.name, self.key.namespace, self.key.name)
+
+    async def _write(self, form: DeleteLeaseForm) -> None:
+        intent = await sync_to_async(intent_of)(
+            self.request,
+            self.cluster,
+            self.key,
+            action=ACTION,
+            reason=form.cleaned_data["reason"],
+            once=form.cleaned_data["once"],
+        )
+        await delete_lease(
+            self.cluster.writer_for(self.user),
+            self.key,
+            seen_term=form.cleaned_data["seen_term"],
+            intent=intent,
+            clock=clock.now,
+        )
+
+    async def _draw_conflict(self, form: DeleteLeaseForm, current: Lease) -> HttpResponse:
+        """Say who holds it now; the next submit is for the new term."""
+        holder = holder_view(current.holder)
+        moved: dict[str, object] = {
+            "holder": holder.short if holder else "nobody",
+            "since": current.spec.acquire_time or current.metadata.creation_timestamp,
+        }
+        return await self.draw(form.rebased(current), moved=moved, status=409)
+
+    async def draw(
+        self,
+        form: DeleteLeaseForm,
+        *,
+        verdict: str | None = None,
+        moved: dict[str, object] | None = None,
+        error: str = "",
+        status: int = 200,
+    ) -> HttpResponse:
+        known = self.cluster.store.get(self.key)
+        as_of = self.cluster.as_of(self.now)
+        context = {
+            "access": await may_write(self.cluster, self.user, self.key.namespace, "delete"),
+            "form": form,
+            "key": self.key,
+            "row": row_view(self.cluster.name, known, as_of) if known else None,
+            "duration": known.lasting.lease.spec.lease_duration_seconds if known else None,
+            "read_at": as_of,
+            "headline": headline(known, as_of) if known else "",
+            "means": meaning_of(known) if known else (),
+            "verdict": verdict,
+            "moved": moved,
+            "error": error,
+        }
+        return await sync_to_async(render)(
+            self.request, "delete/lease.html", context, status=status
+        )
+
+
+def _verdict(refused: ApiError | None) -> str:
+    """What the dry run came to; "" when the server would delete the Lease."""
+    if refused is None:
+        return ""
+    return f"The API server would refuse this: {refused}"
