@@ -28,6 +28,7 @@ OF_CLUSTER = {
     "leases (a filter without a match)": "leases/?q=nothing-is-called-so",
     "leases (a bad filter)": "leases/?sort=age",
     "leases (as they stood)": "leases/?at=2026-11-20T12:00:00Z",
+    "new_lease": "leases/new/",
     "lease": f"leases/{HELD}/",
     "lease (as it stood)": f"leases/{HELD}/?at=2026-11-20T12:00:00Z",
     "lease (deleted)": "leases/default/gone/",

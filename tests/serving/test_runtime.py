@@ -122,6 +122,7 @@ async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
 async def test_every_task_is_supervised(start):
     running = await start()
     of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
+    of_all |= {"audit"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in ("watch", "nodes", "publisher")}
     assert set(running.supervisor.restarts) == tasks

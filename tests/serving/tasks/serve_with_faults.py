@@ -19,7 +19,13 @@ from dashboard.live import page_reader, publisher, shared_drawings
 from dashboard.pages.nodes import node_grid
 from dashboard.parts.kept import node_book, watched_cluster
 from dashboard.serving import runtime
-from dashboard.serving.tasks import clock_watch, kind_overrides, retention, supervisor
+from dashboard.serving.tasks import (
+    audit_rows,
+    clock_watch,
+    kind_overrides,
+    retention,
+    supervisor,
+)
 from leases.apiserver.http import listening
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
@@ -94,9 +100,10 @@ patch("retention", retention.Forgetting, "run")
 patch("overrides", kind_overrides.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
+patch("audit", audit_rows, "resolve_once")
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", link_use.LinkUse, "write")
-link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = 1.0
+link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = audit_rows.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled
 
