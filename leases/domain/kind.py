@@ -28,6 +28,8 @@ class Kind(StrEnum):
 
 
 Verdict = tuple[Kind, str]
+# What happens to the Lease may settle it: see settled_kind.
+RENEWED_SINCE: Verdict = (Kind.ELECTION, "a guess: acquired, and renewed since")
 
 
 def classify(lease: Lease, previous: Kind | None) -> Verdict:
@@ -112,7 +114,7 @@ def _by_shape(lease: Lease, previous: Kind | None) -> Verdict | None:
         return None
     if acquired and renewed and spec.lease_duration_seconds is not None:
         if renewed > acquired or previous is Kind.ELECTION:
-            return Kind.ELECTION, "a guess: acquired, and renewed since"
+            return RENEWED_SINCE
         return Kind.LOCK, "a guess: acquired, and not renewed since"
     return _by_renewal_alone(lease) if renewed and not acquired else None
 

@@ -19,7 +19,7 @@ from leases.tracking.expiry.blind_times import BlindTimes
 from leases.tracking.expiry.clock_jump import reanchor
 from leases.tracking.expiry.deadlines import Deadlines
 from leases.tracking.expiry.phase_turn import outlook
-from leases.tracking.kind_overrides import Kinds, Marks, Overrides
+from leases.tracking.kind_overrides import DeletedKinds, Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
     first_sight,
@@ -53,15 +53,12 @@ class ClusterState:
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         # When a deleted Lease was last held.
         self._deaths: dict[ObjectName, datetime] = {}
+        self._deleted_kinds = DeletedKinds()
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
-        version = version_after(tracked.resource_version, 0)
+        key, version = tracked.key, version_after(tracked.resource_version, 0)
         return Row(
-            key=tracked.key,
-            tracked=tracked,
-            version=version,
-            changed_at=changed_at,
-            listing=listing,
+            key=key, tracked=tracked, version=version, changed_at=changed_at, listing=listing
         )
 
     def enter(self, rows: list[Row], at: datetime, step: Step) -> None:
@@ -145,8 +142,9 @@ class ClusterState:
     ) -> Row:
         """Make the row of a Lease that is new. The caller adds it with `enter`."""
         verdict = self.overrides.get(lease.key)
+        earlier = self._deleted_kinds.take(lease.key)
         tracked, change = first_sight(
-            self.cluster, lease, seen, gap_since=gap_since, verdict=verdict
+            self.cluster, lease, seen, gap_since=gap_since, verdict=verdict, earlier=earlier
         )
         step.changes.append(change)
         row = self.row(self.overrides.marked(tracked), change.at, listing=listing)
@@ -297,3 +295,4 @@ class ClusterState:
             self._deaths[row.key] = gap_since
             if len(self._deaths) > REMEMBERED_DEATHS:
                 del self._deaths[next(iter(self._deaths))]
+        self._deleted_kinds.note(known)

@@ -1,14 +1,17 @@
-"""What admins say of the Leases of one cluster: the kind, and whether it may be vacant."""
+"""What admins say of the Leases of one cluster: the kind, and whether it may be vacant; and the kinds
+that history settles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
 
 from leases.domain.kind import Verdict, classify
 from leases.domain.lease import ObjectName
+from leases.domain.past.settled_kind import ALONE, after_deletion, is_open
 from leases.domain.phase import phase_of
 from leases.tracking.tracked_lease import Tracked
 
@@ -16,6 +19,7 @@ T = TypeVar("T")
 Kinds = Mapping[ObjectName, Verdict]
 Marks = Mapping[ObjectName, str]  # the Leases that may be vacant, with the admin who said so
 NO_MARKS: Marks = MappingProxyType({})
+MAX_DELETED = 10_000  # Leases
 
 
 class Overrides:
@@ -67,3 +71,32 @@ def _replace(old: dict[ObjectName, T], new: Mapping[ObjectName, T]) -> set[Objec
         else:
             del old[key]
     return changed
+
+
+class DeletedKinds:
+    """What deleted Leases settled about the kind of the next Lease of their name."""
+
+    def __init__(self) -> None:
+        self._verdicts: dict[ObjectName, Verdict] = {}
+
+    def note(self, deleted: Tracked) -> None:
+        held = deleted.lease.holder is not None and deleted.gap_since is None
+        verdict = after_deletion((deleted.kind, deleted.kind_reason), held=held)
+        if verdict is not None:
+            self._verdicts[deleted.key] = verdict
+            if len(self._verdicts) > MAX_DELETED:
+                del self._verdicts[next(iter(self._verdicts))]
+
+    def take(self, key: ObjectName) -> Verdict | None:
+        return self._verdicts.pop(key, None)
+
+
+def renewed_alone(elections: Iterable[Tracked], now: datetime) -> list[ObjectName]:
+    """Return the guessed elections that one holder has renewed for so long that they are none."""
+    return [
+        known.key
+        for known in elections
+        if known.held_since is not None
+        and is_open((known.kind, known.kind_reason))
+        and now - known.held_since >= ALONE
+    ]

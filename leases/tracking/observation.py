@@ -20,6 +20,7 @@ from leases.domain.changes.write_time import (
 )
 from leases.domain.kind import Kind, Verdict, classify
 from leases.domain.lease import Lease, number_of
+from leases.domain.past.settled_kind import after_next_holder, keep_settled
 from leases.domain.phase import Phase, counted_holder, next_turn, phase_of, runs_out_at
 from leases.tracking.compact_lease import compact
 from leases.tracking.tracked_lease import Lasting, Tracked
@@ -37,11 +38,14 @@ def first_sight(
     *,
     gap_since: datetime | None = None,
     verdict: Verdict | None = None,
+    earlier: Verdict | None = None,
 ) -> tuple[Tracked, Change]:
-    """Return the state of a new Lease and its `created`; `verdict`: the kind an admin set."""
+    """Return the state of a new Lease and its `created`. `verdict` is the kind that an admin set,
+    `earlier` what earlier Leases of its name settled.
+    """
     lease = compact(lease)
     named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
-    kind, reason = verdict or classify(lease, None)
+    kind, reason = verdict or _by_rules(lease, None, earlier)
     holder = counted_holder(lease, kind, named=named)
     observed_at = renewed_at(None, lease, seen)
     at = _came_at(lease, holder, observed_at, seen)
@@ -112,6 +116,8 @@ def next_sight(
         abandoned=known.lasting.abandoned and not (moved or came or kind is not known.kind),
     )
     at, _ = written_at(known, lease, seen)
+    if came:
+        tracked = tracked.replace(released_by=known.holder if holder is None else None)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
         tracked = tracked.replace(held_since=None if holder is None else at)
     if moved or came:
@@ -199,7 +205,13 @@ def _judge(known: Tracked, lease: Lease) -> tuple[Kind, str]:
         or (renewed and _kind_evidence(known.lease) == _kind_evidence(lease))
     ):
         return known.kind, known.kind_reason
-    return classify(lease, known.kind if named else None)
+    verdict = _by_rules(lease, known.kind if named else None, (known.kind, known.kind_reason))
+    return after_next_holder(verdict, known.lease.holder or known.lasting.released_by, lease.holder)
+
+
+def _by_rules(lease: Lease, previous: Kind | None, known: Verdict | None) -> Verdict:
+    verdict = classify(lease, previous)
+    return verdict if known is None else keep_settled(verdict, known)
 
 
 def _rewritten(before: Lease, after: Lease) -> str:

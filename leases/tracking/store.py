@@ -12,13 +12,16 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from leases.domain.connection import Connection, ConnectionState
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
+from leases.domain.past.settled_kind import RENEWED_ALONE
+from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking.checkpoint_rotation import CheckpointRotation
 from leases.tracking.cluster_state import ClusterState
 from leases.tracking.expiry.clock_jump import moved_connection
-from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
+from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks, renewed_alone
 from leases.tracking.lease_index import Row, version_after
 from leases.tracking.list_comparison import ListComparison
 from leases.tracking.skipped_writes import failed_on
@@ -180,6 +183,17 @@ class Store:
         """Apply these kinds and marks of admins, and the rules to all other Leases."""
         step = Step()
         self._ledger.set_overrides(kinds, marks, now, step)
+        return self._update(step, now)
+
+    def settle_kinds(self, now: datetime) -> Update | None:
+        """Settle the guessed kinds of Leases that one holder has renewed for long."""
+        step = Step()
+        for key in renewed_alone(self.select((Kind.ELECTION,), (Phase.HELD,)), now):
+            row = self._rows.get(key)
+            if row is not None:
+                kind, reason = RENEWED_ALONE
+                self._rows.put(row, row.tracked.replace(kind=kind, kind_reason=reason))
+                step.redraw[key] = None
         return self._update(step, now)
 
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:

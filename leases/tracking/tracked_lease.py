@@ -40,6 +40,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     settled: bool = False  # the current holder has renewed at least once
     rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
+    released_by: str | None = None  # the last holder, while there is none
     named: bool = False  # it named a holder before, so an empty name means nobody
     # An admin set the kind. Stored under its first name, so that older checkpoints are read.
     overridden: bool = msgspec.field(default=False, name="overruled")

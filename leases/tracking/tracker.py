@@ -135,6 +135,11 @@ class Tracker:
         self._deliver(self._store.set_overrides(kinds, now := self._clock(), marks))
         self._wait_for_deadline(now)
 
+    def settle_kinds(self) -> None:
+        """Settle the guessed kinds of Leases that one holder has renewed for long."""
+        self._deliver(self._store.settle_kinds(now := self._clock()))
+        self._wait_for_deadline(now)
+
     def clock_jumped(self, jump: Jump) -> None:
         """Move all times after the wall clock was set, and continue."""
         stands = self._store.clock_jumped(jump)

@@ -32,6 +32,8 @@ from leases.domain.lease import ObjectName
 from leases.history.refused_rows import Refusal, What
 from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, KindOverride, LeaseRecord, WallLink
+from leases.tracking import kind_overrides as tracking_kinds
+from leases.wire.microtime import format_microtime
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
@@ -114,9 +116,23 @@ async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
     await until(lambda: store.get(KEY))
     assert hub.seq == before + 1
     assert sum(running.activity("a").of(KEY, clock.now())) == 1
+    assert len(running.activity("a").last_hour.of(KEY)) == 1
     await until_stored(ChangeRecord.objects.filter(name=KEY.name).count, 1)
     ticks = hub._ticks
     await until(lambda: hub._ticks > ticks)
+
+
+async def test_a_guessed_kind_is_settled_while_it_runs(start, monkeypatch):
+    monkeypatch.setattr(tracking_kinds, "ALONE", timedelta(0))
+    running = await start()
+    store = running.clusters["a"].store
+    await until(lambda: store.connection.state is ConnectionState.LIVE)
+    renewed = clock.now()
+    times = {"acquireTime": renewed - timedelta(seconds=1), "renewTime": renewed}
+    spec = {name: format_microtime(at) for name, at in times.items()}
+    spec |= {"holderIdentity": "cp-1", "leaseDurationSeconds": 3600}
+    await running.clusters["a"].writer.create({**BODY, "spec": spec})
+    await until(lambda: (one := store.get(KEY)) and one.kind is Kind.HEARTBEAT)
 
 
 async def test_every_task_is_supervised(start):

@@ -1,5 +1,6 @@
 """Keeps the stores in step with what admins say of Leases, here or at another replica: kinds, and
-which may be vacant."""
+which may be vacant; and with the kinds that history settles.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +46,8 @@ class KindOverrides:
         """Look again and again."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            for tracker in self._trackers.values():
+                tracker.settle_kinds()
             try:
                 await self.refresh()
             except DatabaseError as error:
