@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from dashboard.access.rights.rights_watch import RightsWatch
     from dashboard.access.wall.link_use import LinkUse
-    from dashboard.live.page_reader import Drawings
+    from dashboard.live.drawn_rows import Drawings
     from dashboard.live.publisher import Publisher
     from dashboard.parts.kept.watched_cluster import WatchedCluster
     from dashboard.serving.tasks.clock_watch import ClockWatch

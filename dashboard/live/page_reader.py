@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.figures import Figures
 from dashboard.live.messages import Counts, Show, connection_item, read_name
 from dashboard.live.shared_drawings import GROUPS, SharedRegions
 from dashboard.live.trouble_elsewhere import Elsewhere
 from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.frame import live_html
+from dashboard.parts.kept.flapping_leases import Flappers, FlappingLeases
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.lease.freshness import numbers
 from leases.domain.changes.change import Change
@@ -45,54 +47,11 @@ class HubView(Protocol):
     def problem(self) -> Callable[[], str | None]: ...
     @property
     def recent(self) -> deque[tuple[int, Change]]: ...
-    def counts(self) -> Counts: ...
+    @property
+    def flappers(self) -> FlappingLeases: ...
+    def counts(self, now: datetime) -> Counts: ...
     def figures(self) -> Figures: ...
     def is_outdated(self, feed: int) -> bool: ...
-
-
-class Drawings:
-    """Rows drawn once for all pages, kept per part and Lease until the Lease changes."""
-
-    LIMIT = 5000
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, int, str]] = {}
-
-    def draw(
-        self, cluster: str, part: str, tracked: Tracked, now: datetime, activity: Activity
-    ) -> str:
-        place = (cluster, part, tracked.key)
-        hour = now.hour  # the bars of a day move every hour
-        kept = self._kept.get(place)
-        if kept is not None and kept[0] is tracked and kept[1] == hour:
-            return kept[2]
-        html = live_html.PARTS[part](cluster, tracked, now, activity)
-        if len(self._kept) >= self.LIMIT:
-            self._kept.clear()
-        self._kept[place] = (tracked, hour, html)
-        return html
-
-
-def looks_alike(one: Tracked, other: Tracked) -> bool:
-    """Whether two states differ in freshness alone."""
-    if one.lasting is other.lasting:
-        return True
-    a, b = one.lasting.lease, other.lasting.lease
-    return (
-        one.phase is other.phase
-        and one.lasting.not_understood is other.lasting.not_understood
-        and one.kind is other.kind
-        and one.held_since == other.held_since
-        and a.metadata.uid == b.metadata.uid
-        and a.metadata.labels == b.metadata.labels
-        and a.metadata.annotations == b.metadata.annotations
-        and a.spec.holder_identity == b.spec.holder_identity
-        and a.spec.lease_duration_seconds == b.spec.lease_duration_seconds
-        and a.spec.acquire_time == b.spec.acquire_time
-        and a.spec.lease_transitions == b.spec.lease_transitions
-        and a.spec.strategy == b.spec.strategy
-        and a.spec.preferred_holder == b.spec.preferred_holder
-    )
 
 
 class PageReader:
@@ -104,11 +63,13 @@ class PageReader:
         self._drawings = drawings
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
         self._unsent: dict[tuple[str, ObjectName], None] = {}  # the longest waiting first
+        self._flappers: Flappers = {}
+        self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
         self._clock_moved = hub.clock_moved
         self._feed: int | None = None
         self._feed_as = "line"
         self._refetch = False
-        self._elsewhere = Elsewhere(None)
+        self._elsewhere = Elsewhere(None, hub.activity)
         self._regions: dict[str, int] = {}
         self.groups: frozenset[str] = frozenset()
         self.field: Grouping | None = None
@@ -133,7 +94,7 @@ class PageReader:
             self._refetch = True
             wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
-        self._elsewhere = Elsewhere(wanted.query)
+        self._elsewhere = Elsewhere(wanted.query, self._hub.activity)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
         self.field = wanted.field
         self._counts, self._figures = {}, {}
@@ -211,6 +172,7 @@ class PageReader:
         drawn = 0
         store = self._hub.store
         as_of = store.connection.as_of(now)
+        self._note_flapping(as_of)
         for part, shown in self._sent.items():
             for key in self._in_turn(part, shown):
                 before, after = shown[key], store.get(key)
@@ -222,8 +184,9 @@ class PageReader:
                     renewed[str(key)] = numbers(after)
                 elif drawn < MAX_DRAWN:
                     drawn += 1
+                    flaps = self._flaps.get(key, 0)
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(
-                        store.cluster, part, after, as_of, self._hub.activity
+                        store.cluster, part, after, as_of, self._hub.activity, flaps
                     )
                 else:
                     later[part, key] = None
@@ -235,6 +198,21 @@ class PageReader:
         frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
         frame |= self._asides(now)
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}
+
+    def _note_flapping(self, now: datetime) -> None:
+        """Draw the Leases again whose number of changes differs: time alone changes it too."""
+        flappers = self._hub.flappers.at(now)
+        if flappers is self._flappers:
+            return
+        self._flappers = flappers
+        flaps = {key: how.changes for key, how in flappers.items()}
+        for key in flaps.keys() | self._flaps.keys():
+            if flaps.get(key) != self._flaps.get(key):
+                for part, shown in self._sent.items():
+                    if key in shown:
+                        shown[key] = None
+                        self._unsent[part, key] = None
+        self._flaps = flaps
 
     def _in_turn(self, part: str, shown: Iterable[ObjectName]) -> Iterable[ObjectName]:
         """Draw the longest waiting first, however often others change."""
@@ -249,7 +227,7 @@ class PageReader:
         news = self._elsewhere.news()
         if news is not None:
             aside["elsewhere"] = news
-        counts = self._hub.counts()
+        counts = self._hub.counts(now)
         if counts is not self._counts:
             aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}
             self._counts = counts

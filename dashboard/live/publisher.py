@@ -21,6 +21,7 @@ from dashboard.live.socket_share import SocketShare
 from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.pages.overview.summary import HeartbeatAges
 from dashboard.parts.kept.drawing_failures import Failed, log_failure
+from dashboard.parts.kept.flapping_leases import FlappingLeases
 from dashboard.parts.kept.node_book import Grouping, NodeBook
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.steady_clock import Jump
@@ -63,12 +64,13 @@ class ClusterHub:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.activity = Activity()
+        self.flappers = FlappingLeases(store, self.activity)
         self.nodes = NodeBook()
         self.ages = HeartbeatAges()
         self.failed: Failed = log_failure
         self.shared = SharedRegions(self._report_failure)
         self.grids: dict[Grouping, NodeGrid] = {}
-        self._counted: tuple[int, Counts] = (-1, {})
+        self._counted: tuple[tuple[int, int], Counts] = ((-1, -1), {})
         self._figured: tuple[int, Figures] = (-1, {})
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
         # microseconds they do not meet those of another replica, to which a reader may come back.
@@ -149,10 +151,12 @@ class ClusterHub:
         seq, tick = self._fetch_again
         return feed <= seq and self._ticks < tick
 
-    def counts(self) -> Counts:
+    def counts(self, now: datetime) -> Counts:
         """The counts, made once for all pages."""
-        if self._counted[0] != self.store.seq:
-            self._counted = (self.store.seq, flatten_all(self.store.counts()))
+        stamp = self.store.seq, len(self.flappers.at(self.store.connection.as_of(now)))
+        if self._counted[0] != stamp:
+            counts = flatten_all(self.store.counts()) | {"flapping": stamp[1]}
+            self._counted = (stamp, counts)
         return self._counted[1]
 
     async def run(self) -> None:

@@ -5,16 +5,19 @@ to show them, because rows must not move under the pointer.
 from __future__ import annotations
 
 from collections.abc import Container
+from datetime import UTC, datetime
 
 from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
+from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.query.lease_filter import Matcher, read_filter, wants
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.lease import ObjectName
 from leases.domain.severity import is_in_trouble
+from leases.history.read.hourly_activity import Activity
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Update
+from leases.tracking.tracked_lease import Tracked, Update
 
 # The page shows "1,000 or more": in a mass failure every page would count every Lease.
 MAX_COUNTED = 1000
@@ -23,8 +26,10 @@ MAX_COUNTED = 1000
 class Elsewhere:
     """The Leases in trouble that one page does not show."""
 
-    def __init__(self, query: str | None) -> None:
-        self._wants = _matcher(query)
+    def __init__(self, query: str | None, activity: Activity) -> None:
+        self._activity = activity
+        self._now = datetime.fromtimestamp(0, UTC)
+        self._wants = _matcher(query, self._flaps)
         self._found: set[ObjectName] = set()
         self._reported = 0
 
@@ -32,19 +37,23 @@ class Elsewhere:
         """Count what changed; on a page without rows, every Lease of its list."""
         if self._wants is None:
             return
+        self._now = update.now
         for key in update.redraw:
             if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
             known = store.get(key)
             if (
                 known is not None
-                and (is_in_trouble(known.phase, known.kind) or not shown)
+                and (not shown or is_in_trouble(known.phase, known.kind) or self._flaps(known))
                 and self._wants(known)
             ):
                 self._found.add(key)
             else:
                 self._found.discard(key)
         self._found.difference_update(update.removed)
+
+    def _flaps(self, known: Tracked) -> bool:
+        return flapping_of(self._activity, known, self._now) is not None
 
     def news(self) -> int | None:
         """Return the number of Leases if it differs from the last one returned."""
@@ -54,10 +63,10 @@ class Elsewhere:
         return self._reported
 
 
-def _matcher(query: str | None) -> Matcher | None:
+def _matcher(query: str | None, flaps: Matcher) -> Matcher | None:
     if query is None:
         return None
     try:
-        return wants(read_filter(QueryDict(query.removeprefix("?"))))
+        return wants(read_filter(QueryDict(query.removeprefix("?"))), flaps)
     except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
         return None

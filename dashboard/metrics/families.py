@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -20,10 +21,12 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from dashboard import clock
 from dashboard.board import Board
 from dashboard.metrics.elections import exposition, left_out
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.connection import ConnectionState
+from leases.domain.kind import Kind
 
 
 def metrics(board: Board, *, elections: int, now: datetime) -> str:
@@ -47,6 +50,7 @@ class _Families(Collector):
     def collect(self) -> Iterable[Metric]:
         clusters = list(self._runtime.clusters.values())
         yield _leases(clusters)
+        yield self._flapping()
         yield from _counted(clusters)
         yield from _watch(clusters)
         yield self._live_clients()
@@ -70,6 +74,19 @@ class _Families(Collector):
         for name, hub in self._runtime.publisher.hubs.items():
             family.add_metric([name, "page"], len(hub.pages))
             family.add_metric([name, "feed"], len(hub.feeds))
+        return family
+
+    def _flapping(self) -> Metric:
+        family = GaugeMetricFamily(
+            "leaseboard_leases_flapping", "Leases that change hands too often.",
+            labels=["cluster", "kind"],
+        )  # fmt: skip
+        for name, hub in self._runtime.publisher.hubs.items():
+            as_of = hub.store.connection.as_of(clock.now())
+            found = map(hub.store.get, hub.flappers.at(as_of))
+            kinds = Counter(one.kind for one in found if one is not None)
+            for kind in Kind:
+                family.add_metric([name, kind.value], kinds[kind])
         return family
 
     def _restarts(self) -> Metric:

@@ -27,7 +27,7 @@ from dashboard.clock import process_clock
 from dashboard.config import Config
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.configuration.setting_values import EVERY_CLUSTER
-from dashboard.live.page_reader import Drawings
+from dashboard.live.drawn_rows import Drawings
 from dashboard.live.publisher import Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.audit_rows import resolve_open_rows

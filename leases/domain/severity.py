@@ -11,11 +11,17 @@ from leases.domain.phase import Phase
 # The smaller, the worse.
 SEVERITY = {Phase.EXPIRED: 0, Phase.VACANT: 1, Phase.LATE: 2, Phase.UNTIMED: 3, Phase.HELD: 4}
 PAST_SEVERITY = {PastPhase.EXPIRED: 0, PastPhase.VACANT: 1, PastPhase.HELD: 2}
+# A Lease that flaps stands below those that nobody can rely on now, above all others.
+FLAPPING_SEVERITY = 0.7
 TROUBLE = (Phase.EXPIRED, Phase.VACANT, Phase.LATE)
 LONG_GAP_SECONDS = 30.0  # from here on, a gap without a holder is shown in red
 # A normal hand-over leaves an election vacant: client-go's contenders look every 2 s, others
 # every 15 s.
 VACANT_GRACE = timedelta(seconds=30)
+
+
+def severity(phase: Phase, *, flaps: bool) -> float:
+    return min(SEVERITY[phase], FLAPPING_SEVERITY) if flaps else SEVERITY[phase]
 
 
 def is_in_trouble(phase: Phase, kind: Kind) -> bool:

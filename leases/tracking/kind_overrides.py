@@ -1,5 +1,5 @@
-"""What admins say of the Leases of one cluster: the kind, and whether it may be vacant; and the kinds
-that history settles.
+"""What admins say of the Leases of one cluster: the kind, and whether it may be vacant; and the
+kinds that history settles.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ export function placeAll(html) {
 /** What a row says besides its ages: a row that says something else glows. */
 function look(el) {
   const copy = el.cloneNode(true);
-  for (const aging of copy.querySelectorAll("[data-since], [data-observed]")) aging.remove();
+  for (const aging of copy.querySelectorAll("[data-since], [data-observed], .flap small")) aging.remove();
   return phaseOf(el) + copy.textContent.replace(/\s+/g, "");
 }
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dashboard.live import shared_drawings
-from dashboard.live.page_reader import Drawings, looks_alike
+from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.publisher import ClusterHub
 from dashboard.live.shared_drawings import GROUPS, SharedRegions
 from leases.tracking.store import Store

@@ -21,6 +21,7 @@ from leases.tracking.tracker import Tracker
 from leases.wire.watch_events import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
 from tests.support.metrics import samples
+from tests.support.values.changes import a_change
 
 ROOT = Path(__file__).parents[2]
 ALERTS = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())
@@ -34,6 +35,16 @@ def test_leases_are_counted_by_kind_and_phase(board: Runtime):
     assert found["leaseboard_leases", "a", "election", "vacant"] == 1
     assert found["leaseboard_leases", "b", "election", "held"] == 0
     assert (found["leaseboard_synced", "a"], found["leaseboard_synced", "b"]) == (1, 0)
+
+
+def test_leases_that_flap_are_counted_by_kind(board: Runtime):
+    fill(board.clusters["a"].store, a_lease())
+    passes = [a_change(n, at=(at := clock.now()), observed_at=at) for n in range(5)]
+    board.activity("a").note(passes)
+    found = samples()
+    assert found["leaseboard_leases_flapping", "a", "election"] == 1
+    assert found["leaseboard_leases_flapping", "a", "heartbeat"] == 0
+    assert found["leaseboard_leases_flapping", "b", "election"] == 0
 
 
 async def watched(board: Runtime, *events: object) -> None:

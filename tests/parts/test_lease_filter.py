@@ -38,14 +38,15 @@ LEASES = sorted(
 )
 
 
-def asked(query: str):
+def asked(query: str, *flapping: str):
     store = Store("c")
     store.restore(LEASES, NOW)
-    return find(store, read_filter(QueryDict(query)), busy=lambda: BUSY)
+    keys = [lease.key for name in flapping for lease in LEASES if lease.key.name == name]
+    return find(store, read_filter(QueryDict(query)), flapping=keys, busy=lambda: BUSY)
 
 
-def names(query: str) -> list[str]:
-    return [lease.lease.metadata.name for lease in asked(query).page]
+def names(query: str, *flapping: str) -> list[str]:
+    return [lease.lease.metadata.name for lease in asked(query, *flapping).page]
 
 
 def test_without_a_filter_all_come_worst_first():
@@ -95,8 +96,53 @@ def test_every_column_sorts(column, ascending):
     assert names(f"sort={column}") == ascending
 
 
+@pytest.mark.parametrize(
+    ("flapping", "expected"),
+    [
+        (["a"], ["c", "a", "d", "b", "node"]),
+        (["node", "a"], ["c", "node", "a", "d", "b"]),  # in their own order
+        (["c", "b"], ["c", "b", "d", "a", "node"]),  # an expired one is worse than flapping
+        (["gone"], ["c", "d", "b", "a", "node"]),
+    ],
+)
+def test_what_flaps_stands_above_all_but_the_expired(flapping, expected):
+    assert names("", *flapping) == expected
+    assert names("limit=2", *flapping) == expected[:2]
+    assert names("limit=2&page=2", *flapping) == expected[2:4]
+    assert names("sort=name", *flapping) == ["a", "b", "c", "d", "node"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("flapping=true", ["a", "c"]),
+        ("flapping=true&sort=-name", ["c", "a"]),
+        ("flapping=true&phase=late", ["a", "c", "b"]),
+        ("flapping=true&phase=late&sort=name", ["a", "b", "c"]),
+        ("flapping=true&phase=expired&phase=vacant&phase=late", ["c", "a", "d", "b"]),
+        ("flapping=true&namespace=kube-system", ["c"]),
+        ("flapping=true&labels=app%3Dweb", ["a"]),
+        ("flapping=true&kind=lock", []),
+        ("phase=held", ["a", "node"]),
+    ],
+)
+def test_flapping_is_one_more_choice_beside_the_phases(query, expected):
+    found = asked(query, "a", "c")
+    assert [lease.key.name for lease in found.page] == expected
+    assert found.total == len(expected)
+
+
+def test_flapping_leases_are_counted_before_the_filter_by_kind_and_phase():
+    assert asked("phase=late&kind=lock", "a", "node").flapping == {
+        Kind.ELECTION: {Phase.HELD: 1},
+        Kind.HEARTBEAT: {Phase.HELD: 1},
+    }
+    assert asked("q=node", "a", "node").flapping == {Kind.HEARTBEAT: {Phase.HELD: 1}}
+
+
 def test_a_minus_turns_the_order():
     assert names("sort=-state") == ["a", "node", "b", "d", "c"]
+    assert names("sort=-state", "a") == ["node", "b", "d", "a", "c"]
     assert names("sort=-transitions")[0] == "a"
     assert names("sort=-namespace") == ["d", "c", "node", "b", "a"]
 
@@ -123,11 +169,22 @@ def test_counts_are_of_what_the_text_and_the_namespace_leave():
 
 @pytest.mark.parametrize(
     "query",
-    ["", "phase=late", "kind=lock", "q=cp", "namespace=apps", "holder=cp-2", "labels=app%3Dweb"],
+    [
+        "",
+        "phase=late",
+        "flapping=true",
+        "flapping=true&phase=late",
+        "kind=lock",
+        "q=cp",
+        "namespace=apps",
+        "holder=cp-2",
+        "labels=app%3Dweb",
+    ],
 )
 def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
-    wanted = wants(read_filter(QueryDict(query)))
-    assert {lease.key for lease in LEASES if wanted(lease)} == {x.key for x in asked(query).page}
+    wanted = wants(read_filter(QueryDict(query)), lambda lease: lease.key.name == "a")
+    found = {x.key for x in asked(query, "a").page}
+    assert {lease.key for lease in LEASES if wanted(lease)} == found
 
 
 @pytest.mark.parametrize(
@@ -137,6 +194,8 @@ def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
         ("kind=leader", "kind cannot be 'leader': use one of election, heartbeat"),
         ("sort=age", "sort cannot be 'age': use one of state, namespace"),
         ("labels=a b", "labels cannot be 'a b': unable to parse requirement: "),
+        ("flapping=yes", "flapping cannot be 'yes': write true, or leave it out."),
+        ("range=2h", "range cannot be '2h': use one of 24h, 6h, 1h, 30m."),
         ("page=0", "page cannot be '0': use a whole number from 1"),
         ("page=x", "page cannot be 'x'"),
         ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 1,000."),

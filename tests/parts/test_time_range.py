@@ -91,7 +91,7 @@ def test_from_and_to_fix_the_stretch_and_never_reach_beyond_now():
         ("at=yesterday", "at cannot be 'yesterday': use a time such as"),
         ("at=25:00", "at cannot be"),
         ("kind=leader", "kind cannot be 'leader'"),
-        ("sort=best", "sort cannot be 'best': use one of worst, name."),
+        ("sort=best", "sort cannot be 'best': use one of worst, changes, name."),
         ("limit=5000", "limit cannot be '5000': use a whole number from 1 to 200."),
     ],
 )

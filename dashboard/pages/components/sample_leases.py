@@ -10,6 +10,7 @@ from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
+from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Lasting, Tracked
 
@@ -62,6 +63,11 @@ def sample_lease(phase: Phase, now: datetime) -> Tracked:
         renewals_seen=9,
         intervals=EMPTY if untimed else with_sample(EMPTY, 2.0),
     )
+
+
+def sample_flapping(now: datetime) -> Flapping:
+    within = timedelta(minutes=30)
+    return Flapping(58, now - timedelta(minutes=29), holders=3, gap_seconds=312.0, within=within)
 
 
 def sample_changes(cluster: str, now: datetime) -> list[Change]:

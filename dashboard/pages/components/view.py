@@ -11,7 +11,12 @@ from dashboard.access.guards import check_view
 from dashboard.board import running_board
 from dashboard.pages.components.chart_samples import HOURS, board_samples
 from dashboard.pages.components.lease_page_samples import lease_samples
-from dashboard.pages.components.sample_leases import sample_changes, sample_lease, sample_leases
+from dashboard.pages.components.sample_leases import (
+    sample_changes,
+    sample_flapping,
+    sample_lease,
+    sample_leases,
+)
 from dashboard.pages.lease.fields import fact_groups
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.pages.overview.attention import attention
@@ -41,15 +46,16 @@ def components(request: HttpRequest) -> HttpResponseBase:
     now = clock.now()
     cluster = next(iter(running_board().clusters))
     leases = sample_leases(now)
-    changes = sample_changes(cluster, now)
+    changes, flapping = sample_changes(cluster, now), sample_flapping(now)
+    states = [*((lease, None) for lease in leases), (leases[0], flapping)]
     context = {
         "meanings": [(phase, *words) for phase, words in MEANINGS.items()],
         "holders": [HolderView("", f"holder {hue}", "", "", hue) for hue in range(1, HUES + 1)],
-        "rows": [row_view(cluster, lease, now, hours=HOURS) for lease in leases],
-        "heads": [lease_view(cluster, lease, now) for lease in leases],
-        "tiles": [wall_tile(lease, now) for lease in leases],
+        "rows": [row_view(cluster, lease, now, hours=HOURS, flapping=how) for lease, how in states],
+        "heads": [lease_view(cluster, lease, now, flapping=how) for lease, how in states],
+        "tiles": [wall_tile(lease, now, flapping=how) for lease, how in states],
         "attention": attention(
-            cluster, leases, now=now, holder_changes=changes, missed=changes[-1:]
+            cluster, leases, now=now, flapping=[(leases[0], flapping)], missed=changes[-1:]
         ),
         "lines": [change_line(change, now) for change in changes],
         "groups": fact_groups(sample_lease(Phase.HELD, now), now),

@@ -27,6 +27,7 @@ from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.frame.responses import REGIONS
 from dashboard.parts.holder_name import shown_holder
+from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.kept.holdings import host_of
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
@@ -93,6 +94,9 @@ class LeasePage:
         return context
 
     def _present(self, tracked: Tracked) -> dict[str, Any]:
+        activity = running_board().activity(self.cluster)
+        flapping = flapping_of(activity, tracked, self.as_of)
+        head = lease_view(self.cluster, tracked, self.as_of, flapping=flapping)
         intervals = self.request.cluster.renewals.of(tracked)
         form: dict[str, Any] = {}
         if self.request.user.has_perm(OVERRIDE_KIND):
@@ -103,9 +107,9 @@ class LeasePage:
             form["marked_by"] = tracked.lasting.may_be_vacant
         not_understood = tracked.lasting.not_understood
         if not_understood is not None and not_understood.before is None:
-            return {"lease": lease_view(self.cluster, tracked, self.as_of)}
+            return {"lease": head}
         return form | {
-            "lease": lease_view(self.cluster, tracked, self.as_of),
+            "lease": head,
             "groups": fact_groups(tracked, self.as_of),
             "yaml": yaml_lines(tracked.lease),
             "renewals": renewals_view(tracked, intervals, self.as_of),

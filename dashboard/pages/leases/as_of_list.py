@@ -88,6 +88,7 @@ def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> di
         "resource_version": None,
         "abandoned": state.abandoned,
         "may_be_vacant": state.may_be_vacant,
+        "flapping": None,
         "as_of": format_microtime(at),
         "since": microtime_or_none(standing.since),
         "watched": watched,

@@ -41,6 +41,10 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     """Find one page. Raises BadFilter for a filter that would have to read too many Leases."""
     if wanted.labels:
         raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
+    if wanted.flapping:
+        raise BadFilter(
+            "flapping cannot be asked of the past: sort the timeline of that time by changes."
+        )
     names = _names(store, wanted, at)
     if len(names) > MAX_MATCHES:
         return _one_page(store, wanted, names, at)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leases.domain.past.flapping import Flapping
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.microtime import microtime_or_none
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 
-def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
+def lease_item(cluster: str, tracked: Tracked, flapping: Flapping | None = None) -> dict[str, Any]:
     """Times are RFC 3339 in UTC with microseconds; unknown values are null.
 
     `not_understood_since` is present only if the newest write was not understood.
@@ -34,7 +35,18 @@ def lease_item(cluster: str, tracked: Tracked) -> dict[str, Any]:
         "resource_version": meta.resource_version,
         "abandoned": tracked.abandoned,
         "may_be_vacant": bool(tracked.lasting.may_be_vacant),
+        "flapping": None if flapping is None else _flapping(flapping),
     }
     if not_understood is not None:
         item["not_understood_since"] = microtime_or_none(not_understood.since)
     return item
+
+
+def _flapping(how: Flapping) -> dict[str, Any]:
+    return {
+        "changes": how.changes,
+        "since": format_microtime(how.since),
+        "within_seconds": int(how.within.total_seconds()),
+        "holders": how.holders,
+        "gap_seconds": how.gap_seconds,
+    }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -15,11 +17,14 @@ from dashboard.pages.leases.as_of_view import leases_as_of, refuse_as_of
 from dashboard.pages.leases.lease_json import lease_item
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import board
+from dashboard.parts.kept.flapping_leases import Flappers, flappers_of
 from dashboard.parts.lease.row import row_view
-from dashboard.parts.query.lease_filter import LeaseFilter, read_filter, typed_texts
+from dashboard.parts.query.lease_filter import RANGES, LeaseFilter, read_filter, typed_texts
 from dashboard.parts.query.lease_search import FoundLeases, find
 from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.watched_day import unwatched_by_hour
+from leases.domain.lease import ObjectName
+from leases.history.read.hourly_activity import HOUR, Activity
 
 TEMPLATES = ("leases/index.html", "leases/_rows.html")
 
@@ -39,18 +44,35 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     activity = running_board().activity(cluster)
     store = request.cluster.store
     as_of = request.cluster.as_of(now)
-    found = find(store, wanted, busy=lambda: activity.totals(now))
+    flappers = flappers_of(cluster, as_of)
+    busy = partial(_changes_of, activity, wanted.range, now)
+    found = find(store, wanted, flapping=flappers, busy=busy)
     if answer_as == "json":
-        return _json(request, cluster, wanted, found, now)
+        return _json(request, cluster, wanted, found, flappers, now)
     unwatched = unwatched_by_hour(activity.watched, now)
     context: dict[str, Any] = {
         "board": board(request.path, wanted, found, store.namespaces()),
         "rows": [
-            row_view(cluster, lease, as_of, hours=activity.of(lease.key, now), unwatched=unwatched)
+            row_view(
+                cluster,
+                lease,
+                as_of,
+                hours=activity.of(lease.key, now),
+                unwatched=unwatched,
+                flapping=flappers.get(lease.key),
+            )
             for lease in found.page
         ],
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
+
+
+def _changes_of(activity: Activity, name: str, now: datetime) -> Mapping[ObjectName, int]:
+    """The number of changes in a range, by Lease. Hours count whole, but the last one."""
+    length = RANGES[name]
+    if length <= HOUR:
+        return activity.last_hour.totals(now - length)
+    return activity.totals(now, hours=length // HOUR)
 
 
 def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
@@ -61,17 +83,24 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     if request.GET.get("at"):
         return refuse_as_of(request, refused)
     everything, store = LeaseFilter(), request.cluster.store
-    usual = board(request.path, everything, find(store, everything), store.namespaces())
+    flappers = flappers_of(request.cluster.name, request.cluster.as_of(clock.now()))
+    found = find(store, everything, flapping=flappers)
+    usual = board(request.path, everything, found, store.namespaces())
     kept = usual | {"wanted": typed_texts(request.GET)}
     context = {"board": kept, "error": error}
     return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _json(
-    request: ClusterRequest, cluster: str, wanted: LeaseFilter, found: FoundLeases, now: datetime
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    found: FoundLeases,
+    flappers: Flappers,
+    now: datetime,
 ) -> HttpResponse:
     return responses.items(
-        [lease_item(cluster, lease) for lease in found.page],
+        [lease_item(cluster, lease, flappers.get(lease.key)) for lease in found.page],
         total=found.total,
         next_url=responses.next_page_url(
             request, number=found.number, limit=wanted.limit, total=found.total

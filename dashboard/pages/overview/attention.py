@@ -8,43 +8,25 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
 from django.urls import reverse
 
+from dashboard.pages.overview.attention_line import MANY, Attention
+from dashboard.pages.overview.flapping_lines import flapping_lines
 from dashboard.parts.change_sentence import Part
-from dashboard.parts.formatting import MINUTE, age, counted, listed, seconds, when
+from dashboard.parts.formatting import age, counted, listed, seconds, when
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease.row import lease_url, short_name
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.flapping import RULES, flaps
+from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, needs_attention
 from leases.history.refused_rows import Refusal
 from leases.tracking.tracked_lease import Tracked
 
 NAMELESS_SHOWN = timedelta(hours=1)
-MANY = 4  # from so many elections in one phase on, they share one line
-
-
-class Attention(msgspec.Struct, frozen=True, kw_only=True):
-    """`amount` counts up from `since`, the sentence's end counts down to `until` (epoch s)."""
-
-    rank: float
-    phase: str
-    icon: str
-    namespace: str
-    label: str
-    url: str
-    word: str
-    why: tuple[Part, ...]
-    amount: str
-    moment: str
-    since: float | None = None
-    until: float | None = None
-    until_text: str = ""
 
 
 def attention(
@@ -52,19 +34,24 @@ def attention(
     tracked: Iterable[Tracked],
     *,
     now: datetime,
-    holder_changes: Sequence[Change] = (),
+    flapping: Sequence[tuple[Tracked, Flapping]] = (),
     missed: Sequence[Change] = (),
     orphans: Sequence[Tracked] = (),
     refused: Sequence[Refusal] = (),
     skipped: Sequence[Tracked] = (),
     nameless_at: datetime | None = None,
 ) -> list[Attention]:
-    """Lines for the Leases in trouble and for what the last changes (oldest first) show."""
+    """Lines for the Leases in trouble, for those that flap (most changes first), and for what the
+    last changes (oldest first) show. A late Lease that flaps has one line.
+    """
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
+    flappers = {lease.key for lease, _ in flapping}
     for lease in tracked:
+        if lease.phase is Phase.LATE and lease.key in flappers:
+            continue
         if needs_attention(lease.phase, lease.kind, since=lease.phase_since, now=now):
             groups[lease.phase, lease.kind].append(lease)
-    lines = [_flapping(cluster, found, now) for found in _flappers(holder_changes, now)]
+    lines = flapping_lines(cluster, flapping, now)
     if missed := [change for change in missed if change.missed]:
         lines.append(_missed(cluster, missed, now))
     if orphans:
@@ -139,36 +126,6 @@ def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: dat
         amount=age((now - first).total_seconds()),
         moment=f"first at {when(first, now)}",
         since=first.timestamp(),
-    )
-
-
-def _flappers(changes: Sequence[Change], now: datetime) -> list[list[Change]]:
-    """For each Lease that flaps now, the changes that show it."""
-    by_lease: dict[tuple[str, str], list[Change]] = defaultdict(list)
-    for change in changes:
-        by_lease[change.namespace, change.name].append(change)
-    return list(filter(None, (flaps(found, now) for found in by_lease.values())))
-
-
-def _flapping(cluster: str, found: list[Change], now: datetime) -> Attention:
-    newest, first = found[-1], min(change.at for change in found)
-    holders = {change.holder for change in found}
-    gap = sum(change.gap_seconds or 0.0 for change in found)
-    without = f"; {age(gap)} without a holder" if gap else ""
-    minutes = RULES[newest.kind].within.total_seconds() / MINUTE
-    said = f"{len(found)} changes of holder in {minutes:.0f} min, "
-    said += f"{counted(len(holders), 'holder')}{without}."
-    return Attention(
-        rank=1.7,
-        phase="late",
-        icon="i-flap",
-        namespace=newest.namespace,
-        label=newest.name,
-        url=lease_url(cluster, ObjectName(newest.namespace, newest.name)),
-        word="Flapping.",
-        why=(Part(said),),
-        amount=f"{len(found)} changes",
-        moment=f"since {when(first, now)}",
     )
 
 

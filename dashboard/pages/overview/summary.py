@@ -12,8 +12,10 @@ import msgspec
 
 from dashboard.charts.changes_per_hour import HoursChart, hours_chart
 from dashboard.charts.heartbeat_ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
-from dashboard.pages.overview.attention import Attention, attention
+from dashboard.pages.overview.attention import attention
+from dashboard.pages.overview.attention_line import Attention
 from dashboard.parts.all_clear import Calm, calm
+from dashboard.parts.kept.flapping_leases import FlappingLeases
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
 from dashboard.parts.lease.row import RowView, row_view
 from dashboard.parts.node_summary import NodeSummarySource, orphans_of
@@ -21,7 +23,7 @@ from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.domain.severity import SEVERITY, TROUBLE
+from leases.domain.severity import TROUBLE, severity
 from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
@@ -36,6 +38,7 @@ class OverviewSource(NodeSummarySource, Protocol):
     """The part of a live channel that this module reads."""
 
     ages: HeartbeatAges
+    flappers: FlappingLeases
     refused: Callable[[datetime], Sequence[Refusal]]
 
 
@@ -59,10 +62,11 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
     cluster = store.cluster
     elections = list(store.select((Kind.ELECTION,), tuple(Phase)))
     counts = with_elections(store.counts(), elections)
+    flappers = watched.flappers.at(now)
     lines = attention(
         cluster,
         store.select(tuple(Kind), TROUBLE),
-        holder_changes=list(activity.holder_changes),
+        flapping=[(one, how) for key, how in flappers.items() if (one := store.get(key))],
         missed=list(activity.missed),
         orphans=orphans_of(watched),
         skipped=store.not_understood(),
@@ -70,7 +74,7 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         refused=watched.refused(now),
         now=now,
     )
-    shown = sorted(elections, key=lambda lease: SEVERITY[lease.phase])[:ELECTIONS]
+    shown = sorted(elections, key=lambda one: severity(one.phase, flaps=one.key in flappers))
     numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
     day = last_day(sum(numbers), activity, elections, now)
     return Overview(
@@ -80,7 +84,10 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
         calm=calm(store, counts),
-        elections=[row_view(cluster, lease, now) for lease in shown],
+        elections=[
+            row_view(cluster, lease, now, flapping=flappers.get(lease.key))
+            for lease in shown[:ELECTIONS]
+        ],
         election_total=len(elections),
         hours=hours_chart(numbers, now, what="Changes of holder", blind=day.watched.spans),
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 
 import msgspec
 
-from dashboard.parts.query.time_range import BY_NAME, TimelineFilter, TimeRange
+from dashboard.parts.query.time_range import BY_CHANGES, BY_NAME, TimelineFilter, TimeRange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
+from leases.domain.severity import TROUBLE, is_in_trouble, severity
 from leases.history.read.timeline_lanes import LaneTotals
 from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
 
 USUAL_KINDS = (Kind.ELECTION,)
 TROUBLED, NOBODY, CHANGED, QUIET, ABSENT = "trouble", "nobody", "changed", "quiet", "absent"
@@ -48,29 +50,26 @@ def choose(
     active: Mapping[ObjectName, LaneTotals],
     gone: Collection[ObjectName] = (),
     nobody: Sequence[ObjectName] = (),
+    flapping: Collection[ObjectName] = (),
 ) -> Chosen:
     """Choose one page. `active` changed holder in the stretch, `gone` were deleted since it began,
-    and `nobody` had no holder at a playhead in the past, the longest first.
+    `nobody` had no holder at a playhead in the past, the longest first, and `flapping` flap now.
     """
-    kinds, text = kinds_of(wanted), wanted.text.casefold()
-
-    def wants(key: ObjectName) -> bool:
-        tracked = store.get(key)
-        of_kind = tracked is None or tracked.kind in kinds
-        return of_kind and (not text or text in str(key).casefold())
-
+    kinds, wants = kinds_of(wanted), _wants(store, wanted)
     busy = {key: totals for key, totals in active.items() if wants(key)}
     lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
-    every = _by_name(store, kinds, lost, wants if text else None)
+    every = _by_name(store, kinds, lost, wants if wanted.text else None)
     if wanted.sort == BY_NAME:
         places: Iterator[LanePlace] = (LanePlace(key, key.namespace) for key in every)
     else:
-        if shown.follows:
-            first = [LanePlace(key, TROUBLED) for key in _troubled_now(store, kinds, wants)]
-        else:
-            first = [LanePlace(key, NOBODY) for key in nobody if wants(key)]
-        places = _worst_first(every, first, busy, _not_yet(store, shown))
-    if text:
+        first, rank = [LanePlace(key, NOBODY) for key in nobody if wants(key)], _longest_gap
+        if wanted.sort == BY_CHANGES:
+            first, rank = [], _most_changes
+        elif shown.follows:
+            bad = _troubled_now(store, kinds, wants, flapping)
+            first = [LanePlace(key, TROUBLED) for key in bad]
+        places = _worst_first(every, first, busy, _not_yet(store, shown), rank)
+    if wanted.text:
         found = list(places)
         total, places = len(found), iter(found)
     else:
@@ -78,6 +77,17 @@ def choose(
         total = sum(sum(counts.get(kind, {}).values()) for kind in kinds) + len(lost)
     number, place = wanted.page_of(total)
     return Chosen(list(islice(places, place.start, place.stop)), number, total, len(busy))
+
+
+def _wants(store: Store, wanted: TimelineFilter) -> Callable[[ObjectName], bool]:
+    kinds, text = kinds_of(wanted), wanted.text.casefold()
+
+    def wants(key: ObjectName) -> bool:
+        tracked = store.get(key)
+        of_kind = tracked is None or tracked.kind in kinds
+        return of_kind and (not text or text in str(key).casefold())
+
+    return wants
 
 
 def _by_name(
@@ -91,13 +101,23 @@ def _by_name(
 
 
 def _troubled_now(
-    store: Store, kinds: Collection[Kind], wants: Callable[[ObjectName], bool]
+    store: Store,
+    kinds: Collection[Kind],
+    wants: Callable[[ObjectName], bool],
+    flapping: Collection[ObjectName],
 ) -> list[ObjectName]:
-    bad = [
-        t for t in store.select(kinds, TROUBLE) if is_in_trouble(t.phase, t.kind) and wants(t.key)
-    ]
-    bad.sort(key=lambda tracked: (SEVERITY[tracked.phase], tracked.phase_since, tracked.key))
-    return [tracked.key for tracked in bad]
+    bad = {
+        t.key: t
+        for t in store.select(kinds, TROUBLE)
+        if is_in_trouble(t.phase, t.kind) and wants(t.key)
+    }
+    bad |= {k: t for k in flapping if (t := store.get(k)) and t.kind in kinds and wants(k)}
+
+    def rank(tracked: Tracked) -> tuple[float, datetime, ObjectName]:
+        worst = severity(tracked.phase, flaps=tracked.key in flapping)
+        return worst, tracked.phase_since, tracked.key
+
+    return [tracked.key for tracked in sorted(bad.values(), key=rank)]
 
 
 def _not_yet(store: Store, shown: TimeRange) -> Callable[[ObjectName], bool]:
@@ -111,21 +131,26 @@ def _not_yet(store: Store, shown: TimeRange) -> Callable[[ObjectName], bool]:
     return came_later
 
 
+def _longest_gap(totals: LaneTotals) -> tuple[float, float]:
+    return -totals.leaderless, -totals.handovers
+
+
+def _most_changes(totals: LaneTotals) -> tuple[float, float]:
+    return -totals.handovers, -totals.leaderless
+
+
 def _worst_first(
     every: Iterable[ObjectName],
     first: Sequence[LanePlace],
     busy: Mapping[ObjectName, LaneTotals],
     came_later: Callable[[ObjectName], bool],
+    rank: Callable[[LaneTotals], tuple[float, float]],
 ) -> Iterator[LanePlace]:
-    """First the lanes without a holder at the playhead; then by time without a holder and by
-    number of changes; then by name; last, Leases that did not exist yet.
+    """First the lanes of `first`; then those that changed, by `rank`; then by name; last, Leases
+    that did not exist yet.
     """
     seen = {place.key for place in first}
-    ranked = sorted(
-        (-totals.leaderless, -totals.handovers, key)
-        for key, totals in busy.items()
-        if key not in seen
-    )
+    ranked = sorted((*rank(totals), key) for key, totals in busy.items() if key not in seen)
     seen.update(busy)
     absent: list[ObjectName] = []
 

@@ -10,6 +10,7 @@ import msgspec
 from dashboard.charts.lane_pieces import BusyTime
 from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds_of
 from dashboard.parts.kept.answer_cache import AnswerCache
+from dashboard.parts.kept.flapping_leases import flappers_of
 from dashboard.parts.query.blind_times import NOT_YET, created_after
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.actions import audit
@@ -71,7 +72,10 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     blind = unwatched_times(cluster, since=since, until=until, now=now)
     watched = not any(_covers(span, shown) for span in blind)
     nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
-    chosen = choose(store, wanted, shown, active=active, gone=gone, nobody=nobody)
+    flappers = flappers_of(cluster, store.connection.as_of(now)) if shown.follows else ()
+    chosen = choose(
+        store, wanted, shown, active=active, gone=gone, nobody=nobody, flapping=flappers
+    )
     keys = [place.key for place in chosen.page]
     lives = {
         lane.key: lane for lane in history_lanes.lanes(cluster, keys, since=since, until=until)

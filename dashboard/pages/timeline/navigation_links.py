@@ -9,6 +9,7 @@ from typing import Any
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.query.time_range import (
+    BY_CHANGES,
     BY_NAME,
     LANES,
     MAX_RANGE,
@@ -39,7 +40,7 @@ def timeline_links(
 ) -> dict[str, Any]:
     """Make all links; `path` is the page's own."""
     links = ListLinks(path, wanted)
-    sorts = {WORST_FIRST: "Worst first", BY_NAME: "By name"}
+    sorts = {WORST_FIRST: "Worst first", BY_CHANGES: "Most changes", BY_NAME: "By name"}
     views = {LANES: "Lanes", TABLE: "Table"}
     return {
         "ranges": [

@@ -16,6 +16,7 @@ from dashboard.parts.all_clear import calm
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.formatting import stopwatch
 from dashboard.parts.frame.list_controls import says
+from dashboard.parts.kept.flapping_leases import Flappers, flappers_of
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.key_figures import Counts, by_phase, of_kind
 from dashboard.parts.lease.wall_tile import wall_tile
@@ -25,7 +26,7 @@ from dashboard.parts.query.recent_changes import recent_changes
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.domain.severity import SEVERITY, TROUBLE, is_in_trouble
+from leases.domain.severity import TROUBLE, is_in_trouble, severity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -53,13 +54,17 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         wanted = read_filter(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
-    lanes = _lanes(store, wanted)
+    flappers = flappers_of(cluster, as_of)
+    lanes = _lanes(store, wanted, flappers)
     counts = store.counts()
-    context |= _side(store, counts, wanted, as_of)
+    context |= _side(store, counts, wanted, flappers, as_of)
     context["nothing"] = _nothing(request.cluster, wanted)
-    context["tiles"] = [wall_tile(lease, as_of) for lease in lanes]
+    context["tiles"] = [
+        wall_tile(lease, as_of, flapping=flappers.get(lease.key)) for lease in lanes
+    ]
     context["summary"] = says(wanted)
-    context["counts"] = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
+    numbers = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
+    context["counts"] = [("flapping", len(flappers)), *numbers] if flappers else numbers
     return render(request, "wall/index.html", context)
 
 
@@ -72,30 +77,40 @@ def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
     return f"No Lease in {cluster.name} looks like an election."
 
 
-def _lanes(store: Store, wanted: LeaseFilter) -> list[Tracked]:
+def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers) -> list[Tracked]:
     """The elections, or the kinds of the URL, worst first."""
     wanted = LeaseFilter(
         text=wanted.text,
         namespace=wanted.namespace,
         kinds=wanted.kinds or (Kind.ELECTION,),
         phases=wanted.phases,
+        flapping=wanted.flapping,
         limit=LANES,
     )
-    return find(store, wanted).page
+    return find(store, wanted, flapping=flappers).page
 
 
-def _side(store: Store, counts: Counts, wanted: LeaseFilter, now: datetime) -> dict[str, Any]:
+def _side(
+    store: Store, counts: Counts, wanted: LeaseFilter, flappers: Flappers, now: datetime
+) -> dict[str, Any]:
     """The Leases of other kinds that are in trouble."""
     kinds = wanted.kinds or (Kind.ELECTION,)
     others = [kind for kind in Kind if kind not in kinds]
-    bad = [
-        lease for lease in store.select(others, TROUBLE) if is_in_trouble(lease.phase, lease.kind)
-    ]
-    worst = heapq.nsmallest(SIDE, bad, key=lambda lease: (SEVERITY[lease.phase], lease.phase_since))
+    bad = {
+        lease.key: lease
+        for lease in store.select(others, TROUBLE)
+        if is_in_trouble(lease.phase, lease.kind)
+    }
+    bad |= {k: one for k in flappers if (one := store.get(k)) and one.kind in others}
+    worst = heapq.nsmallest(
+        SIDE,
+        bad.values(),
+        key=lambda one: (severity(one.phase, flaps=one.key in flappers), one.phase_since),
+    )
     numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
     return {
-        "others": [wall_tile(lease, now) for lease in worst],
+        "others": [wall_tile(one, now, flapping=flappers.get(one.key)) for one in worst],
         "more": len(bad) - len(worst),
         "calm": calm(store, counts, kinds=others, title="All in time"),
         "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.parts.formatting import capitalized
-from dashboard.parts.query.lease_filter import LeaseFilter
+from dashboard.parts.formatting import capitalized, span_of
+from dashboard.parts.query.lease_filter import RANGES, LeaseFilter
 from dashboard.parts.query.lease_search import FoundLeases
 from dashboard.parts.query.list_filter import ListFilter
 from leases.domain.kind import Kind
@@ -124,10 +124,11 @@ def board(
     return {
         "wanted": wanted,
         "namespaces": namespaces,
-        "kinds": _kind_chips(links, found.counts),
-        "phases": _phase_chips(links, found.counts),
+        "kinds": _kind_chips(links, found),
+        "phases": [*_phase_chips(links, found.counts), _flapping_chip(links, found.flapping)],
         "heads": _heads(links),
-        "kept": links.kept("kind", "phase", "sort"),
+        "ranges": _ranges(links),
+        "kept": links.kept("kind", "phase", "flapping", "sort", "range"),
         "clears": _clears(links),
         "says": says(wanted),
         "pager": links.pager(found.number, found.total),
@@ -136,13 +137,15 @@ def board(
     }
 
 
-def _kind_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> list[Chip]:
+def _kind_chips(links: LeaseLinks, found: FoundLeases) -> list[Chip]:
     """The kinds that have Leases, with counts."""
-    wanted = links.wanted
+    wanted, phases = links.wanted, links.wanted.wanted_phases
     counts = {
-        kind.value: sum(found.get(kind, {}).get(p, 0) for p in wanted.phases or Phase)
-        for kind in Kind
+        kind.value: sum(found.counts.get(kind, {}).get(p, 0) for p in phases) for kind in Kind
     }
+    if wanted.flapping:
+        for kind, some in found.flapping.items():
+            counts[kind.value] += sum(some[p] for p in some if p not in phases)
     counts[""] = sum(counts.values())
     of = [phase.value for phase in wanted.phases]
     chips = []
@@ -150,6 +153,7 @@ def _kind_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) ->
         if counts[chip.value] or chip.on or not chip.value:
             names = [f"{chip.value}.{phase}" for phase in of] if chip.value else of
             live = _counted_live(wanted, names or [chip.value or "total"])
+            live = "" if wanted.flapping else live
             chips.append(msgspec.structs.replace(chip, count=counts[chip.value], live=live))
     return chips
 
@@ -162,6 +166,22 @@ def _phase_chips(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -
         live = _counted_live(wanted, [f"{kind}.{phase}" for kind in wanted.kinds] or [phase])
         chips.append(links.phase(phase, number, live))
     return chips
+
+
+def _flapping_chip(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> Chip:
+    """One more choice beside the phases: a Lease that flaps has any of them."""
+    wanted = links.wanted
+    number = sum(sum(found.get(kind, {}).values()) for kind in wanted.kinds or Kind)
+    live = "" if wanted.kinds else _counted_live(wanted, ["flapping"])
+    url = links.url(flapping=not wanted.flapping)
+    return Chip("flapping", "Flapping", url, wanted.flapping, number, live)
+
+
+def _ranges(links: LeaseLinks) -> list[Chip]:
+    """In which time the sort by changes counts."""
+    if links.wanted.column != "changes":
+        return []
+    return [links.chip(span_of(length), "range", name) for name, length in RANGES.items()]
 
 
 def _counted_live(wanted: LeaseFilter, names: Sequence[str]) -> str:
@@ -188,7 +208,7 @@ def _clears(links: LeaseLinks) -> list[Chip]:
     usual, words = LeaseFilter(), {"phases": "state", "kinds": "kind"}
     return [
         links.chip(words.get(field, field), field, getattr(usual, field))
-        for field in ("text", "namespace", "labels", "holder", "phases", "kinds")
+        for field in ("text", "namespace", "labels", "holder", "phases", "flapping", "kinds")
         if getattr(links.wanted, field)
     ][:2]
 
@@ -196,7 +216,7 @@ def _clears(links: LeaseLinks) -> list[Chip]:
 def says(wanted: LeaseFilter) -> str:
     """The filter in words, or ""."""
     words = {
-        "state is": " or ".join(wanted.phases),
+        "state is": " or ".join((*wanted.phases, *(["flapping"] if wanted.flapping else []))),
         "kind is": " or ".join(wanted.kinds),
         "namespace is": wanted.namespace,
         "holder is": wanted.holder,

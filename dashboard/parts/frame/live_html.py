@@ -12,6 +12,7 @@ from functools import lru_cache
 from django.template.loader import render_to_string
 
 from dashboard.parts.change_sentence import change_line
+from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
@@ -26,18 +27,21 @@ Draw = Callable[[str, Tracked, datetime, Activity], str]
 def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A row of the Leases table."""
     hours, unwatched = activity.of(tracked.key, now), unwatched_by_hour(activity.watched, now)
-    row = row_view(cluster, tracked, now, hours=hours, unwatched=unwatched)
+    how = flapping_of(activity, tracked, now)
+    row = row_view(cluster, tracked, now, hours=hours, unwatched=unwatched, flapping=how)
     return _plain("leases/_row.html", {"row": row})
 
 
-def render_tile(_cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+def render_tile(_cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A tile of the wall."""
-    return _plain("wall/_tile.html", {"tile": wall_tile(tracked, now)})
+    tile = wall_tile(tracked, now, flapping=flapping_of(activity, tracked, now))
+    return _plain("wall/_tile.html", {"tile": tile})
 
 
-def render_lease(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+def render_lease(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """The head of a Lease's page."""
-    return _plain("leases/_summary.html", {"lease": lease_view(cluster, tracked, now)})
+    view = lease_view(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
+    return _plain("leases/_summary.html", {"lease": view})
 
 
 def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:

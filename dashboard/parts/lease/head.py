@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
@@ -14,6 +15,7 @@ from dashboard.parts.lease.not_understood import skipped_in_full
 from dashboard.parts.lease.phase_reason import WhyPart, why
 from dashboard.parts.lease.row import RowView, row_view
 from leases.domain.election.candidates import end_of_term
+from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase, explain
 from leases.tracking.tracked_lease import Tracked
 
@@ -30,14 +32,18 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     every: str
     expired_for: str
     expired_since: float | None
+    last_hour_url: str
 
 
-def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
+def lease_view(
+    cluster: str, tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
+) -> LeaseView:
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
+    last_hour = {"namespace": meta.namespace, "lease": meta.name, "range": "1h"}
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
-        row=row_view(cluster, tracked, now),
+        row=row_view(cluster, tracked, now, flapping=flapping),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         observed=tracked.observed_at.timestamp(),
         why=(WhyPart(skipped),) if skipped else why(explain(tracked, now)),
@@ -46,4 +52,5 @@ def lease_view(cluster: str, tracked: Tracked, now: datetime) -> LeaseView:
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
         expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
         expired_since=tracked.phase_since.timestamp() if expired else None,
+        last_hour_url=f"{reverse('history', args=[cluster])}?{urlencode(last_hour)}",
     )

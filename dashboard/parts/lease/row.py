@@ -11,10 +11,12 @@ from django.urls import reverse
 from dashboard.charts.sparkline import Sparkline, sparkline
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.flapping import FlapView, flap_view
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked
 
@@ -40,6 +42,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     transitions: str
     spark: Sparkline | None = None
     skipped: str = ""
+    flap: FlapView | None = None
 
     @property
     def host(self) -> str:
@@ -57,6 +60,7 @@ def row_view(
     *,
     hours: Sequence[int] = (),
     unwatched: Sequence[str] = (),
+    flapping: Flapping | None = None,
 ) -> RowView:
     """`hours` counts the day's changes; `unwatched` says how much of each hour nobody watched."""
     key, spec = tracked.key, tracked.lasting.lease.spec
@@ -80,6 +84,7 @@ def row_view(
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
         spark=sparkline(hours, unwatched) if hours else None,
         skipped=skipped,
+        flap=flap_view(flapping, tracked.kind) if flapping else None,
     )
 
 

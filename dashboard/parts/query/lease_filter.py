@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.http import QueryDict
 
@@ -12,7 +12,9 @@ from dashboard.parts.query.list_filter import ListFilter
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
+    is_true,
     number,
+    one_of,
     page_number,
     quoted,
     sort_by,
@@ -30,6 +32,14 @@ WORST_FIRST = "state"
 COLUMNS = (
     WORST_FIRST, "namespace", "name", "kind", "holder", "held", "renewed", "changes", "transitions",
 )  # fmt: skip
+# In which the sort by `changes` counts.
+RANGES = {
+    "24h": timedelta(hours=24),
+    "6h": timedelta(hours=6),
+    "1h": timedelta(hours=1),
+    "30m": timedelta(minutes=30),
+}
+USUAL_RANGE = "24h"
 Matcher = Callable[[Tracked], bool]
 
 
@@ -38,12 +48,13 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
 
     `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
     host in it; `labels` is a label selector of Kubernetes; `at` is the instant of a past list.
+    `flapping` adds the Leases that flap to those of `phases`; alone, it leaves only them.
     """
 
     PARAMETERS = {
         "text": "q", "namespace": "namespace", "holder": "holder", "labels": "labels",
-        "kinds": "kind", "phases": "phase", "sort": "sort", "limit": "limit", "page": "page",
-        "at": "at",
+        "kinds": "kind", "phases": "phase", "flapping": "flapping", "sort": "sort",
+        "range": "range", "limit": "limit", "page": "page", "at": "at",
     }  # fmt: skip
     text: str = ""
     namespace: str = ""
@@ -51,7 +62,9 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     labels: str = ""
     kinds: tuple[Kind, ...] = ()
     phases: tuple[Phase, ...] = ()
+    flapping: bool = False
     sort: str = WORST_FIRST
+    range: str = USUAL_RANGE
     limit: int = PAGE_SIZE
     at: datetime | None = None
 
@@ -59,6 +72,10 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     def searches(self) -> bool:
         """Whether each Lease must be read to decide if it is wanted."""
         return bool(self.text or self.holder or self.labels)
+
+    @property
+    def wanted_phases(self) -> tuple[Phase, ...]:
+        return self.phases if self.phases or self.flapping else tuple(Phase)
 
 
 def read_filter(query: QueryDict) -> LeaseFilter:
@@ -70,7 +87,9 @@ def read_filter(query: QueryDict) -> LeaseFilter:
         labels=text(query, "labels"),
         kinds=words(query, "kind", Kind),
         phases=words(query, "phase", Phase),
+        flapping=is_true(query, "flapping"),
         sort=sort_by(query, COLUMNS),
+        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
         page=page_number(query),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
     )
@@ -96,12 +115,13 @@ def searched(wanted: LeaseFilter) -> Matcher:
     return tests[0] if len(tests) == 1 else lambda lease: all(test(lease) for test in tests)
 
 
-def wants(wanted: LeaseFilter) -> Matcher:
-    holds = searched(wanted)
+def wants(wanted: LeaseFilter, flaps: Matcher = lambda _: False) -> Matcher:
+    """`flaps` tests whether a Lease flaps."""
+    holds, phases = searched(wanted), wanted.wanted_phases
 
     def matches(lease: Tracked) -> bool:
         return (
-            (not wanted.phases or lease.phase in wanted.phases)
+            (lease.phase in phases or (wanted.flapping and flaps(lease)))
             and (not wanted.kinds or lease.kind in wanted.kinds)
             and (not wanted.namespace or lease.key.namespace == wanted.namespace)
             and holds(lease)

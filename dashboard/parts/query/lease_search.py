@@ -6,17 +6,17 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice, tee
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 
 from dashboard.parts.key_figures import Counts
-from dashboard.parts.query.lease_filter import WORST_FIRST, LeaseFilter, searched
+from dashboard.parts.query.lease_filter import WORST_FIRST, LeaseFilter, searched, wants
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.severity import SEVERITY
+from leases.domain.severity import FLAPPING_SEVERITY, SEVERITY
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -25,32 +25,51 @@ RUN = 4096  # rows sorted at a time, because no other thread runs meanwhile
 
 
 class FoundLeases(msgspec.Struct, frozen=True):
-    """One page; `counts` are before the filter by kind and phase."""
+    """One page; `counts` are before the filter by kind and phase, `flapping` those that flap."""
 
     page: list[Tracked]
     number: int
     total: int
     counts: Counts
+    flapping: Counts
 
 
 BusyCounts = Callable[[], Mapping[ObjectName, int]]
 
 
-def find(shelf: Store, wanted: LeaseFilter, *, busy: BusyCounts = dict) -> FoundLeases:
-    """Find the wanted page, or the last one. `busy` counts the last day's changes by Lease."""
-    kinds, phases = wanted.kinds or tuple(Kind), wanted.phases or tuple(Phase)
+def find(
+    shelf: Store,
+    wanted: LeaseFilter,
+    *,
+    flapping: Iterable[ObjectName] = (),
+    busy: BusyCounts = dict,
+) -> FoundLeases:
+    """Find the wanted page, or the last one. `flapping` are the Leases that flap, the worst first;
+    `busy` counts the changes in the wanted range by Lease.
+    """
+    kinds, phases = wanted.kinds or tuple(Kind), wanted.wanted_phases
     source: _Source = shelf.select
     counts: Counts = shelf.counts()
     if wanted.namespace or wanted.searches:
         some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
         piles = _by_phase(filter(searched(wanted), some) if wanted.searches else some)
         source, counts = _among(piles), _counts(piles)
+    matches = wants(wanted.replace(kinds=(), phases=(), flapping=False))
+    flappers = [one for key in flapping if (one := shelf.get(key)) is not None and matches(one)]
+    of_kinds = [one for one in flappers if one.kind in kinds]
+    extra = [one for one in of_kinds if one.phase not in phases] if wanted.flapping else []
     total = sum(counts.get(kind, {}).get(phase, 0) for kind in kinds for phase in phases)
-    number, place = wanted.page_of(total)
-    rows = _in_order(source, kinds, phases, wanted, place.stop, busy)
-    return FoundLeases(list(islice(rows, place.start, place.stop)), number, total, counts)
+    number, place = wanted.page_of(total + len(extra))
+    if wanted.column == WORST_FIRST:
+        raised = [one for one in of_kinds if _stands_above(one, phases, wanted)]
+        rows = _worst_first(source, kinds, phases, raised, turned=wanted.descending)
+    else:
+        rows = _in_order(_and(source(kinds, phases), extra), wanted, place.stop, busy)
+    page = list(islice(rows, place.start, place.stop))
+    return FoundLeases(page, number, total + len(extra), counts, _counts(_by_phase(flappers)))
 
 
+_NAME = attrgetter("key")
 _Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]
 _Piles = Mapping[Phase, list[Tracked]]
 
@@ -67,7 +86,7 @@ def _among(piles: _Piles) -> _Source:
 
     def select(kinds: Collection[Kind], phases: Collection[Phase]) -> Iterable[Tracked]:
         some = [piles[phase] for phase in phases if piles[phase]]
-        rows = some[0] if len(some) == 1 else heapq.merge(*some, key=attrgetter("key"))
+        rows = some[0] if len(some) == 1 else heapq.merge(*some, key=_NAME)
         return rows if len(kinds) == len(Kind) else (one for one in rows if one.kind in kinds)
 
     return select
@@ -81,19 +100,44 @@ def _counts(piles: _Piles) -> Counts:
     return counts
 
 
-def _in_order(
+def _stands_above(flapper: Tracked, phases: Collection[Phase], wanted: LeaseFilter) -> bool:
+    """Whether a Lease is listed because it flaps, or higher than the others of its phase."""
+    if flapper.phase not in phases:
+        return wanted.flapping
+    return SEVERITY[flapper.phase] > FLAPPING_SEVERITY
+
+
+def _without(rows: Iterable[Tracked], some: Iterable[Tracked]) -> Iterable[Tracked]:
+    names = {one.key for one in some}
+    return (one for one in rows if one.key not in names) if names else rows
+
+
+def _and(rows: Iterable[Tracked], extra: Sequence[Tracked]) -> Iterable[Tracked]:
+    """Add rows in the order of names."""
+    if not extra:
+        return rows
+    return heapq.merge(_without(rows, extra), sorted(extra, key=_NAME), key=_NAME)
+
+
+def _worst_first(
     source: _Source,
     kinds: Collection[Kind],
     phases: Collection[Phase],
-    wanted: LeaseFilter,
-    limit: int,
-    busy: BusyCounts,
+    raised: Sequence[Tracked],
+    *,
+    turned: bool,
 ) -> Iterable[Tracked]:
-    """At least the first `limit` rows in the wanted order; equal rows stay in name order."""
-    if wanted.column == WORST_FIRST:  # phases are few: sort them, not the Leases
-        worst = sorted(set(phases), key=SEVERITY.__getitem__, reverse=wanted.descending)
-        return chain.from_iterable(source(kinds, (phase,)) for phase in worst)
-    rows = source(kinds, phases)
+    """By severity; equal rows stay in name order. Phases are few: sort them, not the Leases."""
+    piles: list[tuple[float, Iterable[Tracked]]] = [(FLAPPING_SEVERITY, raised)]
+    piles += [(SEVERITY[one], _without(source(kinds, (one,)), raised)) for one in set(phases)]
+    piles.sort(key=itemgetter(0), reverse=turned)
+    return chain.from_iterable(pile for _, pile in piles)
+
+
+def _in_order(
+    rows: Iterable[Tracked], wanted: LeaseFilter, limit: int, busy: BusyCounts
+) -> Iterable[Tracked]:
+    """At least the first `limit` rows by a column; equal rows stay in name order."""
     if wanted.column == "namespace":  # rows are in this order
         return list(rows)[::-1] if wanted.descending else rows
     if wanted.column == "changes":

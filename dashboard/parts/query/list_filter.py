@@ -51,4 +51,6 @@ class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return write_moment(value) if isinstance(value, datetime) else str(value)

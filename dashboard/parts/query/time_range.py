@@ -30,7 +30,7 @@ RANGES = {
 USUAL_RANGE = "6h"
 SHORTEST = timedelta(seconds=10)
 MAX_RANGE = timedelta(days=366)
-WORST_FIRST, BY_NAME = SORTS = ("worst", "name")
+WORST_FIRST, BY_CHANGES, BY_NAME = SORTS = ("worst", "changes", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200
 

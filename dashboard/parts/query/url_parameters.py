@@ -80,6 +80,14 @@ def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "
     return value
 
 
+def is_true(query: QueryDict, name: str) -> bool:
+    """Whether a parameter that can only be switched on is `true`."""
+    value = query.get(name, "")
+    if value not in ("", "true"):
+        raise BadFilter(f"{name} cannot be {quoted(value)}: write true, or leave it out.")
+    return bool(value)
+
+
 def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
     """The column of `?sort=`, with `-` in front to reverse it; the first column by default."""
     value = query.get("sort") or columns[0]

@@ -7,7 +7,7 @@ heartbeat and an identity have one holder for life: they flap by expiring and re
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -26,6 +26,7 @@ class Rule(msgspec.Struct, frozen=True):
     counted: tuple[ChangeType, ...] = HOLDER_CHANGES
 
 
+# docs/words.md names these numbers.
 RULES = {
     Kind.ELECTION: Rule(5, timedelta(minutes=30)),
     Kind.LOCK: Rule(60, timedelta(minutes=30)),
@@ -33,14 +34,46 @@ RULES = {
     Kind.IDENTITY: Rule(5, timedelta(minutes=30), _COMES_AND_GOES),
     Kind.UNKNOWN: Rule(5, timedelta(minutes=30)),
 }
+FEWEST = min(rule.number for rule in RULES.values())
 
 
-def flaps(changes: Iterable[Change], now: datetime) -> list[Change]:
-    """Return the changes that make a Lease flap now, or nothing."""
-    found = [change for change in changes if _counts(change, now)]
-    return found if found and len(found) >= RULES[found[0].kind].number else []
+class BriefChange(msgspec.Struct, frozen=True, gc=False):
+    """What the rule reads of a change."""
+
+    change: ChangeType
+    at: datetime
+    holder: str | None
+    gap_seconds: float | None
+
+    @classmethod
+    def of(cls, change: Change) -> BriefChange:
+        return cls(change.change, change.at, change.holder, change.gap_seconds)
 
 
-def _counts(change: Change, now: datetime) -> bool:
-    rule = RULES[change.kind]
-    return change.change in rule.counted and now - rule.within <= change.at <= now
+class Flapping(msgspec.Struct, frozen=True, gc=False):
+    """How a Lease flaps: its counted changes, the first of them, and what they cost."""
+
+    changes: int
+    since: datetime
+    holders: int
+    gap_seconds: float  # without a holder
+    within: timedelta
+
+
+def flapping(changes: Sequence[BriefChange], kind: Kind, now: datetime) -> Flapping | None:
+    """Judge a Lease of this kind by its changes, in any order; None: it does not flap."""
+    rule = RULES[kind]
+    if len(changes) < rule.number:
+        return None
+    first = now - rule.within
+    recent = [one for one in changes if first <= one.at <= now]
+    counted = [one for one in recent if one.change in rule.counted]
+    if len(counted) < rule.number:
+        return None
+    return Flapping(
+        changes=len(counted),
+        since=min(one.at for one in counted),
+        holders=len({one.holder for one in counted}),
+        gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
+        within=rule.within,
+    )

@@ -15,17 +15,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from leases import models
-from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
+from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.past.flapping import BriefChange
 from leases.domain.steady_clock import Jump, moved
 from leases.history.change_row import FIELDS, to_change
+from leases.history.database_text import from_stored
+from leases.history.read.last_hour import LastHour
 from leases.history.read.watched_lately import WatchedLately
 
 K = TypeVar("K")
 HOURS = 24
 HOUR = timedelta(hours=1)
-KEPT = 2000  # the newest changes of holder, kept whole
 MISSING = 200  # the newest changes with missed ones before them, kept whole
 _MAX_READ = 500_000  # changes of the last day that a start reads
 _SECONDS = 3600
@@ -71,7 +73,7 @@ class Activity:
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
         self._gaps: dict[Kind, _Hours] = {}
-        self.holder_changes: deque[Change] = deque(maxlen=KEPT)  # of elections; oldest first
+        self.last_hour = LastHour()
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
 
     def clock_jumped(self, jump: Jump) -> None:
@@ -79,7 +81,7 @@ class Activity:
         self._ahead = round(self._jumped / HOUR) * HOUR  # keep whole hours
         by = jump.by
         self.watched.clock_jumped(jump)
-        self.holder_changes = deque((_moved(one, by) for one in self.holder_changes), KEPT)
+        self.last_hour.clock_jumped(jump)
         self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
     def note(self, changes: Iterable[Change]) -> None:
@@ -88,13 +90,9 @@ class Activity:
                 continue
             key = ObjectName(change.namespace, change.name)
             self._count(key, change.kind, change.change, change.at, change.gap_seconds)
-            self._keep(change)
-
-    def _keep(self, change: Change) -> None:
-        if change.change in HOLDER_CHANGES and change.kind is Kind.ELECTION:
-            self.holder_changes.append(change)
-        if change.missed:
-            self.missed.append(change)
+            self.last_hour.add(key, change.kind, BriefChange.of(change), change.observed_at)
+            if change.missed:
+                self.missed.append(change)
 
     def _count(
         self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
@@ -123,10 +121,11 @@ class Activity:
         hours = self._leases.get(key)
         return [0] * HOURS if hours is None else list(hours.until(self._hour(now)))
 
-    def totals(self, now: datetime) -> dict[ObjectName, int]:
-        """Return the number of changes in these hours for each Lease that had any."""
+    def totals(self, now: datetime, *, hours: int = HOURS) -> dict[ObjectName, int]:
+        """Return the number of changes in the last `hours`, the current one included, for each
+        Lease that had any."""
         hour = self._hour(now)
-        sums = {key: sum(hours.until(hour)) for key, hours in self._leases.copy().items()}
+        sums = {k: sum(kept.until(hour)[-hours:]) for k, kept in self._leases.copy().items()}
         return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
@@ -148,19 +147,24 @@ class Activity:
         oldest = self._hour(now) - HOURS
         for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
             del self._leases[key]
+        self.last_hour.forget(now)
 
     def read(self, cluster: str, now: datetime) -> None:
         self.watched.read(cluster, now)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
-        few = ("namespace", "name", "kind", "change", "at", "gap_seconds")
-        for namespace, name, kind, change, at, gap in seen.values_list(*few)[:_MAX_READ]:
+        few = ("namespace", "name", "kind", "change", "at", "gap_seconds", "holder")
+        newest_first: list[tuple[ObjectName, Kind, BriefChange]] = []
+        for namespace, name, kind, change, at, gap, holder in seen.values_list(*few)[:_MAX_READ]:
             key = ObjectName(namespace, name)
             self._count(key, Kind(kind), ChangeType(change), at, gap)
-        whole = seen.values_list(*FIELDS)
-        held = whole.filter(change__in=HOLDER_CHANGES, kind=Kind.ELECTION.value)
-        self.holder_changes.extendleft(map(to_change, held[:KEPT]))
-        self.missed.extendleft(map(to_change, whole.filter(missed__gt=0)[:MISSING]))
+            if at >= now - HOUR:
+                brief = BriefChange(ChangeType(change), at, from_stored(holder), gap)
+                newest_first.append((key, Kind(kind), brief))
+        for key, known_kind, brief in reversed(newest_first):
+            self.last_hour.add(key, known_kind, brief, now)
+        missing = seen.filter(missed__gt=0).values_list(*FIELDS)
+        self.missed.extendleft(map(to_change, missing[:MISSING]))
 
     def _hour(self, moment: datetime) -> int:
         return int((moment - self._ahead).timestamp()) // _SECONDS

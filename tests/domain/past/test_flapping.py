@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+import pytest
+
 from leases.domain.kind import Kind
-from leases.domain.past.flapping import flaps
+from leases.domain.past.flapping import FEWEST, RULES, BriefChange, flapping
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
 
 HALF_AN_HOUR = 1800
 
 
-def passes(number: int, kind: Kind, word: str = "taken_over", every: float = 60):
-    return [change_at(n * every, word, f"h-{n}", kind=kind) for n in range(number)]
+def passes(number: int, word: str = "taken_over", every: float = 60, **more) -> list[BriefChange]:
+    changes = (change_at(n * every, word, f"h-{n % 3}", **more) for n in range(number))
+    return [BriefChange.of(change) for change in changes]
 
 
 def test_five_holders_in_half_an_hour_are_too_many_for_an_election():
-    assert len(flaps(passes(5, Kind.ELECTION), after(300))) == 5
-    assert flaps(passes(4, Kind.ELECTION), after(300)) == []
+    found = flapping(passes(5, gap_seconds=2.0), Kind.ELECTION, after(300))
+    assert (found.changes, found.since, found.holders) == (5, after(0), 3)
+    assert (found.gap_seconds, found.within.total_seconds()) == (10.0, HALF_AN_HOUR)
+    assert flapping(passes(4), Kind.ELECTION, after(300)) is None
 
 
 def test_older_changes_do_not_count():
-    spread = passes(5, Kind.ELECTION, every=HALF_AN_HOUR / 4)
-    assert len(flaps(spread, after(HALF_AN_HOUR))) == 5
-    assert flaps(spread, after(HALF_AN_HOUR + 1)) == []
+    spread = passes(5, every=HALF_AN_HOUR / 4)
+    assert flapping(spread, Kind.ELECTION, after(HALF_AN_HOUR)).changes == 5
+    assert flapping(spread, Kind.ELECTION, after(HALF_AN_HOUR + 1)) is None
+
+
+def test_changes_after_the_moment_do_not_count():
+    assert flapping(passes(5), Kind.ELECTION, after(200)) is None
 
 
 def test_a_lock_is_made_to_change_hands():
-    assert flaps(passes(30, Kind.LOCK), after(1800)) == []
-    assert flaps(passes(60, Kind.LOCK, every=10), after(600))
+    assert flapping(passes(30), Kind.LOCK, after(1800)) is None
+    assert flapping(passes(60, every=10), Kind.LOCK, after(600)).changes == 60
 
 
-def test_a_heartbeat_flaps_by_running_out():
-    assert flaps(passes(5, Kind.HEARTBEAT, "expired"), after(300))
-    assert flaps(passes(5, Kind.ELECTION, "expired"), after(300)) == []
+@pytest.mark.parametrize("kind", [Kind.HEARTBEAT, Kind.IDENTITY])
+def test_who_holds_for_life_flaps_by_running_out(kind):
+    assert flapping(passes(5, "expired"), kind, after(300)).changes == 5
+    assert flapping(passes(5, "expired"), Kind.ELECTION, after(300)) is None
 
 
-def test_no_changes_are_no_flapping():
-    assert flaps([], after(0)) == []
+@pytest.mark.parametrize("word", ["released", "recovered", "reconfigured", "restarted", "created"])
+def test_what_changes_no_holder_does_not_count(word):
+    assert flapping(passes(70, word, every=1), Kind.ELECTION, after(300)) is None
+
+
+def test_the_order_of_the_changes_does_not_matter():
+    found = flapping(passes(6)[::-1], Kind.ELECTION, after(300))
+    assert (found.changes, found.since) == (6, after(0))
+
+
+def test_every_kind_has_a_rule_and_no_changes_are_no_flapping():
+    for kind in Kind:
+        assert flapping([], kind, after(0)) is None
+        assert RULES[kind].number >= FEWEST

@@ -10,6 +10,7 @@ import pytest
 from leases.domain.changes.change import HOLDER_CHANGES, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.past.flapping import BriefChange
 from leases.domain.steady_clock import Jump
 from leases.history.read.hourly_activity import Activity
 from tests.support.values.change_rows import to_row
@@ -35,6 +36,7 @@ def test_changes_are_counted_in_their_hour_in_whatever_order_they_come():
     activity = noted(change(hours=2), change(), change(hours=2), change(hours=23), change(hours=24))
     assert activity.of(KEY, NOW) == [1] + [0] * 20 + [2, 0, 1]
     assert activity.totals(NOW) == {KEY: 4}
+    assert activity.totals(NOW, hours=6) == {KEY: 3}
 
 
 def test_hours_pass_without_a_change():
@@ -43,11 +45,13 @@ def test_hours_pass_without_a_change():
     assert activity.totals(NOW + timedelta(hours=24)) == {}
     activity.forget(NOW + timedelta(hours=24))
     assert activity.of(KEY, NOW) == [0] * 24
+    assert activity.last_hour.of(KEY) == ()
 
 
 def test_leases_of_the_first_list_are_no_activity():
     created = change(change=ChangeType.CREATED, inferred=True)
     assert noted(created).totals(NOW) == {}
+    assert noted(created).last_hour.of(KEY) == ()
 
 
 def test_kinds_are_counted_apart_and_gaps_summed():
@@ -56,7 +60,7 @@ def test_kinds_are_counted_apart_and_gaps_summed():
     assert activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, NOW)[-1] == 2
     assert activity.of_kind(Kind.LOCK, HOLDER_CHANGES, NOW) == [0] * 24
     assert activity.gap_seconds(Kind.ELECTION, NOW) == 2.5
-    assert [one.change for one in activity.holder_changes] == ["taken_over", "acquired"]
+    assert [one.change for one in activity.last_hour.of(KEY)] == ["taken_over", "acquired"]
 
 
 def test_a_long_gap_counts_in_the_hours_it_lay_in():
@@ -69,7 +73,7 @@ def test_a_long_gap_counts_in_the_hours_it_lay_in():
 def test_a_start_reads_what_history_remembers_of_the_day():
     rows = [
         change(missed=2),
-        change(hours=1, change=ChangeType.ACQUIRED),
+        change(hours=1, change=ChangeType.ACQUIRED, holder="cp\0", gap_seconds=3.0),
         change(hours=2, change=ChangeType.CREATED, inferred=True),
         change(hours=30),
         change(cluster="other"),
@@ -79,7 +83,7 @@ def test_a_start_reads_what_history_remembers_of_the_day():
     activity = Activity()
     activity.read(rows[0].cluster, NOW)
     assert activity.of(KEY, NOW)[-3:] == [0, 1, 1]
-    assert [one.at for one in activity.holder_changes] == [rows[1].at, rows[0].at]
+    assert activity.last_hour.of(KEY) == (BriefChange.of(rows[1]), BriefChange.of(rows[0]))
     assert [one.missed for one in activity.missed] == [2]
 
 
@@ -90,7 +94,7 @@ def test_a_jump_of_the_clock_leaves_the_last_day_what_it_was(by):
     activity.clock_jumped(Jump(NOW, NOW + by))
     now = NOW + by
     assert (activity.of(KEY, now), activity.gap_seconds(Kind.ELECTION, now)) == before
-    assert [one.at - by for one in activity.holder_changes] == [NOW - timedelta(hours=2), NOW]
+    assert [one.at - by for one in activity.last_hour.of(KEY)] == [NOW]
     activity.note([change(hours=-by / timedelta(hours=1))])
     assert activity.of(KEY, now)[-1] == 2
     activity.forget(now)

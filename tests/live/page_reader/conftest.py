@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.live.page_reader import Drawings, PageReader
+from dashboard.live.drawn_rows import Drawings
+from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import ClusterHub
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from dashboard.live import page_reader
+from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
-from dashboard.live.page_reader import Drawings, PageReader
+from dashboard.live.page_reader import PageReader
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.wire.watch_events import Deleted

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from dashboard.live import publisher
+from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
-from dashboard.live.page_reader import Drawings, PageReader
+from dashboard.live.page_reader import PageReader
 from leases.domain.lease import ObjectName
 from leases.wire.watch_events import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
-from dashboard.live.page_reader import Drawings, PageReader
+from dashboard.live.page_reader import PageReader
 from leases.wire.watch_events import Applied, Listed
 from tests.live.page_reader.conftest import NOW, OTHER
 from tests.support.board import KEY, a_lease

@@ -24,7 +24,10 @@ from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 from tests.support.values.edge_values import VALUES
 
-FILTER = {"q", "namespace", "holder", "labels", "kind", "phase", "sort", "page", "limit"}
+FILTER = {
+    "q", "namespace", "holder", "labels", "kind", "phase", "flapping", "sort", "range", "page",
+    "limit",
+}  # fmt: skip
 READS = {
     "home": set(),
     "overview": set(),

@@ -70,7 +70,9 @@ def test_the_json_of_a_lease_is_the_contract(store, operator):
         "cluster", "namespace", "name", "uid", "kind", "kind_reason", "phase", "holder",
         "acquire_time", "renew_time", "observed_at", "duration_seconds", "transitions",
         "cadence_seconds", "expires_at", "resource_version", "abandoned", "may_be_vacant",
+        "flapping",
     ]  # fmt: skip
+    assert item["flapping"] is None
     assert (item["cluster"], item["name"], item["phase"]) == ("a", "scheduler", "held")
     assert (item["holder"], item["duration_seconds"]) == ("cp-1", 15)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", item["expires_at"])

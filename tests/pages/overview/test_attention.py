@@ -7,14 +7,20 @@ from datetime import timedelta
 from dashboard.pages.overview.attention import attention
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from tests.support.values.tracked_leases import NOW, tracked
 
 
-def lines(*leases, changes=()):
-    oldest_first = sorted(changes, key=lambda change: change.at)
-    missed = [change for change in oldest_first if change.missed]
-    return attention("prod", leases, now=NOW, holder_changes=oldest_first, missed=missed)
+def lines(*leases, changes=(), flapping=()):
+    missed = [change for change in changes if change.missed]
+    return attention("prod", leases, now=NOW, flapping=flapping, missed=missed)
+
+
+def flaps(name: str = "operator", changes: int = 58, kind: Kind = Kind.ELECTION, **more):
+    since, gap = NOW - timedelta(minutes=29), 312.0 if kind is Kind.ELECTION else 0.0
+    how = Flapping(changes, since, 3 if gap else 1, gap, timedelta(minutes=30))
+    return tracked(name, kind=kind, **more), how
 
 
 def passed(seconds_ago: float, **more) -> Change:
@@ -82,13 +88,47 @@ def test_many_dead_nodes_are_one_line_that_leads_to_their_list():
 
 
 def test_a_lease_whose_holder_keeps_changing_is_flapping():
-    (line,) = lines(changes=[passed(n * 60) for n in range(6)])
-    assert line.word == "Flapping."
-    assert line.why[0].text == "6 changes of holder in 30 min, 1 holder; 30 s without a holder."
+    (line,) = lines(flapping=[flaps()])
+    assert (line.word, line.label, line.amount) == ("Flapping.", "operator", "58 changes")
+    said = "58 changes of holder in 30 min, 3 holders; 5 m 12 s without a holder."
+    assert line.why[0].text == said
+    assert (line.url, line.moment) == ("/c/prod/leases/kube-system/operator/", "since 11:35:23")
 
 
-def test_changes_long_ago_are_no_flapping():
-    assert lines(changes=[passed(3600 + n) for n in range(6)]) == []
+def test_a_heartbeat_flaps_by_expiring():
+    (line,) = lines(flapping=[flaps("node-1", 7, Kind.HEARTBEAT)])
+    assert (line.why[0].text, line.amount) == ("Expired 7 times in 30 min.", "7 expiries")
+
+
+def test_what_flaps_stands_above_what_is_late_and_below_what_expired():
+    found = lines(
+        tracked("node-1", phase=Phase.LATE, age=38, duration=40, kind=Kind.HEARTBEAT),
+        tracked("late", phase=Phase.LATE, age=9),
+        tracked("expired", phase=Phase.EXPIRED, age=100),
+        tracked("gone", phase=Phase.EXPIRED, age=100, kind=Kind.HEARTBEAT),
+        tracked("vacant", phase=Phase.VACANT, holder=None, age=60),
+        flapping=[flaps()],
+    )
+    labels = [line.label for line in found]
+    assert labels == ["expired", "gone", "operator", "vacant", "late", "node-1"]
+
+
+def test_a_late_lease_that_flaps_has_one_line_and_an_expired_one_two():
+    late, how = flaps(phase=Phase.LATE, age=9)
+    assert [line.word for line in lines(late, flapping=[(late, how)])] == ["Flapping."]
+    expired, how = flaps(phase=Phase.EXPIRED, age=99)
+    found = lines(expired, flapping=[(expired, how)])
+    assert [line.word for line in found] == ["Expired.", "Flapping."]
+
+
+def test_many_that_flap_are_one_line_that_leads_to_their_list():
+    (line,) = lines(flapping=[flaps(f"e-{n}", 10 - n) for n in range(4)])
+    assert line.label == "e-0, e-1, e-2 and 1 more"
+    said = "4 elections: each changes its holder 5 times or more in 30 min."
+    assert (line.why[0].text, line.amount) == (said, "34 changes")
+    assert line.url == "/c/prod/leases/?kind=election&flapping=true"
+    (nodes,) = lines(flapping=[flaps(f"n-{n}", 5, Kind.HEARTBEAT) for n in range(2)])
+    assert nodes.why[0].text == "2 heartbeats: each expires 5 times or more in 30 min."
 
 
 def test_missed_changes_are_named_last():

@@ -1,0 +1,139 @@
+"""An election flaps: every page shows it first, live, and leads to its changes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.boards.conftest import names, visit
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server
+
+SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def flap(api: LeaseApi, name: str, times: int = 6) -> None:
+    api.create(name, holder="flap-0")
+    for number in range(1, times + 1):
+        api.take(name, holder=f"flap-{number}", transitions=number)
+
+
+@pytest.fixture(scope="module")
+def flapping(server: Server, api: LeaseApi) -> str:
+    """The name of an election that changed hands six times within a minute."""
+    flap(api, "zz-flapping")
+    return "zz-flapping"
+
+
+@pytest.fixture(scope="module")
+def late(server: Server, api: LeaseApi) -> str:
+    """The name of an election that has expired."""
+    api.create("aa-expired", holder="pod-9", duration=1)
+    return "aa-expired"
+
+
+def test_a_row_says_so_as_it_happens_and_stays_in_its_place(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    api.create("live-flap", holder="flap-0")
+    visit(page, server, "leases/?q=live-flap")
+    row = page.locator('tr[data-key="default/live-flap"]')
+    expect(row.locator(".c-state")).to_contain_text("Held")
+    for number in range(1, 6):
+        api.take("live-flap", holder=f"flap-{number}", transitions=number)
+    expect(row.locator(".c-state")).to_contain_text("Flapping")
+    expect(row.locator(".c-state")).to_contain_text("5 in 30 min")
+    title = row.locator(".c-state .flap").get_attribute("title") or ""
+    assert title.startswith("5 changes of holder in 30 min, 5 holders")
+    api.delete("live-flap")
+
+
+def test_the_chip_narrows_the_list_by_keyboard_and_counts_live(
+    page: Page, server: Server, flapping: str, late: str
+) -> None:
+    visit(page, server, "leases/")
+    chip = page.locator(".chip.is-flapping")
+    expect(chip.locator("[data-count]")).not_to_have_text("0")
+    chip.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?flapping=true$"))
+    expect(page.locator(f'tr[data-key="default/{flapping}"]')).to_be_visible()
+    expect(page.locator('tr[data-key="default/web-1"]')).to_have_count(0)
+    expect(page.locator(".chip.is-flapping")).to_have_attribute("aria-current", "true")
+    page.go_back()
+    expect(page.locator('tr[data-key="default/web-1"]')).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_it_stands_below_the_expired_and_above_the_rest_at_every_size(
+    page: Page, server: Server, flapping: str, late: str, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    visit(page, server, "leases/?kind=election")
+    assert names(page)[:2] == [late, flapping]
+    state = page.locator(f'tr[data-key="default/{flapping}"] .c-state .flap')
+    expect(state).to_be_visible()
+    cell = state.locator("xpath=..").bounding_box()
+    box = state.bounding_box()
+    assert cell is not None
+    assert box is not None
+    assert box["x"] + box["width"] <= cell["x"] + cell["width"] + 1
+    assert not page.evaluate(TOO_WIDE)
+
+
+def test_the_sort_by_changes_counts_in_the_range_of_the_url(
+    page: Page, server: Server, flapping: str
+) -> None:
+    visit(page, server, "leases/?sort=changes")
+    page.get_by_role("group", name="Count changes in the last").get_by_text("30 min").click()
+    expect(page).to_have_url(re.compile(r"\?sort=changes&range=30m$"))
+    expect(page.locator("tbody tr .name").first).to_have_text(flapping)
+
+
+def test_all_problems_has_it(page: Page, server: Server, flapping: str, late: str) -> None:
+    visit(page, server, "")
+    line = page.locator("#attention li").filter(has_text=flapping)
+    expect(line).to_contain_text("Flapping.")
+    expect(line).to_contain_text("6 changes of holder in 30 min")
+    page.get_by_role("link", name="All problems").click()
+    expect(page.locator(f'tr[data-key="default/{flapping}"]')).to_be_visible()
+    expect(page.locator(f'tr[data-key="default/{late}"]')).to_be_visible()
+    expect(page.locator('tr[data-key="default/web-1"]')).to_have_count(0)
+
+
+def test_its_page_says_so_and_leads_to_its_changes(
+    page: Page, server: Server, flapping: str
+) -> None:
+    visit(page, server, f"leases/default/{flapping}/")
+    note = page.locator(".note-line.flap")
+    expect(note).to_contain_text("Flapping: 6 changes of holder in 30 min")
+    link = note.get_by_role("link", name="Changes of the last hour")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("history/"))
+    expect(page.locator("main")).to_contain_text("flap-6")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1080, 1920)])
+def test_the_wall_has_it_first_with_its_number(
+    page: Page, server: Server, flapping: str, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"{server.url}/c/embedded/wall/?q={flapping}")
+    expect(page.locator("[data-wall-live]")).to_contain_text("Live")
+    tile = page.locator(f'[data-tile="default/{flapping}"]')
+    expect(tile.locator(".flap")).to_have_text(re.compile(r"6 changes\s*in 30 min"))
+    expect(page.locator('[data-count="flapping"]')).to_be_visible()
+    box = tile.locator(".flap").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width
+
+
+def test_the_timeline_sorts_by_changes(page: Page, server: Server, flapping: str) -> None:
+    visit(page, server, "timeline/?range=1h")
+    page.get_by_role("group", name="Order").get_by_text("Most changes").click()
+    expect(page).to_have_url(re.compile("sort=changes"))
+    expect(page.locator("[data-lane] .name").first).to_have_text(flapping)

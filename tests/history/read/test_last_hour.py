@@ -1,0 +1,105 @@
+"""The changes of the last hour by Lease, within bounds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.flapping import FEWEST, BriefChange
+from leases.domain.steady_clock import Jump
+from leases.history.read import last_hour
+from leases.history.read.last_hour import LastHour
+
+NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+KEY, OTHER = ObjectName("apps", "operator"), ObjectName("apps", "other")
+
+
+def note(hour: LastHour, key: ObjectName, *minutes: float, kind: Kind = Kind.ELECTION) -> None:
+    """Changes so many minutes after NOW."""
+    for minute in minutes:
+        at = NOW + timedelta(minutes=minute)
+        hour.add(key, kind, BriefChange(ChangeType.TAKEN_OVER, at, "h", None), at)
+
+
+def test_a_lease_keeps_its_changes_of_an_hour():
+    hour = LastHour()
+    note(hour, KEY, 0, 30, 59, 61)
+    assert [one.at - NOW for one in hour.of(KEY)] == [timedelta(minutes=m) for m in (30, 59, 61)]
+    assert hour.of(OTHER) == ()
+    assert hour.version == 4
+
+
+def test_a_lease_without_changes_for_an_hour_is_dropped():
+    hour = LastHour()
+    note(hour, KEY, *range(FEWEST))
+    note(hour, OTHER, 65)
+    assert hour.of(KEY) == ()
+    assert hour.often() == []
+    hour.forget(NOW + timedelta(minutes=126))
+    assert hour.of(OTHER) == ()
+
+
+def test_a_change_that_is_learned_of_an_hour_later_is_not_kept():
+    hour = LastHour()
+    old = BriefChange(ChangeType.EXPIRED, NOW - timedelta(hours=2), "h", None)
+    hour.add(KEY, Kind.ELECTION, old, NOW)
+    assert hour.of(KEY) == ()
+    assert hour.totals(NOW - timedelta(days=1)) == {}
+
+
+def test_leases_with_enough_changes_for_a_rule_are_named():
+    hour = LastHour()
+    note(hour, OTHER, *range(FEWEST - 1))
+    note(hour, KEY, *range(FEWEST))
+    assert hour.often() == [KEY]
+    note(hour, KEY, 70)
+    assert hour.often() == []
+
+
+def test_totals_are_of_the_time_that_is_asked_for():
+    hour = LastHour()
+    note(hour, KEY, 0, 20, 40)
+    note(hour, OTHER, 10, kind=Kind.HEARTBEAT)
+    assert hour.totals(NOW) == {KEY: 3, OTHER: 1}
+    assert hour.totals(NOW + timedelta(minutes=15)) == {KEY: 2}
+
+
+def test_one_lease_cannot_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(last_hour, "MAX_OF_LEASE", 10)
+    hour = LastHour()
+    note(hour, KEY, *(n / 100 for n in range(50)))
+    assert len(hour.of(KEY)) == 10
+    assert hour.of(KEY)[-1].at == NOW + timedelta(minutes=0.49)
+
+
+def test_all_leases_cannot_fill_the_memory_and_heartbeats_displace_no_election(monkeypatch):
+    monkeypatch.setattr(last_hour, "MAX_KEPT", 100)
+    hour = LastHour()
+    note(hour, KEY, *range(FEWEST))
+    for number in range(500):
+        note(hour, ObjectName("kube-node-lease", f"n-{number}"), 5, kind=Kind.HEARTBEAT)
+    assert hour.often() == [KEY]
+    kept = hour.totals(NOW)
+    assert len(kept) == 101
+    assert ObjectName("kube-node-lease", "n-499") in kept
+    note(hour, KEY, 6)  # changed last, so it stays
+    for number in range(90):
+        note(hour, ObjectName("apps", f"e-{number}"), 7)
+    note(hour, KEY, 8)
+    for number in range(50):
+        note(hour, ObjectName("apps", f"f-{number}"), 9)
+    assert len(hour.of(KEY)) == FEWEST + 2
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=5), timedelta(days=-400)])
+def test_a_jump_of_the_clock_moves_the_changes(by):
+    hour = LastHour()
+    note(hour, KEY, 0, 10)
+    hour.clock_jumped(Jump(NOW, NOW + by))
+    assert [one.at - by for one in hour.of(KEY)] == [NOW, NOW + timedelta(minutes=10)]
+    hour.forget(NOW + by)
+    assert len(hour.of(KEY)) == 2
