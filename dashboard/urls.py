@@ -63,6 +63,7 @@ urlpatterns = [
     path("", home_view.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("audit/", audit.audit, name="audit"),
+    path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
     path("components/", components.components, name="components"),

@@ -14,6 +14,7 @@ Plan = Iterable[tuple[Migration, bool]]  # what was applied, and whether backwar
 VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
 WALL_LINKS = "leases.change_walllink"
+READ_TRAIL = "leases.view_edit"
 OVERRIDE_KIND = "leases.change_kindoverride"
 PEOPLE = "auth.view_user"
 READS = ("view_change", "view_edit")

@@ -1,4 +1,4 @@
-"""What the audit log keeps of the person who asks for a write."""
+"""What the audit trail keeps of the person who asks for a write."""
 
 from __future__ import annotations
 

@@ -23,6 +23,13 @@ class Part(msgspec.Struct, frozen=True):
     mark: str = ""
 
 
+class WrittenBy(msgspec.Struct, frozen=True):
+    """Who made a change through Leaseboard; `url` is the row of the audit trail."""
+
+    username: str
+    url: str
+
+
 class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     """`window` says when an inferred change may have happened; `icon` is a symbol of the sprite."""
 
@@ -41,6 +48,7 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     gap: str
     gap_is_long: bool
     window: str
+    written_by: WrittenBy | None = None  # the write through Leaseboard that made it
 
     @property
     def key(self) -> str:

@@ -171,7 +171,7 @@ class Runtime:
         start(
             "audit",
             partial(resolve_open_rows, self.clusters, self.clock.now),
-            effect="Open rows of the audit log are not resolved.",
+            effect="Open rows of the audit trail are not resolved.",
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start(

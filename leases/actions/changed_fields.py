@@ -1,4 +1,4 @@
-"""Which fields a request changes, from what to what, as the audit log keeps it. Pure."""
+"""Which fields a request changes, from what to what, as the audit trail keeps it. Pure."""
 
 from __future__ import annotations
 

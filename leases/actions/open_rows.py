@@ -1,4 +1,4 @@
-"""Resolve rows of the audit log that a crash, or a missing answer, left open.
+"""Resolve rows of the audit trail that a crash, or a missing answer, left open.
 
 Each write requires the resourceVersion that was read before it. So the first event of the Lease
 after that version is either this write, or proves that it failed. The API server keeps events for

@@ -1,4 +1,4 @@
-"""A row of the audit log: open before the call, closed after it; open without an answer."""
+"""A row of the audit trail: open before the call, closed after it; open without an answer."""
 
 from __future__ import annotations
 

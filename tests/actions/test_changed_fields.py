@@ -1,4 +1,4 @@
-"""The audit log names the fields of a request with their old and new values."""
+"""The audit trail names the fields of a request with their old and new values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request comes from, for the count of sign-ins and for the audit log.
+"""Where a request comes from, for the count of sign-ins and for the audit trail.
 
 Behind a proxy, uvicorn puts the address here that a trusted proxy names.
 """

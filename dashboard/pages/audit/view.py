@@ -1,32 +1,121 @@
-"""The audit trail: every write through a form, newest first."""
+"""The audit trail: every write through Leaseboard, newest first; and one of them."""
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard.access.guards import check_view
-from dashboard.parts.query.url_parameters import BadFilter, page_number
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, check_view
+from dashboard.access.roles import READ_TRAIL
+from dashboard.board import running_board
+from dashboard.pages.audit.filter import (
+    TEXTS,
+    audit_query,
+    filter_texts,
+    read_audit_filter,
+)
+from dashboard.parts.audit_line import ACTIONS, OUTCOMES, audit_line
+from dashboard.parts.frame import responses
+from dashboard.parts.query.url_parameters import BadFilter, number, page_number, typed
+from leases.history.read import audit_trail
+from leases.history.read.audit_trail import AuditFilter
 from leases.models import Edit
 
 PER_PAGE = 50
+LARGEST_PAGE = 1000
+FORMATS = ("", "html", "json", "csv", "ndjson")
+EXPORTS = {
+    "csv": (audit_trail.as_csv, "text/csv; charset=utf-8"),
+    "ndjson": (audit_trail.ndjson, "application/x-ndjson"),
+}
+TEMPLATES = ("audit/index.html", "audit/_rows.html")
+MAX_NUMBER = 2**63 - 1  # of a row, in the database
 
 
 @require_safe
 def audit(request: HttpRequest) -> HttpResponseBase:
-    refusal = check_view(request)
+    """The rows that match, as a page or JSON; or all of them, streamed as CSV or NDJSON."""
+    refusal = _check_access(request)
+    return refusal or _list(cast("ClusterRequest", request))
+
+
+@require_safe
+def audit_row(request: HttpRequest, number: int) -> HttpResponseBase:
+    """One row, under an address that stays."""
+    refusal = _check_access(request)
     if refusal is not None:
         return refusal
-    if not request.user.has_perm("leases.view_edit"):
+    row = Edit.objects.filter(pk=number).first() if number <= MAX_NUMBER else None
+    if row is None:
+        raise Http404(f"The audit trail has no row {number}.")
+    watched = row.cluster in running_board().clusters
+    return render(request, "audit/row.html", {"line": audit_line(row), "watched": watched})
+
+
+def _check_access(request: HttpRequest) -> HttpResponseBase | None:
+    refusal = check_view(request)
+    if refusal is None and not request.user.has_perm(READ_TRAIL):
         raise PermissionDenied(f"{request.user} may not read the audit trail.")
-    number, error = 1, ""
+    return refusal
+
+
+def _list(request: ClusterRequest) -> HttpResponseBase:
+    now = clock.now()
     try:
-        number = page_number(request.GET)
+        answer_as = responses.read_format(request, FORMATS)
+        wanted = read_audit_filter(request.GET, now)
+        page, limit = (
+            page_number(request.GET),
+            number(request.GET, "limit", default=PER_PAGE, largest=LARGEST_PAGE),
+        )
     except BadFilter as refused:
-        error = str(refused)
-    page = Paginator(Edit.objects.order_by("-at", "-id"), PER_PAGE).get_page(number)
-    context = {"edits": page.object_list, "page": page, "error": error}
-    return render(request, "audit/index.html", context, status=400 if error else 200)
+        return _refuse(request, refused)
+    if answer_as in EXPORTS:
+        lines, content_type = EXPORTS[answer_as]
+        name = f"audit-{now:%Y%m%dT%H%M%SZ}.{answer_as}"
+        return responses.stream(request, lines(wanted), content_type=content_type, filename=name)
+    found = Paginator(audit_trail.matching(wanted), limit).get_page(page)
+    if answer_as == "json":
+        total = found.paginator.count
+        following = responses.next_page_url(request, number=found.number, limit=limit, total=total)
+        items = [audit_trail.as_item(row) for row in found.object_list]
+        return responses.items(items, total=total, next_url=following, now=now)
+    context = _controls(wanted) | {
+        "lines": [audit_line(row) for row in found.object_list],
+        "page": found,
+    }
+    return responses.page(request, *TEMPLATES, context, query=audit_query(wanted))
+
+
+def _controls(wanted: AuditFilter) -> dict[str, Any]:
+    path, query = reverse("audit"), audit_query(wanted)
+    return {
+        "board": filter_texts(wanted),
+        "filtered": bool(query),
+        "clear_url": path,
+        "csv_url": f"{path}?{audit_query(wanted, format='csv')}",
+        "ndjson_url": f"{path}?{audit_query(wanted, format='ndjson')}",
+        "actions": ACTIONS.items(),
+        "outcomes": OUTCOMES.items(),
+        "names": sorted(running_board().clusters),
+    }
+
+
+def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponseBase:
+    if request.GET.get("format") not in (None, "", "html"):
+        return responses.json({"error": str(refused)}, status=400)
+    names = (*TEXTS, "lease", "outcome", "since", "until")
+    kept = {name: typed(request.GET, name) for name in names}
+    context = _controls(AuditFilter()) | {
+        "board": kept,
+        "error": str(refused),
+        "bad": refused.parameter,
+    }
+    return responses.page(request, *TEMPLATES, context, status=400)

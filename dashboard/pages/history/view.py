@@ -14,7 +14,6 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
 from dashboard.pages.history.list_controls import chosen, history_board, view_query
-from dashboard.parts.change_sentence import change_line
 from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
@@ -29,6 +28,7 @@ from dashboard.parts.query.url_parameters import (
     number,
     typed,
 )
+from dashboard.parts.signed_changes import signed_lines
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.read import export, find_changes
@@ -78,10 +78,9 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     feed_seq, changes = with_unwritten(cluster, found.changes)
     context: dict[str, Any] = {
         "board": board,
-        "lines": [
-            change_line(change, now)
-            for change in (changes if board["newest"] and board["plain"] else found.changes)
-        ],
+        "lines": signed_lines(
+            changes if board["newest"] and board["plain"] else found.changes, now, request.user
+        ),
         "strip": _strip(request, view, now),
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
         "limit": limit,

@@ -36,6 +36,7 @@ from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.recent_changes import changes_of
 from dashboard.parts.query.time_range import RANGES, range_for, range_label
 from dashboard.parts.query.url_parameters import BadFilter, one_of
+from dashboard.parts.signed_changes import last_writes, signed_lines
 from leases.domain.lease import ObjectName
 from leases.history.read import find_changes
 from leases.history.read.find_changes import BadCursor
@@ -123,7 +124,8 @@ class LeasePage:
         seq, newest = changes_of(self.cluster, self.key, CHANGES)
         changes = found.changes if before else newest
         return {
-            "lines": [change_line(change, self.now) for change in changes],
+            "lines": signed_lines(changes, self.now, self.request.user),
+            "writes": last_writes(self.cluster, self.key, self.request.user),
             "feed_seq": None if before else seq,
             "limit": CHANGES,
             "older_url": page_url(self.request, before=found.older) if found.older else "",

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import push_url
@@ -33,7 +33,7 @@ LINES_AT_ONCE = 500
 BAD_REQUEST = 400
 
 
-def read_format(request: ClusterRequest, formats: Sequence[str] = FORMATS) -> str:
+def read_format(request: HttpRequest, formats: Sequence[str] = FORMATS) -> str:
     """Read `?format=`. Raises BadFilter for a format that the page does not have."""
     return one_of(request.GET, "format", tuple(formats))
 

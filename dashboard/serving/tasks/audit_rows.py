@@ -1,4 +1,4 @@
-"""Resolves the rows of the audit log that a crash, or a missing answer, left open."""
+"""Resolves the rows of the audit trail that a crash, or a missing answer, left open."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def resolve_open_rows(
         try:
             await resolve_once(clusters, now())
         except DatabaseError as error:
-            logger.warning("Open rows of the audit log cannot be read just now: %s", error)
+            logger.warning("Open rows of the audit trail cannot be read just now: %s", error)
         await asyncio.sleep(LOOK_SECONDS)
 
 

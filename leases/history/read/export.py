@@ -64,10 +64,10 @@ def as_csv(found: Iterable[Change]) -> Iterator[str]:
     yield ",".join(FIELDS) + "\r\n"
     for change in found:
         item = as_item(change) | {"fields": " ".join(change.fields)}
-        yield ",".join(map(_cell, item.values())) + "\r\n"
+        yield ",".join(map(csv_cell, item.values())) + "\r\n"
 
 
-def _cell(value: object) -> str:
+def csv_cell(value: object) -> str:
     """Make a text safe for spreadsheets; some take a semicolon as the end of a cell."""
     if not isinstance(value, str):
         return "" if value is None else str(value).lower()

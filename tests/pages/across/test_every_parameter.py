@@ -48,7 +48,11 @@ READS = {
         "since", "until", "range", "view",
     },
     "wall": FILTER | {"key"},
-    "audit": {"page"},
+    "audit": {
+        "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
+        "since", "until",
+    },
+    "audit_row": set(),
     "wall_links": set(),
     "revoke_wall_link": set(),
     "components": set(),
@@ -65,6 +69,7 @@ FORMATS = {
     "timeline": ("json",),
     "holders": ("json",),
     "history": ("json", "csv", "ndjson"),
+    "audit": ("json", "csv", "ndjson"),
 }
 SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
 REFUSED_KEYS = (links.UNKNOWN, links.OUTDATED)

@@ -1,0 +1,120 @@
+"""One row of the audit trail, as the page shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.formatting import shortened
+from dashboard.parts.lease.row import lease_url
+from leases.actions import audit
+from leases.domain.lease import ObjectName
+from leases.history.database_text import from_stored
+from leases.history.read.audit_trail import changes_of
+from leases.models import Edit
+
+OUTCOMES = {
+    audit.DONE: "Done",
+    Edit.INTENDED: "Open",
+    audit.REFUSED: "Refused",
+    audit.FAILED: "Failed",
+    audit.NOT_DONE: "Not done",
+    audit.UNKNOWN: "Unknown",
+}
+ACTIONS = {
+    "lease.create": "Create",
+    "lease.edit": "Edit",
+    "lease.release": "Release",
+    "lease.hand_over": "Hand over",
+    "lease.delete": "Delete",
+    "lease.yaml": "Edit YAML",
+    "lease.overrule_kind": "Set kind",
+}
+PHASES = {
+    audit.DONE: "held",
+    Edit.INTENDED: "late",
+    audit.REFUSED: "expired",
+    audit.FAILED: "expired",
+    audit.NOT_DONE: "vacant",
+    audit.UNKNOWN: "late",
+}
+MEANS = {
+    audit.DONE: "The cluster carried it out.",
+    Edit.INTENDED: "Whether the cluster carried it out is not known yet. Leaseboard looks every "
+    "few seconds, and decides within a minute if the cluster answers.",
+    audit.REFUSED: "The cluster refused it. Nothing was written.",
+    audit.FAILED: "Nothing was written.",
+    audit.NOT_DONE: "It did not happen. Leaseboard found this out afterwards, from the cluster.",
+    audit.UNKNOWN: "The cluster no longer shows whether it happened.",
+}
+MAX_SHOWN = 200  # characters of a value
+
+
+class FieldLine(msgspec.Struct, frozen=True):
+    """One changed field in words."""
+
+    field: str
+    before: str
+    after: str
+
+
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`phase` names the colour of the outcome; `answer` is what the API said, in one line."""
+
+    row: Edit
+    url: str
+    lease_url: str
+    action: str
+    outcome: str
+    phase: str
+    means: str
+    reason: str
+    detail: str
+    fields: tuple[FieldLine, ...]
+    answer: str
+    at: datetime
+
+    @property
+    def key(self) -> str:
+        return f"{self.row.namespace}/{self.row.name}"
+
+
+def audit_line(row: Edit) -> AuditLine:
+    key = ObjectName(row.namespace, row.name)
+    return AuditLine(
+        row=row,
+        url=reverse("audit_row", args=[row.pk]),
+        lease_url=lease_url(row.cluster, key),
+        action=ACTIONS.get(row.action, row.action),
+        outcome=OUTCOMES.get(row.outcome, row.outcome),
+        phase=PHASES.get(row.outcome, "late"),
+        means=MEANS.get(row.outcome, ""),
+        reason=from_stored(row.reason),
+        detail=from_stored(row.detail),
+        fields=tuple(
+            FieldLine(str(one["field"]), shown(one["from"]), shown(one["to"]))
+            for one in changes_of(row)
+        ),
+        answer=_answer(row),
+        at=row.at,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value of a field in words."""
+    if value is None:
+        return "not set"
+    if value == "":
+        return "empty"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return shortened(text, MAX_SHOWN)
+
+
+def _answer(row: Edit) -> str:
+    code, reason = row.answer.get("code"), row.answer.get("reason")
+    if code is None:
+        return ""
+    return f"{code} {reason}".strip() if code else "no answer"
