@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
@@ -86,6 +87,7 @@ def browser(board, admin) -> Client:
     fill(board.clusters["a"].store, a_lease(), a_lease(other, holder="w-1", now=now))
     fill(board.clusters["b"].store)
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
+    models.Edit.objects.create(pk=1, at=now, user=User.objects.get(username="ada"))
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
     models.ChangeRecord.objects.bulk_create(map(to_row, changes))
     return admin
