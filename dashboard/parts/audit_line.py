@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from dashboard.parts.formatting import shortened
 from dashboard.parts.lease.row import lease_url
@@ -87,7 +87,7 @@ def audit_line(row: Edit) -> AuditLine:
     return AuditLine(
         row=row,
         url=reverse("audit_row", args=[row.pk]),
-        lease_url=lease_url(row.cluster, key),
+        lease_url=_page_of(row.cluster, key),
         action=ACTIONS.get(row.action, row.action),
         outcome=OUTCOMES.get(row.outcome, row.outcome),
         phase=PHASES.get(row.outcome, "late"),
@@ -111,6 +111,14 @@ def shown(value: Any) -> str:
         return "empty"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return shortened(text, MAX_SHOWN)
+
+
+def _page_of(cluster: str, key: ObjectName) -> str:
+    """The page of the Lease; empty for names that no Lease can have, as a refused create may."""
+    try:
+        return lease_url(cluster, key)
+    except NoReverseMatch:
+        return ""
 
 
 def _answer(row: Edit) -> str:

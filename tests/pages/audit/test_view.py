@@ -128,6 +128,13 @@ def test_a_row_that_there_is_not_is_404(ada, number):
     assert f"The audit trail has no row {number}." in answer.content.decode()
 
 
+def test_a_row_with_a_name_that_no_lease_can_have_is_shown_all_the_same(ada):
+    row = write(ada, name="a/b", outcome="refused")
+    browser = browser_of(ada)
+    assert "kube-system/a/b" in text_of(browser, "/audit/")
+    assert "kube-system/a/b" in text_of(browser, f"/audit/{row.pk}/")
+
+
 def test_an_open_row_says_that_it_is_open(ada):
     row = write(ada, outcome="intended")
     shown = text_of(browser_of(ada), f"/audit/{row.pk}/")
