@@ -13,7 +13,7 @@ from dashboard.pages.audit import view as audit
 from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
 from dashboard.pages.delete import view as lease_delete
-from dashboard.pages.edit import view as lease_edit
+from dashboard.pages.edit import edit_view, hand_over_view, outcome_view, release_view, yaml_view
 from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
 from dashboard.pages.history import view as history
@@ -45,11 +45,27 @@ of_cluster = [
         vacancy_view.lease_vacancy,
         name="lease_vacancy",
     ),
-    path("leases/<str:namespace>/<str:name>/edit/", lease_edit.lease_edit, name="lease_edit"),
     path(
         "leases/<str:namespace>/<str:name>/delete/",
         lease_delete.lease_delete,
         name="lease_delete",
+    ),
+    path("leases/<str:namespace>/<str:name>/edit/", edit_view.lease_edit, name="lease_edit"),
+    path(
+        "leases/<str:namespace>/<str:name>/release/",
+        release_view.lease_release,
+        name="lease_release",
+    ),
+    path(
+        "leases/<str:namespace>/<str:name>/hand-over/",
+        hand_over_view.lease_hand_over,
+        name="lease_hand_over",
+    ),
+    path("leases/<str:namespace>/<str:name>/edit/yaml/", yaml_view.lease_yaml, name="lease_yaml"),
+    path(
+        "leases/<str:namespace>/<str:name>/written/<int:number>/",
+        outcome_view.lease_outcome,
+        name="lease_outcome",
     ),
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django import forms
 from django.conf import settings
+from django.forms.utils import ErrorDict
 
 from dashboard.config import Config
 from dashboard.forms.drawing import AdminRenderer
@@ -68,6 +69,12 @@ class AdminForm(forms.Form):
         """The value of `once` to draw: each page can write once."""
         return secrets.token_urlsafe(24)
 
+    def without_errors(self) -> Self:
+        """Draw it without errors: the person still types."""
+        self._errors = ErrorDict(renderer=self.renderer)
+        self.cleaned_data = {}
+        return self
+
     def changed_from(self) -> Mapping[str, str]:
         """Return what the Lease says now in each field that the person changed."""
         return {}
@@ -76,7 +83,7 @@ class AdminForm(forms.Form):
         """Add the causes of a refusal to their fields; return one sentence for the rest, or ""."""
         unplaced = []
         for cause in error.causes:
-            field = self.field_of_cause.get(cause.field)
+            field = self._field_of(cause.field)
             if field is None:
                 unplaced.append(f"{cause.field}: {cause.message}" if cause.field else cause.message)
             else:
@@ -84,6 +91,16 @@ class AdminForm(forms.Form):
         if error.causes and not unplaced:
             return ""
         return f"The cluster refused: {'; '.join(unplaced) or error}"
+
+    def _field_of(self, path: str) -> str | None:
+        """Return the field of a cause, also of one inside it (`spec.strategy.strategy`)."""
+        inside = (
+            api
+            for api in self.field_of_cause
+            if path == api or path.startswith((f"{api}.", f"{api}["))
+        )
+        longest = max(inside, key=len, default=None)
+        return None if longest is None else self.field_of_cause[longest]
 
     def problems(self) -> list[Problem]:
         """All errors, in the order of the fields; those of the whole form come first."""

@@ -8,8 +8,8 @@ from django import forms
 
 from dashboard.forms.admin_form import AdminForm
 from dashboard.forms.widgets import Text
+from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.lease_edit import term_of
 
 
 class DeleteLeaseForm(AdminForm):

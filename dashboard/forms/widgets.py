@@ -52,3 +52,20 @@ class Area(forms.Textarea):
 class Choice(forms.Select):
     def __init__(self) -> None:
         super().__init__({"class": "select"})
+
+
+class YamlEditor(forms.Textarea):
+    """A text with line numbers; those of `bad_lines` are marked."""
+
+    template_name = "forms/widgets/yaml.html"
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"class": "textarea mono", "rows": 24, "spellcheck": "false", "wrap": "off"}
+        )
+        self.bad_lines: set[int] = set()
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        count = str(value or "").count("\n") + 1
+        numbers = [(number, number in self.bad_lines) for number in range(1, count + 1)]
+        return super().get_context(name, value, attrs) | {"numbers": numbers}

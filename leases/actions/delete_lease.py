@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
+from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.lease_edit import term_of
 from leases.kube.lease_client import LeaseClient
 from leases.models import Edit
 from leases.wire.status import ApiError, Conflict

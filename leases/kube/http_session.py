@@ -19,6 +19,7 @@ from kubernetes.aio.config import ConfigException
 
 from leases.kube.failure_sentences import unreachable
 from leases.wire.status import Unauthorized, Unreachable, error_of, read_status
+from leases.wire.warning_header import warnings_in
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -83,10 +84,12 @@ class Session:
         within: float | None = None,
         accept: str = JSON,
         as_user: str = "",
+        warnings: list[str] | None = None,
     ) -> bytes:
         """Return the whole body of a successful answer. Raises ApiError.
 
-        `as_user`: the user that the cluster is to take us for; empty: ourselves.
+        `as_user`: the user that the cluster is to take us for; empty: ourselves. The texts of the
+        answer's Warning headers are appended to `warnings`.
         """
         limit = within or self.limits.answer
         headers = {"Accept": accept, "Content-Type": content_type}
@@ -96,6 +99,8 @@ class Session:
             async with asyncio.timeout(limit):
                 async with await self._open(method, path, query, body, headers) as response:
                     answer = await response.read()
+        if warnings is not None:
+            warnings += warnings_in(response.headers.getall("Warning", []))
         return answer
 
     @contextlib.asynccontextmanager

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from leases.domain.lease import Lease, ObjectName
+from leases.kube.delete_options import delete_options
 from leases.kube.failure_sentences import advise
 from leases.kube.http_session import JSON, Query, Session, Timeouts
 from leases.kube.open_watch import OpenWatch
@@ -26,6 +27,7 @@ AT_ONCE = 40  # Leases of a page that are yielded at a time
 READ_ONLY = "Leaseboard only reads this cluster (LEASEBOARD_READ_ONLY). Nothing was sent."
 
 T = TypeVar("T")
+Texts = list[str]  # inside the class, `list` is a method
 
 
 class ReadOnly(Forbidden):
@@ -188,10 +190,19 @@ class LeaseClient:
         return read_lease(await self._write("PATCH", path, body, content_type, dry_run=dry_run))
 
     async def raw_patch(
-        self, key: ObjectName, body: Any, content_type: str = MERGE_PATCH, *, dry_run: bool = False
+        self,
+        key: ObjectName,
+        body: Any,
+        content_type: str = MERGE_PATCH,
+        *,
+        dry_run: bool = False,
+        warnings: Texts | None = None,
     ) -> dict[str, Any]:
-        """Patch, and return the whole object."""
-        return _object(await self._write("PATCH", _path(key), body, content_type, dry_run=dry_run))
+        """Patch, and return the whole object. The server's warnings are appended to `warnings`."""
+        answer = await self._write(
+            "PATCH", _path(key), body, content_type, dry_run=dry_run, warnings=warnings
+        )
+        return _object(answer)
 
     async def delete(
         self,
@@ -208,7 +219,7 @@ class LeaseClient:
         await self._session.fetch(
             "DELETE",
             _path(key),
-            body=_delete_options(dry_run=dry_run, preconditions=preconditions),
+            body=delete_options(dry_run=dry_run, preconditions=preconditions),
             as_user=self._as_user,
         )
 
@@ -226,7 +237,14 @@ class LeaseClient:
             raise ReadOnly(Status(code=403, reason="Forbidden", message=READ_ONLY))
 
     async def _write(
-        self, method: str, path: str, body: Any, content_type: str = JSON, *, dry_run: bool
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        content_type: str = JSON,
+        *,
+        dry_run: bool,
+        warnings: Texts | None = None,
     ) -> bytes:
         self._check_writable()
         query = [("fieldManager", FIELD_MANAGER)] + ([("dryRun", "All")] if dry_run else [])
@@ -237,6 +255,7 @@ class LeaseClient:
             body=body,
             content_type=content_type,
             as_user=self._as_user,
+            warnings=warnings,
         )
 
 
@@ -264,16 +283,6 @@ def segment(text: str) -> str:
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise Invalid(Status(code=422, reason="Invalid", message=f"{text!r} is no object's name."))
     return quote(text, safe="")
-
-
-def _delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
-    """Return complete metav1.DeleteOptions: with a body, the API server ignores the query."""
-    options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
-    if dry_run:
-        options["dryRun"] = ["All"]
-    if preconditions:
-        options["preconditions"] = preconditions
-    return options
 
 
 def _object(body: bytes) -> dict[str, Any]:

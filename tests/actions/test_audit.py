@@ -8,10 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from leases.actions import audit
-from leases.actions.edit_lease import TermMoved
 from leases.domain.lease import ObjectName
 from leases.models import Edit
-from tests.support.values.leases import lease
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -41,9 +39,3 @@ def test_the_writes_of_a_stretch_are_those_that_were_done_in_it(monkeypatch):
     assert found == {one: [moment(5), moment(0)], two: [moment(3)]}
     monkeypatch.setattr(audit, "_MAX_DETAIL", 2)
     assert audit.done_between("a", moment(0), moment(10)) == {one: [moment(5)], two: [moment(3)]}
-
-
-def test_the_loser_of_a_race_sees_who_holds_it_now():
-    held = TermMoved(lease("cp-9"))
-    assert (str(held), held.current) == ("The Lease is held by cp-9 now.", lease("cp-9"))
-    assert str(TermMoved(lease(""))) == "The Lease is held by nobody now."

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.urls import URLPattern, URLResolver
@@ -18,7 +18,8 @@ from playwright.sync_api import Browser, Page
 from dashboard import urls
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
-from tests.support.signing_in import sign_in_page
+from tests.support.signing_in import form_of, sign_in_page
+from tests.support.signing_in import signed_in as signed_in_opener
 
 AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 HELD, FREE = "default/held", "default/free"
@@ -34,6 +35,10 @@ OF_CLUSTER = {
     "lease (deleted)": "leases/default/gone/",
     "lease_asked": f"leases/{HELD}/asked/",
     "lease_edit": f"leases/{HELD}/edit/",
+    "lease_release": f"leases/{HELD}/release/",
+    "lease_hand_over": f"leases/{HELD}/hand-over/",
+    "lease_yaml": f"leases/{HELD}/edit/yaml/",
+    "lease_outcome": f"leases/{FREE}/written/1/",
     "timeline": "timeline/",
     "timeline (as a table)": "timeline/?view=table",
     "timeline (an empty one)": "timeline/?q=nothing-is-called-so",
@@ -109,7 +114,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("gone", holder="one")
         api.delete("gone")
         one.wait_synced()
+        released_by_form(one, FREE)
         yield one
+
+
+def released_by_form(server: Server, key: str) -> None:
+    """The first write of a form, for the page that says what happened."""
+    opener = signed_in_opener(server)
+    path = f"{server.url}/c/embedded/leases/{key}/release/"
+    with opener.open(path, timeout=60) as answer:
+        fields = form_of(answer.read().decode())
+    body = urlencode({**fields, "reason": "drill", "confirm": "yes"}).encode()
+    with opener.open(path, body, timeout=60) as answer:
+        assert answer.url.endswith("/written/1/")
 
 
 @pytest.fixture(scope="module")

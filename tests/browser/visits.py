@@ -25,6 +25,10 @@ class Visits:
         self._signed_in = context.storage_state()
         context.close()
 
+    @property
+    def url(self) -> str:
+        return self._server.url
+
     def open(self, path: str, **options: Any) -> Page:
         """A page of the server; `options` are those of a browser context."""
         known: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}

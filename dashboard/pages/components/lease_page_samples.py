@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from dashboard.charts.time_scale import Scale
+from dashboard.forms.collision import Collision
 from dashboard.pages.components.sample_leases import OTHER_POD, POD, PROCESS, sample_lease
-from dashboard.pages.edit.preview import collisions, preview_view
+from dashboard.pages.edit.verdict import VerdictView, difference
+from dashboard.pages.edit.what_happens import of_hand_over
 from dashboard.pages.holders.holder_row import holder_rows
 from dashboard.pages.lease.events_and_candidates import asked_view
 from dashboard.pages.lease.past_terms import past_view
@@ -22,7 +24,6 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.election.candidates import Candidate, CandidateSpec
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectMeta, ObjectName
-from leases.domain.lease_edit import LeaseEdit
 from leases.domain.past.term_statistics import statistics
 from leases.domain.past.terms import fold
 from leases.domain.past.watched_times import UnwatchedTime
@@ -53,20 +54,27 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
         "answers": [asked_view(asked, held.lease, now) for asked in _answers(now)],
         "holder_rows": _holder_rows(cluster, now),
         "named": {"name": cluster},
-        "preview": _preview(held.lease),
+        "verdict": _verdict(held.lease),
+        "happens": of_hand_over(held, POD, now),
         "conflict": {
-            "collisions": collisions(held.lease, holder=POD, duration="30"),
-            "typed": True,
+            "collisions": (
+                Collision("holder_identity", "holderIdentity", POD, held.holder or ""),
+                Collision("duration_seconds", "leaseDurationSeconds", "30", "15"),
+            ),
+            "held_by_another": True,
         },
     }
 
 
-def _preview(lease: Lease) -> dict[str, Any]:
-    """The preview of a hand-over."""
+def _verdict(lease: Lease) -> VerdictView:
+    """The verdict on an edit, with everything that a server may say."""
     before = msgspec.to_builtins(lease)
-    edit = LeaseEdit(holder=POD, duration_seconds=30)
-    spec = before["spec"] | {"holderIdentity": edit.holder, "leaseDurationSeconds": 30}
-    return preview_view(before, before | {"spec": spec}, edit, kind=Kind.ELECTION)
+    spec = before["spec"] | {"holderIdentity": POD, "leaseDurationSeconds": 30}
+    return VerdictView(
+        diff=difference(before, before | {"spec": spec}),
+        warnings=('unknown field "spec.colour"',),
+        dropped=("spec.strategy: the server would silently drop OldestEmulationVersion.",),
+    )
 
 
 def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:

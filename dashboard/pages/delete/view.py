@@ -22,8 +22,8 @@ from dashboard.parts.kept.write_access import may_write
 from dashboard.parts.lease.row import row_view
 from leases.actions.audit import AlreadySent
 from leases.actions.delete_lease import ACTION, TermEnded, delete_lease, refusal_of
+from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.lease_edit import term_of
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict, NotFound
 

@@ -38,6 +38,10 @@ READS = {
     "lease_edit": {"holder"},
     "lease_delete": set(),
     "new_lease": {"namespace", "name", "holder_identity", "duration_seconds"},
+    "lease_release": set(),
+    "lease_hand_over": {"holder"},
+    "lease_yaml": set(),
+    "lease_outcome": set(),
     "timeline": {
         "format", "from", "to", "at", "range", "kind", "q", "sort", "view", "page", "limit",
     },
@@ -87,7 +91,10 @@ def browser(board, admin) -> Client:
     fill(board.clusters["a"].store, a_lease(), a_lease(other, holder="w-1", now=now))
     fill(board.clusters["b"].store)
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
-    models.Edit.objects.create(pk=1, at=now, user=User.objects.get(username="ada"))
+    models.Edit.objects.create(
+        pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",
+        namespace="kube-system", name="scheduler", action="lease.release",
+    )  # fmt: skip
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
     models.ChangeRecord.objects.bulk_create(map(to_row, changes))
     return admin

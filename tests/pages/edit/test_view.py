@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from html import unescape
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.pages.edit.form import initial_of
+from dashboard.forms.edit_form import as_typed
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
@@ -54,10 +55,10 @@ async def admin(transactional_db):
     return client
 
 
-async def typed(cluster: WatchedCluster, **given: str) -> dict[str, str]:
+async def typed(cluster: WatchedCluster, **given: str) -> dict[str, Any]:
     """What a browser sends: the form as it is drawn now, with what was typed into it."""
-    shown = initial_of(await cluster.client.get(KEY))
-    return {name: str(value) for name, value in shown.items()} | {"reason": "drill"} | given
+    shown = as_typed(await cluster.client.get(KEY))
+    return dict(shown.lists()) | {"reason": "drill"} | given
 
 
 async def test_the_form_begins_with_what_the_lease_says(cluster, admin):
@@ -67,7 +68,7 @@ async def test_the_form_begins_with_what_the_lease_says(cluster, admin):
 
 
 async def test_a_preview_writes_nothing_and_confirming_writes(cluster, admin):
-    data = await typed(cluster, holder_identity="cp-2")
+    data = await typed(cluster, holder_identity="cp-2", acquire_time="now", renew_time="now")
     answer = await admin.post(PATH, data)
     assert answer.status_code == 200
     assert "cp-2" in answer.content.decode()
@@ -86,7 +87,11 @@ async def test_a_preview_writes_nothing_and_confirming_writes(cluster, admin):
         ({"duration_seconds": "-5"}, "A duration is 1 second or more."),
         ({"duration_seconds": "soon"}, "Write the duration as whole seconds"),
         ({"duration_seconds": "99999999999"}, "A duration is at most 2147483647 seconds."),
-        ({"reason": ""}, "Say why; the reason is kept in the audit trail."),
+        ({"transitions": "-1"}, "The counter is 0 or more."),
+        ({"acquire_time": "soon"}, "Write a time in UTC, such as"),
+        ({"renew_time": "2026-02-30T00:00:00Z"}, "There is no such moment."),
+        ({"labels-key": ["a", "a"], "labels-value": ["1", "2"]}, "The label a is there twice."),
+        ({"annotations-key": [""], "annotations-value": ["1"]}, "has no key."),
         ({"holder_identity": "a\x1bb"}, "A holder is one line of printable characters."),
     ],
 )
@@ -97,6 +102,89 @@ async def test_an_invalid_field_is_422_with_a_sentence_beside_it(cluster, admin,
     assert (await cluster.client.get(KEY)).holder == "cp-1"
 
 
+async def test_a_preview_needs_no_reason_and_saving_does(cluster, admin):
+    data = await typed(cluster, duration_seconds="30", reason="")
+    preview = await admin.post(PATH, data)
+    assert preview.status_code == 200
+    assert '<span class="need">required</span>' in preview.content.decode()
+    saved = await admin.post(PATH, data | {"confirm": "yes"})
+    assert saved.status_code == 422
+    assert "Say why; the reason is kept in the audit trail." in saved.content.decode()
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+
+
+async def test_all_fields_are_written_and_no_other(cluster, admin):
+    await cluster.client.patch(KEY, {"metadata": {"labels": {"old": "1", "kept": "1"}}})
+    data = await typed(
+        cluster,
+        holder_identity="cp-2",
+        acquire_time="2026-11-20T12:04:22.204117Z",
+        renew_time="now",
+        duration_seconds="30",
+        transitions="7",
+    )
+    data |= {"labels-key": ["kept", "new"], "labels-value": ["1", "2"]}
+    data |= {"annotations-key": ["a.example/note"], "annotations-value": ["two\r\nlines"]}
+    began = datetime.now(UTC)
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 302, answer.content.decode()[-3000:]
+    after = await cluster.client.get(KEY)
+    spec = after.spec
+    assert (spec.holder_identity, spec.lease_duration_seconds, spec.lease_transitions) == (
+        "cp-2", 30, 7,
+    )  # fmt: skip
+    assert spec.acquire_time == datetime(2026, 11, 20, 12, 4, 22, 204117, UTC)
+    assert spec.renew_time is not None
+    assert spec.renew_time >= began
+    assert after.metadata.labels == {"kept": "1", "new": "2"}
+    assert after.metadata.annotations == {"a.example/note": "two\nlines"}
+    row = await Edit.objects.aget()
+    assert set(row.after) == {
+        "spec.holderIdentity", "spec.acquireTime", "spec.renewTime", "spec.leaseDurationSeconds",
+        "spec.leaseTransitions", "metadata.labels.new", "metadata.labels.old",
+        "metadata.annotations.a.example/note",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pressed", "drawn"),
+    [
+        ({"now": "renew_time"}, 'name="renew_time" value="now"'),
+        ({"add": "labels"}, 'aria-label="Key of label 2"'),
+        ({"remove": "labels-0"}, "Add label"),
+    ],
+)
+async def test_buttons_of_the_form_work_without_scripts(cluster, admin, pressed, drawn):
+    await cluster.client.patch(KEY, {"metadata": {"labels": {"team": "a"}}})
+    data = await typed(cluster, duration_seconds="nonsense")
+    answer = await admin.post(PATH, data | pressed)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert drawn in text
+    assert ('value="team"' in text) is ("remove" not in pressed)
+    assert 'value="nonsense"' in text
+    assert "Write the duration as whole seconds" not in text
+    assert not await Edit.objects.aexists()
+
+
+async def test_errors_of_the_server_land_on_their_fields(cluster, admin):
+    """Coordinated election is off in this server; labels are validated by any."""
+    data = await typed(cluster)
+    data |= {"labels-key": ["not a key"], "labels-value": ["1"]}
+    answer = await admin.post(PATH, data)
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert 'id="id_labels_error"' in text
+    assert '<a class="link" href="#id_labels">Labels</a>' in text
+
+
+async def test_what_the_server_would_drop_is_said_before_saving(cluster, admin):
+    data = await typed(cluster, strategy="OldestEmulationVersion")
+    text = (await admin.post(PATH, data)).content.decode()
+    assert "spec.strategy: the server would silently drop OldestEmulationVersion." in text
+    assert "Its feature gate CoordinatedLeaderElection is off." in text
+
+
 async def test_another_term_than_shown_is_409_and_says_who_holds_it_now(cluster, admin):
     data = await typed(cluster, holder_identity="cp-2")
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
@@ -104,7 +192,7 @@ async def test_another_term_than_shown_is_409_and_says_who_holds_it_now(cluster,
     assert answer.status_code == 409
     text = answer.content.decode()
     assert '<b class="strong">cp-9</b> holds it now.' in text
-    assert "leaseDurationSeconds</td>" not in text  # both say 15: no collision
+    assert sides(text) == [("holderIdentity", "cp-2", "cp-9")]
     assert 'value="cp-2"' in text
     assert (await cluster.client.get(KEY)).holder == "cp-9"
 
@@ -115,15 +203,46 @@ async def test_a_conflict_shows_what_a_released_lease_says(cluster, admin):
     await cluster.client.patch(KEY, {"spec": released})
     text = (await admin.post(PATH, data)).content.decode()
     assert "Nobody holds it now." in text
-    cells = re.findall(r'<td role="cell" class="mono">(.*?)</td>', text)
-    assert cells == ["holderIdentity", "cp-2", "nobody", "leaseDurationSeconds", "30", "1"]
+    assert sides(text) == [
+        ("holderIdentity", "cp-2", "nobody"), ("leaseDurationSeconds", "30", "1"),
+    ]  # fmt: skip
 
 
-async def test_a_conflict_with_the_same_edit_says_so(cluster, admin):
-    data = await typed(cluster, holder_identity="cp-2")
-    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-2", "leaseTransitions": 1}})
+async def test_a_field_that_somebody_else_changed_in_the_same_term_is_a_conflict(cluster, admin):
+    """kubectl sets 20 while the form, drawn at 15, says 30; a renewal beside it is merged."""
+    data = await typed(cluster, duration_seconds="30", preferred_holder="")
+    now = format_microtime(datetime.now(UTC))
+    await cluster.client.patch(KEY, {"spec": {"leaseDurationSeconds": 20, "renewTime": now}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Changed while you were editing" in text
+    assert sides(text) == [("leaseDurationSeconds", "30", "20")]
+    mine = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
+    assert mine.status_code == 302
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 30
+
+
+async def test_the_side_of_the_cluster_can_be_chosen(cluster, admin):
+    data = await typed(cluster, duration_seconds="30", transitions="5")
+    await cluster.client.patch(KEY, {"spec": {"leaseDurationSeconds": 20}})
     text = (await admin.post(PATH, data)).content.decode()
-    assert "The Lease already has the values that you typed." in text
+    chosen = sent(text) | {"reason": "drill", "confirm": "yes", "keep-duration_seconds": "theirs"}
+    assert (await admin.post(PATH, chosen)).status_code == 302
+    spec = (await cluster.client.get(KEY)).spec
+    assert (spec.lease_duration_seconds, spec.lease_transitions) == (20, 5)
+
+
+async def test_a_form_that_is_sent_twice_writes_once(cluster, admin):
+    text = (await admin.get(PATH)).content.decode()
+    data = sent(text) | {"duration_seconds": "30", "reason": "drill", "confirm": "yes"}
+    first = await admin.post(PATH, data)
+    version = (await cluster.client.get(KEY)).resource_version
+    second = await admin.post(PATH, data)
+    assert first.status_code == second.status_code == 302
+    assert first["Location"] == second["Location"]
+    assert (await cluster.client.get(KEY)).resource_version == version
+    assert await Edit.objects.acount() == 1
 
 
 async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin):
@@ -135,15 +254,13 @@ async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin)
     text = answer.content.decode()
     assert answer.status_code == 409
     assert '<b class="strong">cp-9</b> holds it now.' in text
-    assert re.findall(r'<td role="cell" class="mono">(.*?)</td>', text) == [
-        "leaseDurationSeconds", "30", "15",
-    ]  # fmt: skip
+    assert sides(text) == [("leaseDurationSeconds", "30", "15")]
 
     again = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
     assert again.status_code == 302
     after = await cluster.client.get(KEY)
     assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 30)
-    assert (await Edit.objects.aget()).after == {"duration_seconds": 30}
+    assert (await Edit.objects.aget()).after == {"spec.leaseDurationSeconds": 30}
 
 
 async def test_a_change_of_duration_keeps_what_somebody_else_wrote(cluster, admin):
@@ -181,8 +298,22 @@ async def test_a_form_without_its_hidden_fields_is_422_and_says_so(cluster, admi
 
 def sent(text: str) -> dict[str, str]:
     """The fields of a drawn form, as a browser would send them."""
-    inputs = re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', text)
-    return {name: unescape(value) for name, value in inputs if name != "q"}
+    text = re.sub("(?s)<template>.*?</template>", "", text)
+    inputs = re.findall(r'<input([^>]*) name="([\w-]+)"[^>]*?(?: value="([^"]*)")?[^>]*>', text)
+    shown = {name: unescape(value) for kind, name, value in inputs if "radio" not in kind}
+    return {name: value for name, value in shown.items() if name != "q"}
+
+
+def sides(text: str) -> list[tuple[str, str, str]]:
+    """Field, yours, theirs of a conflict."""
+    rows = re.findall(r'<th role="rowheader" class="mono">(.*?)</th>(.*?)</tr>', text, re.DOTALL)
+    return [
+        (
+            field,
+            *(re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall("(?s)<td.*?</td>", row)),
+        )
+        for field, row in rows
+    ]
 
 
 async def test_a_preview_shows_the_spec_and_what_it_means(cluster, admin):
@@ -218,7 +349,7 @@ async def test_a_lease_with_a_time_beyond_the_calendar_can_be_edited(cluster, ad
     spec = {"acquireTime": moment, "renewTime": moment, "leaseTransitions": 2**31 - 1}
     fill(cluster.store, await cluster.client.patch(KEY, {"spec": spec}))
     assert (await admin.get(PATH)).status_code == 200
-    data = await typed(cluster, holder_identity="cp-2")
+    data = await typed(cluster, holder_identity="cp-2", acquire_time="now", renew_time="now")
     answer = await admin.post(PATH, data)
     assert answer.status_code == 200
     assert "cp-2" in answer.content.decode()

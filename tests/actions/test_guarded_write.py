@@ -1,18 +1,21 @@
-"""Editing a Lease: term guard, dry run, retry, audit; against the embedded API on a real socket."""
+"""Writing to a Lease: guard, dry run, retry, audit; against the embedded API on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from django.contrib.auth.models import User
 
-from leases.actions.audit import Intent
-from leases.actions.edit_lease import ACTION, TermMoved, edit_lease, preview
+from leases.actions.audit import AlreadySent, Intent
+from leases.actions.guarded_write import Moved, dry_run, same_term, write_lease
 from leases.apiserver.serving import LeaseApiServer
+from leases.domain.edit.lease_write import FieldEdit, HandOver, Release
+from leases.domain.edit.merge_patch import Kept
+from leases.domain.edit.term import term_of
 from leases.domain.lease import ObjectName
-from leases.domain.lease_edit import LeaseEdit, term_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit as AuditRow
@@ -49,7 +52,10 @@ async def client(tmp_path):
 @pytest.fixture
 async def intent():
     user = await User.objects.acreate(username="m.ferrari")
-    return Intent(user=user, cluster="a", key=KEY, action=ACTION, reason="drill", at=NOW)
+    return Intent(user=user, cluster="a", key=KEY, action="lease.edit", reason="drill", at=NOW)
+
+
+DURATION = FieldEdit(spec={"leaseDurationSeconds": 30})
 
 
 def clock():
@@ -58,11 +64,11 @@ def clock():
 
 async def test_a_dry_run_shows_what_would_be_and_writes_nothing(client):
     lease = await client.get(KEY)
-    seen = await preview(
+    seen = await dry_run(
         client,
         KEY,
-        LeaseEdit(holder="cp-2", duration_seconds=15),
-        seen_term=term_of(lease),
+        HandOver("cp-2"),
+        guard=same_term(term_of(lease)),
         now=NOW,
     )
     assert seen.before["spec"]["holderIdentity"] == "cp-1"
@@ -73,8 +79,8 @@ async def test_a_dry_run_shows_what_would_be_and_writes_nothing(client):
 
 async def test_a_hand_over_begins_a_term_and_leaves_a_closed_audit_row(client, intent):
     lease = await client.get(KEY)
-    wanted = LeaseEdit(holder="cp-2", duration_seconds=15)
-    await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
+    wanted = HandOver("cp-2")
+    await write_lease(client, wanted, intent=intent, guard=same_term(term_of(lease)), clock=clock)
     after = await client.get(KEY)
     assert (after.holder, after.spec.acquire_time, after.spec.lease_transitions) == (
         "cp-2", clock(), 4,
@@ -87,11 +93,11 @@ async def test_a_hand_over_begins_a_term_and_leaves_a_closed_audit_row(client, i
 
 async def test_a_release_is_written_as_client_go_does(client, intent):
     lease = await client.get(KEY)
-    await edit_lease(
+    await write_lease(
         client,
-        LeaseEdit(holder=None),
+        Release(),
         intent=intent,
-        seen_term=term_of(lease),
+        guard=same_term(term_of(lease)),
         clock=clock,
     )
     after = await client.get(KEY)
@@ -106,21 +112,21 @@ async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
 
         left = 2
 
-        async def get(self, key):
-            current = await client.get(key)
+        async def raw_get(self, key):
+            current = await client.raw_get(key)
             if self.left:
                 self.left -= 1
                 await client.patch(key, {"spec": {"renewTime": format_microtime(clock())}})
                 await client.patch(key, {"metadata": {"labels": {"n": str(self.left)}}})
             return current
 
-        patch = staticmethod(client.patch)
+        raw_patch = staticmethod(client.raw_patch)
 
-    await edit_lease(
+    await write_lease(
         Renewing(),
-        LeaseEdit(holder="cp-1", duration_seconds=30),
+        DURATION,
         intent=intent,
-        seen_term=term_of(lease),
+        guard=same_term(term_of(lease)),
         clock=clock,
     )
     assert (await client.get(KEY)).spec.lease_duration_seconds == 30
@@ -130,22 +136,25 @@ async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
 async def test_an_edit_of_another_term_than_shown_is_refused(client, intent):
     seen = term_of(await client.get(KEY))
     await client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}})
-    with pytest.raises(TermMoved, match="held by cp-9 now"):
-        await edit_lease(
+    with pytest.raises(Moved) as moved:
+        await write_lease(
             client,
-            LeaseEdit(holder="cp-2", duration_seconds=15),
+            HandOver("cp-2"),
             intent=intent,
-            seen_term=seen,
+            guard=same_term(seen),
             clock=clock,
         )
+    assert moved.value.lease.holder == "cp-9"
     assert (await client.get(KEY)).holder == "cp-9"
 
 
 async def test_a_refused_write_is_raised_with_its_causes_and_audited(client, intent):
     lease = await client.get(KEY)
-    wanted = LeaseEdit(holder="cp-1", duration_seconds=-3)
+    wanted = FieldEdit(spec={"leaseDurationSeconds": -3})
     with pytest.raises(Invalid) as caught:
-        await edit_lease(client, wanted, intent=intent, seen_term=term_of(lease), clock=clock)
+        await write_lease(
+            client, wanted, intent=intent, guard=same_term(term_of(lease)), clock=clock
+        )
     assert caught.value.causes[0].field == "spec.leaseDurationSeconds"
     row = await AuditRow.objects.aget()
     assert row.outcome == "refused"
@@ -156,17 +165,15 @@ async def test_a_lease_that_is_gone_is_not_found(client, intent):
     term = term_of(await client.get(KEY))
     await client.delete(KEY)
     with pytest.raises(NotFound):
-        await preview(
-            client, KEY, LeaseEdit(holder="x", duration_seconds=1), seen_term=term, now=NOW
-        )
+        await dry_run(client, KEY, HandOver("x"), guard=same_term(term), now=NOW)
 
 
 async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client, intent):
     lease = await client.get(KEY)
     racing = Meanwhile(client, times=4)
     with pytest.raises(Conflict):
-        await edit_lease(
-            racing, LeaseEdit(holder="cp-2"), intent=intent, seen_term=term_of(lease), clock=clock
+        await write_lease(
+            racing, HandOver("cp-2"), intent=intent, guard=same_term(term_of(lease)), clock=clock
         )
     assert (await client.get(KEY)).holder == "cp-1"
     assert (await AuditRow.objects.aget()).outcome == "refused"
@@ -174,9 +181,13 @@ async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client,
 
 async def test_three_renewals_between_reading_and_writing_are_no_obstacle(client, intent):
     lease = await client.get(KEY)
-    wanted = LeaseEdit(duration_seconds=30)
-    await edit_lease(
-        Meanwhile(client, times=3), wanted, intent=intent, seen_term=term_of(lease), clock=clock
+    wanted = DURATION
+    await write_lease(
+        Meanwhile(client, times=3),
+        wanted,
+        intent=intent,
+        guard=same_term(term_of(lease)),
+        clock=clock,
     )
     assert (await client.get(KEY)).spec.lease_duration_seconds == 30
     assert (await AuditRow.objects.aget()).detail == "written at attempt 4"
@@ -186,34 +197,35 @@ async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(cli
     """The contender's own write makes ours a 409; the second reading finds another term."""
     lease = await client.get(KEY)
     contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
-    with pytest.raises(TermMoved, match="held by cp-9 now"):
-        await edit_lease(
+    with pytest.raises(Moved) as moved:
+        await write_lease(
             Meanwhile(client, times=1, spec=contender),
-            LeaseEdit(duration_seconds=30),
+            DURATION,
             intent=intent,
-            seen_term=term_of(lease),
+            guard=same_term(term_of(lease)),
             clock=clock,
         )
+    assert moved.value.lease.holder == "cp-9"
     after = await client.get(KEY)
     assert (after.holder, after.spec.lease_duration_seconds) == ("cp-9", 15)
     assert (await AuditRow.objects.aget()).outcome == "failed"
 
 
-async def test_a_write_that_is_cancelled_leaves_a_closed_audit_row(client, intent):
+async def test_a_write_that_is_cancelled_leaves_an_open_audit_row(client, intent):
     """The person may have closed the page: nobody knows whether the server wrote."""
     lease = await client.get(KEY)
     arrived = asyncio.Event()
 
     class Unanswered:
-        get = staticmethod(client.get)
+        raw_get = staticmethod(client.raw_get)
 
-        async def patch(self, key, body):
+        async def raw_patch(self, key, body):
             arrived.set()
             await asyncio.Event().wait()
 
-    wanted, term = LeaseEdit(duration_seconds=30), term_of(lease)
+    wanted, term = DURATION, term_of(lease)
     task = asyncio.create_task(
-        edit_lease(Unanswered(), wanted, intent=intent, seen_term=term, clock=clock)
+        write_lease(Unanswered(), wanted, intent=intent, guard=same_term(term), clock=clock)
     )
     await arrived.wait()
     row = await AuditRow.objects.aget()
@@ -222,18 +234,19 @@ async def test_a_write_that_is_cancelled_leaves_a_closed_audit_row(client, inten
     with pytest.raises(asyncio.CancelledError):
         await task
     await row.arefresh_from_db()
-    assert (row.outcome, row.detail, row.closed_at) == ("failed", "CancelledError()", clock())
+    assert (row.outcome, row.detail, row.closed_at) == ("intended", "CancelledError()", None)
+    assert row.request["verb"] == "patch"
 
 
 async def test_a_preview_survives_a_renewal_and_sees_a_take_over(client):
     lease = await client.get(KEY)
-    wanted, term = LeaseEdit(duration_seconds=30), term_of(lease)
-    seen = await preview(Meanwhile(client, times=1), KEY, wanted, seen_term=term, now=NOW)
+    wanted, term = DURATION, term_of(lease)
+    seen = await dry_run(Meanwhile(client, times=1), KEY, wanted, guard=same_term(term), now=NOW)
     assert seen.after["spec"]["leaseDurationSeconds"] == 30
     contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
-    with pytest.raises(TermMoved):
-        await preview(
-            Meanwhile(client, times=1, spec=contender), KEY, wanted, seen_term=term, now=NOW
+    with pytest.raises(Moved):
+        await dry_run(
+            Meanwhile(client, times=1, spec=contender), KEY, wanted, guard=same_term(term), now=NOW
         )
 
 
@@ -245,12 +258,7 @@ class Meanwhile:
         self._client = client
         self._left = times
         self._spec = spec
-        self.get = client.get
         self.raw_get = client.raw_get
-
-    async def patch(self, key, body, **options):
-        await self._overtake(key)
-        return await self._client.patch(key, body, **options)
 
     async def raw_patch(self, key, body, **options):
         await self._overtake(key)
@@ -263,3 +271,49 @@ class Meanwhile:
             await self._client.patch(
                 key, {"spec": self._spec or {"renewTime": format_microtime(renewed)}}
             )
+
+
+async def test_a_form_that_is_sent_twice_writes_once(client, intent):
+    once = msgspec.structs.replace(intent, once="form-1")
+    guard = same_term(term_of(await client.get(KEY)))
+    row = await write_lease(client, DURATION, intent=once, guard=guard, clock=clock)
+    written = await client.get(KEY)
+    assert row.resource_version == written.resource_version
+    with pytest.raises(AlreadySent) as sent:
+        await write_lease(client, DURATION, intent=once, guard=guard, clock=clock)
+    assert sent.value.row.pk == row.pk
+    assert (await client.get(KEY)).resource_version == written.resource_version
+    assert await AuditRow.objects.acount() == 1
+
+
+async def test_a_form_that_is_sent_twice_at_once_writes_once(client, intent):
+    once = msgspec.structs.replace(intent, once="form-1")
+    guard = same_term(term_of(await client.get(KEY)))
+    before = int((await client.get(KEY)).resource_version)
+    done = await asyncio.gather(
+        *(write_lease(client, DURATION, intent=once, guard=guard, clock=clock) for _ in range(4)),
+        return_exceptions=True,
+    )
+    assert sorted(type(one).__name__ for one in done) == ["AlreadySent"] * 3 + ["Edit"]
+    assert int((await client.get(KEY)).resource_version) == before + 1
+
+
+async def test_the_audit_row_names_the_fields_and_the_version(client, intent):
+    edit = FieldEdit(spec={"leaseDurationSeconds": 30}, labels={"a.b/c.d": "x"})
+    guard = same_term(term_of(await client.get(KEY)))
+    await write_lease(client, edit, intent=intent, guard=guard, clock=clock)
+    row = await AuditRow.objects.aget()
+    assert row.after == {"metadata.labels.a.b/c.d": "x", "spec.leaseDurationSeconds": 30}
+    assert row.resource_version == (await client.get(KEY)).resource_version
+
+
+async def test_a_dry_run_says_what_the_server_would_drop_and_warns(client):
+    """Without its feature gate a server drops these fields silently."""
+    guard = same_term(term_of(await client.get(KEY)))
+    edit = FieldEdit(spec={"strategy": "OldestEmulationVersion", "colour": "red"})
+    seen = await dry_run(client, KEY, edit, guard=guard, now=NOW)
+    assert seen.not_taken == (
+        Kept("spec.strategy", "OldestEmulationVersion", None),
+        Kept("spec.colour", "red", None),
+    )
+    assert seen.warnings == ('unknown field "spec.colour"',)

@@ -1,0 +1,67 @@
+"""The hand-over form: one of the identities that held the Lease before, or one typed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from django import forms
+
+from dashboard.forms.edit_form import HolderField, typed_holder
+from dashboard.forms.release_form import TermForm
+from dashboard.forms.widgets import Text
+from dashboard.parts.holder_name import HolderView
+from leases.domain.edit.lease_write import HandOver
+
+ANOTHER = ""
+
+
+class NextHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """An identity to choose; `note` says where it is known from."""
+
+    identity: str
+    view: HolderView
+    note: str
+
+
+class HandOverForm(TermForm):
+    """`choices`: who may be chosen, besides any identity typed by hand."""
+
+    wide = frozenset({"reason", "other"})
+    field_of_cause = {"spec.holderIdentity": "other", "spec.preferredHolder": "other"}
+
+    to = HolderField(required=False, label="Next holder")
+    other = HolderField(
+        label="Another identity",
+        required=False,
+        widget=Text(mono=True, spellcheck="false"),
+        help_text="Exactly as the process calls itself, with its suffix.",
+    )
+
+    def __init__(self, *args: Any, choices: Sequence[NextHolder] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.choices = choices
+
+    @property
+    def chosen(self) -> str:
+        """The radio button that is on; the first one at first."""
+        if self.is_bound:
+            return str(self.data.get("to", ANOTHER))
+        first = self.choices[0].identity if self.choices else ANOTHER
+        return str(self.initial.get("to", first))
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        to = self.cleaned_data.get("to") or self.cleaned_data.get("other", "")
+        if not to and "other" not in self.errors:
+            self.add_error("other", "Name the next holder.")
+        elif to:
+            try:
+                self.cleaned_data["next"] = typed_holder(to)
+            except forms.ValidationError as refused:
+                self.add_error("other", refused)
+        return self.cleaned_data
+
+    def wanted(self) -> HandOver:
+        return HandOver(self.cleaned_data["next"])

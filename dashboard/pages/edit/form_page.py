@@ -1,0 +1,218 @@
+"""What the forms that write to one Lease share: check, dry run, preview, write, conflict."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import AbstractUser
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+
+from dashboard import clock
+from dashboard.access.guards import check_editor, check_writable, find_cluster
+from dashboard.forms.admin_form import AdminForm
+from dashboard.forms.collision import Collision
+from dashboard.forms.pairs_field import press
+from dashboard.pages.edit.read_lease import as_read
+from dashboard.pages.edit.verdict import verdict_view
+from dashboard.pages.edit.what_happens import WhatHappens
+from dashboard.parts.audit_intent import intent_of
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.parts.kept.write_access import may_write
+from dashboard.parts.lease.row import row_view
+from leases.actions.audit import AlreadySent
+from leases.actions.guarded_write import MAX_RETRIES, Guard, Moved, Verdict, dry_run, write_lease
+from leases.domain.edit.lease_write import LeaseWrite
+from leases.domain.lease import ObjectName
+from leases.models import Edit
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.status import ApiError, Conflict
+
+STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
+
+
+class WritingForm(Protocol):
+    """An AdminForm that says what it writes."""
+
+    def wanted(self) -> LeaseWrite: ...
+
+
+F = TypeVar("F", bound=AdminForm)
+
+
+class FormPage(Generic[F]):
+    """One request for a form of one Lease. Each form is a subclass."""
+
+    template: ClassVar[str]
+    previews_at_once: ClassVar[bool] = False  # GET asks for the dry run: there is nothing to type
+
+    def __init__(self, request: HttpRequest, cluster: WatchedCluster, key: ObjectName) -> None:
+        tracked = cluster.store.get(key)
+        if tracked is None:
+            raise Http404(f"There is no Lease {key} in {cluster.name}. It may have been deleted.")
+        request.cluster = cluster  # type: ignore[attr-defined]
+        self.request = request
+        self.cluster = cluster
+        self.key = key
+        self.tracked: Tracked = tracked
+        self.now = clock.now()
+        self.as_of = cluster.as_of(self.now)
+        self.user: AbstractUser
+
+    def unbound(self) -> F:
+        raise NotImplementedError
+
+    def bound(self, data: QueryDict, *, saving: bool) -> F:
+        raise NotImplementedError
+
+    def guard(self, form: F) -> Guard:
+        """Refuse a Lease that is not as the form showed it."""
+        raise NotImplementedError
+
+    def rebased(self, form: F, current: dict[str, Any]) -> F:
+        """The same form for the present Lease."""
+        raise NotImplementedError
+
+    def previewed(self, form: F, verdict: Verdict) -> F:
+        """The form to draw beside its preview."""
+        return form
+
+    def collisions(self, form: F, moved: Moved) -> tuple[Collision, ...]:
+        return ()
+
+    def what_happens(self, form: F) -> WhatHappens | None:
+        raise NotImplementedError
+
+    def wanted(self, form: F) -> LeaseWrite:
+        raise NotImplementedError
+
+    async def prepare(self) -> None:
+        """Read what the form needs."""
+
+    async def answer(self) -> HttpResponseBase:
+        self.user = await self.request.auser()  # type: ignore[assignment]
+        await self.prepare()
+        if self.request.method != "POST":
+            return await self.first()
+        pressed = press(self.request.POST)
+        if pressed is not None:
+            return await self.draw(self.bound(pressed, saving=False).without_errors(), quiet=True)
+        form = self.bound(self.request.POST, saving="confirm" in self.request.POST)
+        if not form.is_valid():
+            return await self.draw(form, status=422)
+        return await self._submit(form)
+
+    async def first(self) -> HttpResponseBase:
+        form = self.unbound()
+        if not self.previews_at_once:
+            return await self.draw(form)
+        try:
+            verdict = await self._verdict(form)
+        except ApiError as error:
+            return await self.draw(form, error=f"The cluster would refuse this: {error}")
+        except Moved:  # between our watch and this request: the next look shows it
+            return await self.draw(form)
+        return await self.draw(form, verdict=verdict)
+
+    async def _submit(self, form: F) -> HttpResponseBase:
+        try:
+            verdict = await self._verdict(form)
+            if not form.saving:
+                return await self.draw(self.previewed(form, verdict), verdict=verdict)
+            row = await self._write(form)
+        except AlreadySent as sent:
+            return self._to_outcome(sent.row)
+        except Moved as moved:
+            return await self._draw_conflict(form, moved)
+        except ApiError as error:
+            return await self._draw_error(form, error)
+        return self._to_outcome(row)
+
+    async def _verdict(self, form: F) -> Verdict:
+        return await dry_run(
+            self.cluster.writer_for(self.user),
+            self.key,
+            self.wanted(form),
+            guard=self.guard(form),
+            now=self.now,
+        )
+
+    async def _write(self, form: F) -> Edit:
+        write = self.wanted(form)
+        intent = await sync_to_async(intent_of)(
+            self.request,
+            self.cluster,
+            self.key,
+            action=write.action,
+            reason=form.cleaned_data["reason"],
+            once=form.cleaned_data["once"],
+        )
+        return await write_lease(
+            self.cluster.writer_for(self.user),
+            write,
+            intent=intent,
+            guard=self.guard(form),
+            clock=clock.now,
+        )
+
+    def _to_outcome(self, row: Edit) -> HttpResponse:
+        return redirect("lease_outcome", row.cluster, row.namespace, row.name, row.pk)
+
+    async def _draw_conflict(self, form: F, moved: Moved) -> HttpResponse:
+        """Show both sides; the next submit is for the Lease as it is now."""
+        found = self.collisions(form, moved)
+        held_by_another = moved.lease.holder != self.tracked.lease.holder
+        self.tracked = as_read(self.tracked, moved.lease, self.now)
+        conflict = {"collisions": found, "held_by_another": held_by_another}
+        rebased = self.rebased(form, moved.current)
+        return await self.draw(rebased, conflict=conflict, status=409)
+
+    async def _draw_error(self, form: F, error: ApiError) -> HttpResponse:
+        if isinstance(error, Conflict):
+            tries = MAX_RETRIES + 1
+            text = f"The Lease changed during each of {tries} tries. Try again."
+        else:
+            text = self.place(form, error)
+        status = STATUS_OF_ERROR.get(error.status.code, 502)
+        return await self.draw(form, error=text, status=status)
+
+    def place(self, form: F, error: ApiError) -> str:
+        return form.place(error)
+
+    async def draw(
+        self,
+        form: F,
+        *,
+        verdict: Verdict | None = None,
+        conflict: dict[str, Any] | None = None,
+        error: str = "",
+        quiet: bool = False,
+        status: int = 200,
+    ) -> HttpResponse:
+        """`quiet`: show no errors, because the person still types."""
+        context = {
+            "form": form,
+            "quiet": quiet,
+            "lease": self.tracked,
+            "row": row_view(self.cluster.name, self.tracked, self.as_of),
+            "read_at": self.as_of,
+            "verdict": None if verdict is None else verdict_view(verdict),
+            "happens": None if quiet else self.what_happens(form),
+            "conflict": conflict,
+            "error": error,
+            "access": await may_write(self.cluster, self.user, self.key.namespace, "patch"),
+        }
+        return await sync_to_async(render)(self.request, self.template, context, status=status)
+
+
+async def answer(
+    page: type[FormPage[Any]], request: HttpRequest, cluster: str, key: ObjectName
+) -> HttpResponseBase:
+    """Check access, then let the page answer."""
+    refusal = await sync_to_async(check_editor)(request)
+    if refusal is not None:
+        return refusal
+    watched = find_cluster(cluster)
+    check_writable(watched)
+    return await page(request, watched, key).answer()

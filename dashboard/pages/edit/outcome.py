@@ -1,0 +1,174 @@
+"""What truly happened after a write, as the watch reported it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from dashboard.pages.edit.what_happens import short
+from dashboard.parts.change_sentence import ChangeLine, change_line
+from dashboard.parts.formatting import age, fine_clock, shortened
+from leases.domain.changes.change import Change, ChangeType
+from leases.domain.edit.lease_write import FieldEdit, HandOver, Release, YamlEdit
+from leases.domain.edit.merge_patch import MISSING, at_path
+from leases.domain.lease import Lease, number_of
+from leases.models import Edit
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime
+
+SETTLED = timedelta(seconds=30)  # after this long the page no longer looks by itself
+MAX_SHOWN = 80
+DONE = "done"
+WORDS = {
+    Release.action: "Released",
+    HandOver.action: "Handed over",
+    FieldEdit.action: "Written",
+    YamlEdit.action: "Written",
+}
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`lines`: the changes since the write, oldest first. `settled`: the page stops looking."""
+
+    title: str
+    phase: str
+    sentences: tuple[str, ...]
+    lines: tuple[ChangeLine, ...] = ()
+    settled: bool = True
+
+
+def outcome_of(
+    row: Edit, tracked: Tracked | None, changes: Sequence[Change], now: datetime
+) -> Outcome:
+    """`changes`: the newest ones of the Lease, newest first; `tracked`: None if it is deleted."""
+    at = row.closed_at or row.at
+    settled = now - at > SETTLED
+    if row.outcome != DONE:
+        title = "Sent; there is no answer yet" if row.closed_at is None else "Nothing is known done"
+        return Outcome(title=title, phase="expired", sentences=(row.detail,), settled=settled)
+    since = _Since(row, tracked, changes)
+    word = WORDS.get(row.action, "Written")
+    return Outcome(
+        title=f"{word} at {fine_clock(at)}",
+        phase="held" if since.seen else "late",
+        sentences=tuple(_sentences(row, since, now)),
+        lines=tuple(change_line(change, now) for change in since.all),
+        settled=settled,
+    )
+
+
+class _Since:
+    """What the watch reported since the write."""
+
+    def __init__(self, row: Edit, tracked: Tracked | None, changes: Sequence[Change]) -> None:
+        version = number_of(row.resource_version)
+        oldest_first = list(reversed(changes))
+        self.ours = next(
+            (one for one in oldest_first if version and number_of(one.resource_version) == version),
+            None,
+        )
+        self.at = self.ours.at if self.ours else row.closed_at or row.at
+        self.later = [one for one in oldest_first if self._is_later(one, version, row)]
+        self.all = [*([self.ours] if self.ours else []), *self.later]
+        self.tracked = tracked
+        reported = tracked is not None and number_of(tracked.resource_version) >= version > 0
+        self.seen = bool(self.all) or reported
+
+    @staticmethod
+    def _is_later(change: Change, version: int, row: Edit) -> bool:
+        if change.resource_version:
+            return number_of(change.resource_version) > version
+        return change.observed_at > (row.closed_at or row.at)
+
+    def after(self, change: Change) -> str:
+        return age((change.at - self.at).total_seconds())
+
+
+def _sentences(row: Edit, since: _Since, now: datetime) -> Iterator[str]:
+    if not since.seen:
+        yield "The watch has not reported it yet."
+        return
+    if any(one.change is ChangeType.DELETED for one in since.later):
+        yield "The Lease was deleted since."
+        return
+    if row.action == Release.action:
+        yield _after_release(row, since, now)
+    elif row.action == HandOver.action:
+        yield _after_hand_over(row, since, now)
+    else:
+        yield from _after_edit(row, since)
+
+
+def _after_release(row: Edit, since: _Since, now: datetime) -> str:
+    taken = next((one for one in since.later if one.holder is not None), None)
+    if taken is None:
+        return f"Nobody has acquired it since, for {age((now - since.at).total_seconds())}."
+    name = short(taken.holder)
+    if taken.holder == row.before.get("holderIdentity"):
+        return f"{name} took it back after {since.after(taken)}."
+    return f"{name} acquired it after {since.after(taken)}."
+
+
+def _after_hand_over(row: Edit, since: _Since, now: datetime) -> str:
+    waited = age((now - since.at).total_seconds())
+    preferred = row.after.get("spec.preferredHolder")
+    to = preferred or row.after.get("spec.holderIdentity")
+    name = short(to)
+    for one in since.later:
+        if preferred and one.holder == to:
+            return f"{name} holds it, {since.after(one)} after that."
+        if one.change is ChangeType.EXPIRED and one.holder == to:
+            return f"{name} never renewed it: it ran out after {since.after(one)}."
+        if one.holder is not None and one.holder != to:
+            return f"{short(one.holder)} took it after {since.after(one)}."
+    if since.tracked is None or preferred:
+        return f"{name} does not hold it yet, after {waited}."
+    if since.tracked.observed_at > since.at and since.tracked.holder == to:
+        renewed = age((since.tracked.observed_at - since.at).total_seconds())
+        return f"{name} renews it: last seen {renewed} after the write."
+    return f"{name} has not renewed it yet, after {waited}."
+
+
+def _after_edit(row: Edit, since: _Since) -> Iterator[str]:
+    """Say of each field whether it still is as it was written."""
+    if since.tracked is None:
+        return
+    present = _as_document(since.tracked.lease)
+    for field, sent in row.after.items():
+        path = _path(field)
+        found = at_path(present, path)
+        name = "/".join(path[1:])
+        if (found is MISSING and sent is None) or found == sent:
+            yield f"{name} is {_text(sent)}."
+            continue
+        again = next((one for one in since.later if path[1] in one.fields), None)
+        when = f", overwritten after {since.after(again)}" if again else " by now"
+        yield f"{name} is {_text(None if found is MISSING else found)}{when}."
+
+
+def _path(field: str) -> tuple[str, ...]:
+    """The path of an audited field; the key of a label may contain dots."""
+    part, _, rest = field.partition(".")
+    if part == "metadata":
+        name, _, key = rest.partition(".")
+        return (part, name, key) if key else (part, name)
+    return part, rest
+
+
+def _as_document(lease: Lease) -> dict[str, Any]:
+    """The Lease as the API writes it, without fields that are not set."""
+    spec: dict[str, Any] = {
+        name: value for name, value in msgspec.to_builtins(lease.spec).items() if value is not None
+    }
+    times = {"acquireTime": lease.spec.acquire_time, "renewTime": lease.spec.renew_time}
+    spec |= {name: format_microtime(moment) for name, moment in times.items() if moment}
+    meta = lease.metadata
+    metadata = {"labels": meta.labels or {}, "annotations": meta.annotations or {}}
+    return {"spec": spec, "metadata": metadata}
+
+
+def _text(value: Any) -> str:
+    return "not set" if value in (None, "") else shortened(str(value), MAX_SHOWN)

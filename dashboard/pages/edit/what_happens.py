@@ -1,0 +1,223 @@
+"""What a write brings about, in words and numbers for this Lease.
+
+The rules are those of client-go (leaderelection.go): a holder tries to renew every retry period and
+stops when it could not for its renew deadline, 10 s of 15 s by default; contenders look every 1 to
+2.2 retry periods; each renewal writes the holder's own duration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from dashboard.parts.formatting import age, seconds
+from dashboard.parts.holder_name import holder_view
+from leases.domain.edit.lease_write import FieldEdit, is_coordinated
+from leases.domain.election.takeover_forecast import (
+    ANSWER,
+    REQUEUE,
+    RETRY_SHARE,
+    STRETCH,
+    Outlook,
+    forecast,
+)
+from leases.domain.kind import Kind
+from leases.domain.lease import Lease
+from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
+from leases.tracking.tracked_lease import Tracked
+
+USUAL_DURATION = 15  # client-go's default
+
+
+class WhatHappens(msgspec.Struct, frozen=True):
+    """`phase` colours the box: "late" for a warning, "" for a note."""
+
+    title: str
+    sentences: tuple[str, ...]
+    phase: str = ""
+
+
+class _Numbers:
+    """What is known or assumed of one Lease, in seconds."""
+
+    def __init__(self, tracked: Tracked, now: datetime) -> None:
+        self.holder = short(tracked.holder)
+        self.silent = max(0.0, (now - tracked.observed_at).total_seconds())
+        self.duration = tracked.lease.spec.lease_duration_seconds
+        usual = self.duration or USUAL_DURATION
+        self.retry = trusted_cadence(tracked) or RETRY_SHARE * usual
+        self.deadline = DEADLINE_SHARE * usual
+        self.kind, self.phase = tracked.kind, tracked.phase
+        self.outlook = forecast(tracked).outlook
+
+    @property
+    def overlap(self) -> str:
+        """How long the old holder may still act: until its renew deadline after its last try."""
+        return seconds(round(self.deadline + self.retry))
+
+    @property
+    def is_elected(self) -> bool:
+        return self.outlook in (Outlook.CONTENDED, Outlook.COORDINATED)
+
+
+def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
+    known = _Numbers(tracked, now)
+    if known.phase is Phase.VACANT:
+        said = "A release writes its times anew; whoever looks first acquires it."
+        return WhatHappens("Nobody holds it now", (said,))
+    if known.kind is Kind.HEARTBEAT:
+        title = f"The next heartbeat names the holder again, within {_every(known)}"
+        said = "Until then whoever watches the heartbeat sees no holder; if none comes, it is lost."
+        return WhatHappens(title, (said,), "late")
+    if known.outlook is Outlook.COORDINATED:
+        title = f"The API server gives it to its best candidate within {seconds(ANSWER)}"
+        return WhatHappens(title, tuple(_after_the_holder(known)), "late")
+    if known.phase is Phase.EXPIRED:
+        title = f"Silent for {age(known.silent)}: the holder is probably gone"
+        return WhatHappens(title, (_first_to_look(known),))
+    if known.phase is Phase.LATE:
+        title = f"Silent for {age(known.silent)}: the holder may be gone, or slow"
+    elif known.is_elected:
+        title = (
+            f"Renewed {age(known.silent)} ago: the holder will probably take it back "
+            f"within {_every(known)}"
+        )
+    else:
+        title = f"{known.holder} may still rely on it"
+    return WhatHappens(title, (*_still_looks(known), *_after_the_holder(known)), "late")
+
+
+def of_hand_over(tracked: Tracked, to: str, now: datetime) -> WhatHappens:
+    known, name = _Numbers(tracked, now), short(to)
+    lease = tracked.lease
+    if is_coordinated(lease):
+        stops = f"preferredHolder is set: {known.holder} stops renewing within {known.overlap}."
+        wait = seconds(REQUEUE + ANSWER)
+        then = f"Then the API server gives it to {name}, if that is a candidate, within {wait}."
+        return WhatHappens(f"The API server ends the term of {known.holder}", (stops, then), "late")
+    count = lease.spec.lease_transitions or 0
+    counted = f"The Lease is rewritten in the name of {name}, transitions {count} to {count + 1}."
+    said = (counted, *_after_the_holder(known), _if_not_running(name, known.duration))
+    if not _may_still_act(known):
+        return WhatHappens("Nobody else holds it now", said)
+    title = f"Two may act at once for up to {known.overlap}"
+    return WhatHappens(title if known.is_elected else "Two may act at once", said, "late")
+
+
+def of_edit(tracked: Tracked, wanted: FieldEdit, now: datetime) -> WhatHappens:
+    known, before = _Numbers(tracked, now), tracked.lease
+    said: list[str] = []
+    if "holderIdentity" in wanted.spec:
+        said += _of_holder(known, before, wanted)
+    if "leaseDurationSeconds" in wanted.spec:
+        said += _of_duration(known, before, wanted.spec["leaseDurationSeconds"])
+    said += _of_times(known, wanted)
+    said += _of_coordination(known, wanted)
+    if wanted.labels or wanted.annotations:
+        said.append("Labels and annotations renew nothing: the term goes on.")
+    if not said:
+        said = ["You changed no field: saving changes nothing."]
+    risky = "holderIdentity" in wanted.spec and _may_still_act(known)
+    return WhatHappens("What this means", tuple(said), "late" if risky else "")
+
+
+def short(identity: str | None) -> str:
+    holder = holder_view(identity)
+    return holder.short if holder else "nobody"
+
+
+def _of_holder(known: _Numbers, before: Lease, wanted: FieldEdit) -> Iterator[str]:
+    to = wanted.spec["holderIdentity"]
+    if not to:
+        yield "Nobody is named any more: whoever looks first acquires it."
+        if "leaseDurationSeconds" not in wanted.spec:
+            yield "Release also writes a duration of 1 s and both times, as client-go does."
+    else:
+        missing = {"acquireTime", "renewTime", "leaseTransitions"} - wanted.spec.keys()
+        if missing:
+            yield "Hand over also writes both times and counts the transition, as client-go does."
+    yield from _after_the_holder(known)
+    if to:
+        duration = wanted.spec.get("leaseDurationSeconds", before.spec.lease_duration_seconds)
+        yield _if_not_running(short(str(to)), duration if isinstance(duration, int) else None)
+
+
+def _of_duration(known: _Numbers, before: Lease, after: str | int | None) -> Iterator[str]:
+    was = before.spec.lease_duration_seconds
+    if not isinstance(after, int):
+        yield "It can no longer expire: a dead holder keeps it until somebody edits it."
+    elif was is None:
+        yield f"If the holder dies, others wait {seconds(after)}; until now it could not expire."
+    else:
+        yield f"If the holder dies, others wait {seconds(after)} instead of {seconds(was)}."
+    if known.is_elected and before.holder is not None:
+        yield (
+            "client-go writes its own duration with its next renewal, within "
+            f"{_every(known)}: to keep this, change its setting."
+        )
+
+
+def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
+    if "renewTime" in wanted.spec:
+        yield "Contenders count the whole duration anew from this write."
+        if _may_still_act(known):
+            yield f"The holder overwrites renewTime, within {_every(known)}."
+    if "acquireTime" in wanted.spec:
+        yield "Another acquireTime begins another term in the history."
+    if "leaseTransitions" in wanted.spec and known.kind is Kind.ELECTION:
+        yield "client-go counts on from this number when another one acquires the Lease."
+
+
+def _of_coordination(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
+    if wanted.spec.get("strategy"):
+        yield "The API server elects the holder from now on, if its election is switched on."
+    elif "strategy" in wanted.spec:
+        yield "The API server no longer elects the holder: contenders take it themselves."
+    if preferred := wanted.spec.get("preferredHolder"):
+        name = short(str(preferred))
+        yield f"{known.holder} no longer renews, so that {name} can be elected."
+
+
+def _still_looks(known: _Numbers) -> Iterator[str]:
+    if known.is_elected:
+        yield (
+            f"{known.holder} looks every {_every(known)}, others every {_every(known)} to "
+            f"{seconds(round(STRETCH * known.retry, 1))}: whoever looks first takes it."
+        )
+    else:
+        yield "Whoever looks first takes it; how often others look is not known."
+
+
+def _after_the_holder(known: _Numbers) -> Iterator[str]:
+    """What becomes of the present holder, if another one takes the Lease."""
+    if not _may_still_act(known):
+        return
+    if known.is_elected:
+        yield (
+            f"If another one takes it, {known.holder} stops at its renew deadline, "
+            f"{seconds(round(known.deadline))} by default: two may act at once for up to "
+            f"{known.overlap}."
+        )
+    else:
+        yield f"{known.holder} may not notice that it lost the Lease: then both act."
+
+
+def _may_still_act(known: _Numbers) -> bool:
+    return known.phase in (Phase.HELD, Phase.LATE, Phase.UNTIMED)
+
+
+def _first_to_look(known: _Numbers) -> str:
+    if known.is_elected:
+        return f"Whoever looks first takes it, usually within {_every(known)}."
+    return "Whoever looks first takes it; how often others look is not known."
+
+
+def _if_not_running(name: str, duration: int | None) -> str:
+    until = f"it runs out: {seconds(duration)}" if duration else "somebody edits it again"
+    return f"If {name} is not running, nobody really holds it until {until}."
+
+
+def _every(known: _Numbers) -> str:
+    return seconds(round(known.retry, 1))

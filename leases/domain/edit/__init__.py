@@ -1,0 +1,1 @@
+"""What a person changes in a Lease, as a merge patch of exactly those fields."""

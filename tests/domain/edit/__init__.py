@@ -1,0 +1,1 @@
+"""Tests of what a person changes in a Lease."""

@@ -1,0 +1,27 @@
+"""A Lease that was just read is judged by what it says, before the watch reports it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from dashboard.pages.edit.read_lease import as_read
+from leases.domain.lease import Lease
+from leases.domain.phase import Phase
+from tests.support.values.tracked_leases import NOW, tracked
+
+
+def test_a_lease_read_from_the_cluster_is_judged_by_what_it_says_now():
+    known = tracked(holder="cp-1", phase=Phase.EXPIRED, age=600)
+    renewed = msgspec.structs.replace(
+        known.lease.spec,
+        holder_identity="cp-9",
+        renew_time=NOW - timedelta(seconds=2),
+    )
+    seen = as_read(known, Lease(known.lease.metadata, renewed), NOW)
+    assert (seen.holder, seen.phase) == ("cp-9", Phase.HELD)
+    vacant = msgspec.structs.replace(renewed, holder_identity="")
+    assert as_read(known, Lease(known.lease.metadata, vacant), NOW).phase is Phase.VACANT
+    future = msgspec.structs.replace(renewed, renew_time=datetime(9999, 12, 31, tzinfo=UTC))
+    assert as_read(known, Lease(known.lease.metadata, future), NOW).observed_at == NOW
