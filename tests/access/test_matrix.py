@@ -1,0 +1,256 @@
+"""Who may do what: every URL and every socket, for every kind of visitor and every method.
+
+The URLs come from the URL configuration, the sockets from their routing: one that has no rule here
+fails. A rule says who is let in, and with which methods.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from dashboard.access.wall import links
+from dashboard.live.origin import own_sites_only
+from dashboard.live.routing import urlpatterns as sockets
+from leases.models import Edit, KindOverride, WallLink
+from tests.support.board import a_lease, browser_of, fill, member
+from tests.support.communicator import Socket
+from tests.support.every_url import every_page
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+READ, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
+VISITORS = ("stranger", "wall", "guest", "operator", "admin")
+ALL, READERS, ADMINS = frozenset(VISITORS), frozenset({"operator", "admin"}), frozenset({"admin"})
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Who is let in, with which methods."""
+
+    who: frozenset[str]
+    methods: tuple[str, ...] = READ
+
+
+RULES = {
+    "home": Rule(READERS),
+    "overview": Rule(READERS),
+    "leases": Rule(READERS),
+    "lease": Rule(READERS),
+    "lease_asked": Rule(READERS),
+    "timeline": Rule(READERS),
+    "holders": Rule(READERS),
+    "nodes": Rule(READERS),
+    "node_cells": Rule(READERS),
+    "history": Rule(READERS),
+    "wall": Rule(READERS | {"wall"}),
+    "audit": Rule(READERS),
+    "audit_row": Rule(READERS),
+    "components": Rule(READERS),
+    "new_lease": Rule(ADMINS, FORM),
+    "lease_edit": Rule(ADMINS, FORM),
+    "lease_release": Rule(ADMINS, FORM),
+    "lease_hand_over": Rule(ADMINS, FORM),
+    "lease_yaml": Rule(ADMINS, FORM),
+    "lease_outcome": Rule(READERS),
+    "lease_delete": Rule(ADMINS, FORM),
+    "lease_kind": Rule(ADMINS, POST),
+    "lease_vacancy": Rule(ADMINS, POST),
+    "wall_links": Rule(ADMINS, FORM),
+    "revoke_wall_link": Rule(ADMINS, FORM),
+    "sign_in": Rule(ALL, (*FORM, "PUT", "OPTIONS")),
+    "redeem_sign_in_link": Rule(ALL, POST),
+    "sign_in_by_link": Rule(ALL),
+    "sign_out": Rule(ALL, ("POST", "OPTIONS")),
+    "healthz": Rule(ALL),
+    "readyz": Rule(ALL),
+    "metrics": Rule(ALL),
+}
+# The site under /admin/ has its own permissions; none of it is open to anybody but admins, except:
+OPEN_IN_ADMIN = {"logout": ALL, "jsi18n": ADMINS}
+SOCKETS = {
+    "c/<slug:cluster>/live/page/": READERS | {"wall"},
+    "c/<slug:cluster>/live/changes/": READERS | {"wall"},
+    "": frozenset[str](),  # closes every other path
+}
+WRITES = sorted(name for name, rule in RULES.items() if "POST" in rule.methods)
+ROUTER = own_sites_only(URLRouter(sockets))
+
+
+@pytest.fixture
+def filled(board, db):
+    for cluster in board.clusters.values():
+        fill(cluster.store, a_lease())
+    return board
+
+
+@pytest.fixture
+def key(db) -> str:
+    made = links.create(name="lobby", clusters=["a"], created_by="ada", now=timezone.now())
+    return made[1]
+
+
+def visitors(key: str) -> dict[str, tuple[Client, str]]:
+    """Each kind of visitor, with the query of its links."""
+    return {
+        "stranger": (Client(), ""),
+        "wall": (Client(), f"?key={key}"),
+        "guest": (browser_of(member("gil", None)), ""),
+        "operator": (browser_of(member("olga", "operator")), ""),
+        "admin": (browser_of(member("ada", "admin")), ""),
+    }
+
+
+def outcome(answer: Any) -> str:
+    if answer.status_code == 405:
+        return "method"
+    if answer.status_code == 403:
+        return "refused"
+    there = answer.get("Location", "")
+    if answer.status_code == 302 and there.startswith(("/sign-in/?next=", "/admin/login/?next=")):
+        return "sign in"
+    return "elsewhere" if there == "/" else "in"
+
+
+def test_every_url_has_a_rule():
+    assert {page.name for page in every_page()} == set(RULES)
+
+
+def test_every_socket_has_a_rule():
+    assert {str(one.pattern) for one in sockets} == set(SOCKETS)
+
+
+@pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
+def test_a_url_lets_in_whom_its_rule_names_with_its_methods(filled, key, page):
+    rule = RULES[page.name]
+    for visitor, (browser, query) in visitors(key).items():
+        for method in METHODS:
+            answer = browser.generic(method, page.path + query)
+            found, case = outcome(answer), (visitor, method, answer.status_code)
+            if method not in rule.methods:
+                assert found != "in", case
+            elif visitor in rule.who:
+                assert found in ("in", "elsewhere"), case
+            elif visitor in ("stranger", "wall"):
+                assert found in ("sign in", "refused"), case
+            else:
+                assert found == "refused", case
+
+
+def admin_paths() -> list[tuple[str, str]]:
+    (site,) = [
+        one
+        for one in get_resolver().url_patterns
+        if isinstance(one, URLResolver) and one.namespace == "admin"
+    ]
+    return [(name, "/" + path) for name, path in _walk(site.url_patterns, str(site.pattern))]
+
+
+def _walk(patterns: list[URLPattern | URLResolver], before: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for one in patterns:
+        text = before + str(one.pattern)
+        if isinstance(one, URLResolver):
+            found += _walk(one.url_patterns, text)
+            continue
+        plain = re.sub(r"\(\?P<url>\.\*\)\$$|\(\?P<app_label>[^)]*\)/?\$?", "auth/", text)
+        path = re.sub(r"<[^>]+>", "1", plain).replace("^", "").replace("$", "")
+        found.append((one.name or path, path))
+    return found
+
+
+@pytest.mark.parametrize(("name", "path"), admin_paths(), ids=lambda value: str(value))
+def test_the_admin_site_lets_nobody_in_but_admins(filled, key, name, path):
+    who = OPEN_IN_ADMIN.get(name, ADMINS)
+    for visitor, (browser, query) in visitors(key).items():
+        if visitor in who:
+            continue
+        for method in METHODS:
+            answer = browser.generic(method, path + query)
+            assert outcome(answer) != "in" or answer.status_code == 404, (visitor, method, answer)
+
+
+@sync_to_async
+def users(key: str) -> dict[str, tuple[Any, str]]:
+    return {
+        "stranger": (AnonymousUser(), ""),
+        "wall": (AnonymousUser(), f"?key={key}"),
+        "guest": (member("gil", None), ""),
+        "operator": (member("olga", "operator"), ""),
+        "admin": (member("ada", "admin"), ""),
+    }
+
+
+def at_the_door(path: str, user: Any, origin: str) -> Socket:
+    return Socket(ROUTER, path, user, [(b"host", b"testserver"), (b"origin", origin.encode())])
+
+
+async def closed_with(socket: Socket) -> int:
+    await socket.connect()
+    message = await socket.receive_output(timeout=60)
+    assert message["type"] == "websocket.close"
+    return int(message["code"])
+
+
+async def opens(socket: Socket) -> bool:
+    """Whether it stays open: it says nothing yet, or its first frame."""
+    await socket.connect()
+    quiet = await socket.receive_nothing(timeout=0.5)
+    first = None if quiet else (await socket.receive_output())["type"]
+    await socket.leave()
+    return first != "websocket.close"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pattern", SOCKETS)
+async def test_a_socket_opens_for_whom_its_rule_names_from_its_own_site(board, pattern):
+    fill(board.clusters["a"].store, a_lease())
+    _, key = await sync_to_async(links.create)(
+        name="lobby", clusters=["a"], created_by="ada", now=timezone.now()
+    )
+    path = "/" + pattern.replace("<slug:cluster>", "a")
+    for visitor, (user, query) in (await users(key)).items():
+        there = path + query
+        if visitor in SOCKETS[pattern]:
+            assert await opens(at_the_door(there, user, "http://testserver")), visitor
+        else:
+            code = await closed_with(at_the_door(there, user, "http://testserver"))
+            assert code == (4403 if pattern else 4404), visitor
+        assert await closed_with(at_the_door(there, user, "https://evil.example")) == 4403
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_forged_token_and_a_foreign_origin_write_nothing(filled, key, name):
+    path = next(page.path for page in every_page() if page.name == name)
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(member("ada", "admin"))
+    before = counted()
+    secret, other = "a" * 32, "b" * 32
+    fields = {"csrfmiddlewaretoken": secret, "confirm": "yes", "reason": "x"}
+    browser.cookies["csrftoken"] = secret
+    for forged, more in (
+        ({"csrfmiddlewaretoken": other}, {}),
+        ({"csrfmiddlewaretoken": ""}, {}),
+        ({}, {"HTTP_ORIGIN": "https://evil.example"}),
+        ({}, {"HTTP_ORIGIN": "null"}),
+    ):
+        answer = browser.post(path, fields | forged, **more)
+        assert answer.status_code == 403, (forged, more)
+        assert "CSRF" in answer.content.decode(), (forged, more)
+        assert counted() == before
+    answer = browser.post(path, fields, HTTP_ORIGIN="http://testserver")
+    assert "CSRF" not in answer.content.decode()  # else this test would show nothing
+
+
+def counted() -> tuple[int, int, int, int]:
+    revoked = WallLink.objects.filter(revoked_at__isnull=False).count()
+    tables = (Edit, KindOverride, WallLink)
+    edits, kinds, walls = (table.objects.count() for table in tables)
+    return edits, kinds, walls, revoked
