@@ -9,17 +9,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from django.urls import URLPattern, URLResolver
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from dashboard import urls
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import form_of, sign_in_page
-from tests.support.signing_in import signed_in as signed_in_opener
 
 AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 HELD, FREE = "default/held", "default/free"
@@ -28,6 +27,7 @@ OF_CLUSTER = {
     "leases": "leases/",
     "leases (a filter without a match)": "leases/?q=nothing-is-called-so",
     "leases (a bad filter)": "leases/?sort=age",
+    "leases (by changes in a range)": "leases/?sort=changes&range=1h",
     "leases (as they stood)": "leases/?at=2026-11-20T12:00:00Z",
     "new_lease": "leases/new/",
     "lease": f"leases/{HELD}/",
@@ -114,19 +114,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("gone", holder="one")
         api.delete("gone")
         one.wait_synced()
-        released_by_form(one, FREE)
         yield one
 
 
-def released_by_form(server: Server, key: str) -> None:
+def release_by_form(context: BrowserContext, server: Server, key: str) -> None:
     """The first write of a form, for the page that says what happened."""
-    opener = signed_in_opener(server)
     path = f"{server.url}/c/embedded/leases/{key}/release/"
-    with opener.open(path, timeout=60) as answer:
-        fields = form_of(answer.read().decode())
-    body = urlencode({**fields, "reason": "drill", "confirm": "yes"}).encode()
-    with opener.open(path, body, timeout=60) as answer:
-        assert answer.url.endswith("/written/1/")
+    fields = form_of(context.request.get(path, timeout=60_000).text())
+    fields |= {"reason": "drill", "confirm": "yes"}
+    answer = context.request.post(path, form=dict(fields), timeout=60_000)
+    assert answer.url.endswith("/written/1/")
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +132,7 @@ def signed_in(server: Server, browser: Browser) -> str:
     context = browser.new_context()
     page = context.new_page()
     sign_in_page(page, server.printed("Sign in"))
+    release_by_form(context, server, FREE)
     state = json.dumps(context.storage_state())
     context.close()
     return state

@@ -25,13 +25,13 @@ def sample_leases(now: datetime) -> list[Tracked]:
     return [sample_lease(phase, now) for phase in Phase]
 
 
-def sample_lease(phase: Phase, now: datetime) -> Tracked:
+def sample_lease(phase: Phase, now: datetime, word: str = "") -> Tracked:
     seen = now - timedelta(seconds=AGES.get(phase, 3600.0))
     untimed, vacant = phase is Phase.UNTIMED, phase is Phase.VACANT
     since = now - timedelta(hours=8, minutes=51)
     lease = Lease(
         ObjectMeta(
-            name=f"{phase}-example",
+            name=f"{word or phase}-example",
             namespace="kube-system",
             uid="5e0c2f6a-91d4-4f7e-8d20-3b6a7c19e4f5",
             resource_version="2841190734",

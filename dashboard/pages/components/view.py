@@ -47,7 +47,8 @@ def components(request: HttpRequest) -> HttpResponseBase:
     cluster = next(iter(running_board().clusters))
     leases = sample_leases(now)
     changes, flapping = sample_changes(cluster, now), sample_flapping(now)
-    states = [*((lease, None) for lease in leases), (leases[0], flapping)]
+    flapper = sample_lease(Phase.HELD, now, "flapping")
+    states = [*((lease, None) for lease in leases), (flapper, flapping)]
     context = {
         "meanings": [(phase, *words) for phase, words in MEANINGS.items()],
         "holders": [HolderView("", f"holder {hue}", "", "", hue) for hue in range(1, HUES + 1)],
@@ -55,7 +56,7 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "heads": [lease_view(cluster, lease, now, flapping=how) for lease, how in states],
         "tiles": [wall_tile(lease, now, flapping=how) for lease, how in states],
         "attention": attention(
-            cluster, leases, now=now, flapping=[(leases[0], flapping)], missed=changes[-1:]
+            cluster, leases, now=now, flapping=[(flapper, flapping)], missed=changes[-1:]
         ),
         "lines": [change_line(change, now) for change in changes],
         "groups": fact_groups(sample_lease(Phase.HELD, now), now),

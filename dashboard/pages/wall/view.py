@@ -64,7 +64,9 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     ]
     context["summary"] = says(wanted)
     numbers = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
-    context["counts"] = [("flapping", len(flappers)), *numbers] if flappers else numbers
+    if flappers:
+        numbers.insert(1, ("flapping", len(flappers)))
+    context["counts"] = numbers
     return render(request, "wall/index.html", context)
 
 

@@ -88,7 +88,7 @@ def test_the_sort_by_changes_counts_in_the_range_of_the_url(
     page: Page, server: Server, flapping: str
 ) -> None:
     visit(page, server, "leases/?sort=changes")
-    page.get_by_role("group", name="Count changes in the last").get_by_text("30 min").click()
+    page.get_by_role("group", name="Changes in the last").get_by_text("30 min").click()
     expect(page).to_have_url(re.compile(r"\?sort=changes&range=30m$"))
     expect(page.locator("tbody tr .name").first).to_have_text(flapping)
 

@@ -163,7 +163,7 @@ def test_the_sort_by_changes_counts_in_the_range(store, operator, chosen, first)
     activity.note([released])
     html = text_of(operator.get(f"/c/a/leases/?sort=changes&range={chosen}"))
     assert rows(html)[0].endswith(first)
-    seg = re.search(r'aria-label="Count changes in the last">.*?</div>', html, re.DOTALL)[0]
+    seg = re.search(r'aria-label="Changes in the last">.*?</div>', html, re.DOTALL)[0]
     assert re.findall(r'aria-current="true">([^<]+)<', seg) == [
         {"30m": "30 min"}.get(chosen, "1 h")
     ]
