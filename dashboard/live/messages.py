@@ -25,7 +25,7 @@ Counts = dict[str, int]
 class Show(msgspec.Struct, frozen=True):
     """What a page reports that it shows: names per part; its last change, and whether it wants
     later ones as lines, as rows or as a number; groups of shared regions; the query of its list;
-    how its node grid is grouped.
+    how its node grid is grouped; whether it has the menu of clusters.
     """
 
     show: dict[str, list[str]] = {}
@@ -34,6 +34,7 @@ class Show(msgspec.Struct, frozen=True):
     groups: list[str] = []
     query: str | None = None
     field: Grouping | None = None
+    clusters: bool = False
 
 
 class BadMessage(ValueError):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from dashboard.live.cluster_menu import ClusterMenu, MenuReader
 from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.figures import Figures
 from dashboard.live.messages import Counts, Show, connection_item, read_name
@@ -38,6 +39,7 @@ class HubView(Protocol):
     store: Store
     activity: Activity
     shared: SharedRegions
+    menu: ClusterMenu
     grids: dict[Grouping, NodeGrid]
     seq: int
     events_per_second: float
@@ -70,6 +72,7 @@ class PageReader:
         self._feed_as = "line"
         self._refetch = False
         self._elsewhere = Elsewhere(None, hub.activity)
+        self._menu = MenuReader(hub.menu)
         self._regions: dict[str, int] = {}
         self.groups: frozenset[str] = frozenset()
         self.field: Grouping | None = None
@@ -96,6 +99,7 @@ class PageReader:
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
         self._elsewhere = Elsewhere(wanted.query, self._hub.activity)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
+        self._menu.wanted = wanted.clusters
         self.field = wanted.field
         self._counts, self._figures = {}, {}
         self._urgent = True
@@ -223,7 +227,8 @@ class PageReader:
 
     def _asides(self, now: datetime) -> dict[str, Any]:
         """Add counts, feed and hints where they are new."""
-        aside = self._changes(now) | {"regions": self._new_regions()}
+        aside = self._changes(now)
+        aside |= {"regions": self._new_regions(), "clusters": self._menu.news()}
         news = self._elsewhere.news()
         if news is not None:
             aside["elsewhere"] = news

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from dashboard import clock
+from dashboard.live.cluster_menu import ClusterMenu
 from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
@@ -61,8 +62,9 @@ class FeedReader:
 class ClusterHub:
     """The messages about one cluster, and the sockets that get them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, menu: ClusterMenu | None = None) -> None:
         self.store = store
+        self.menu = menu or ClusterMenu({store.cluster: store})
         self.activity = Activity()
         self.flappers = FlappingLeases(store, self.activity)
         self.nodes = NodeBook()
@@ -183,6 +185,8 @@ class ClusterHub:
         """Wake the pages, and draw the parts that they share."""
         wanted = {group for page in self.pages for group in page.groups}
         self.shared.tick(self, wanted, now)
+        if self.pages:
+            self.menu.look(now)
         self._tick_fields()
         self._ticks += 1
         if self._only_in_history and not self.unwritten():
@@ -217,7 +221,8 @@ class Publisher:
 
     def __init__(self, stores: dict[str, Store]) -> None:
         self.sockets = SocketShare()
-        self.hubs = {name: ClusterHub(store) for name, store in stores.items()}
+        menu = ClusterMenu(stores)
+        self.hubs = {name: ClusterHub(store, menu) for name, store in stores.items()}
 
     def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:
         """Start from the newest changes in history, so that a page is not empty after a restart."""

@@ -1,6 +1,7 @@
 // Keeps the page in step with the server: sends what the page shows, and puts each frame in its place.
 import { tellChanges } from "leaseboard/changes";
 import { correct, moveAll, now } from "leaseboard/clock";
+import { dateStates, hasMenu, placeStates } from "leaseboard/cluster_menu";
 import { count, figure, offer } from "leaseboard/counts";
 import { addLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
@@ -21,6 +22,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   function report() {
     // A page that slept still takes its socket for live: the time of the last frame decides.
     if (socketState === "live" && now() - heardAt > SILENCE) socketState = "retry";
+    dateStates(socketState === "live", heardAt);
     if (socketState !== "live" && (watch.state === "live" || WHY[socketState])) {
       const asOf = watch.state === "live" ? heardAt : watch.as_of;
       tell({ state: STATES[socketState] ?? socketState, heardAt, asOf, detail: why || WHY[socketState] });
@@ -43,7 +45,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     const query = document.querySelector("[data-elsewhere]") ? location.search : null;
     const field = document.querySelector("[data-field]")?.dataset.field ?? null;
     answered = false;
-    socket.send({ show: shown(), ...feedShown(), groups, query, field });
+    socket.send({ show: shown(), ...feedShown(), groups, query, field, clusters: hasMenu() });
   }
 
   function apply(frame) {
@@ -61,6 +63,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.counts) count(frame.counts);
     if (frame.figures) figure(frame.figures);
     if (frame.regions) placeShared(frame.regions);
+    if (frame.clusters) placeStates(frame.clusters);
     if ("elsewhere" in frame) offer(frame.elsewhere);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");

@@ -105,6 +105,21 @@ async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
     await one.leave()
 
 
+async def test_a_page_hears_of_all_clusters_and_a_wall_of_none(filled, operator):
+    filled.publisher.hubs["a"].menu.look(datetime.now(UTC))
+    wall = f"/c/a/live/page/?key={await wall_key('a')}"
+    heard = []
+    for path, user in (("/c/a/live/page/", operator), (wall, AnonymousUser())):
+        one = socket(path, user)
+        await one.connect()
+        await one.say(json.dumps({"clusters": True}))
+        while "shown" not in (frame := await one.hear()):
+            assert "clusters" not in frame
+        heard.append(frame.get("clusters", {}).keys())
+        await one.leave()
+    assert heard == [{"a", "b"}, set()]
+
+
 async def test_an_unknown_cluster_or_path_says_so(filled, operator):
     assert await closed_with(socket("/c/zz/live/page/", operator)) == 4404
     assert await closed_with(socket("/nowhere/", operator)) == 4404

@@ -80,7 +80,7 @@ class WatchedCluster:
 
     @property
     def lease_count(self) -> int:
-        return sum(sum(phases.values()) for phases in self.store.counts().values())
+        return count_leases(self.store)
 
     @property
     def writer(self) -> LeaseClient:
@@ -102,3 +102,7 @@ class WatchedCluster:
     @property
     def synced(self) -> bool:
         return self.store.synced
+
+
+def count_leases(store: Store) -> int:
+    return sum(sum(phases.values()) for phases in store.counts().values())

@@ -1,0 +1,35 @@
+// The cluster menu: its links lead to the page as it is now, and the socket brings the state of each cluster.
+import { moment } from "leaseboard/age";
+import { now } from "leaseboard/clock";
+
+// htmx changes the address without drawing the menu again.
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (!target.open) return;
+    for (const link of target.querySelectorAll("a[data-switch]")) {
+      const url = new URL(link.href);
+      url.searchParams.set("from", location.pathname + location.search);
+      link.href = url;
+    }
+  },
+  true, // this event does not bubble
+);
+
+export const hasMenu = () => Boolean(document.querySelector("[data-cluster]"));
+
+/** `states`: {name: html}. */
+export function placeStates(states) {
+  for (const el of document.querySelectorAll("[data-cluster]")) {
+    const html = states[el.dataset.cluster];
+    if (html) el.outerHTML = html;
+  }
+}
+
+/** Say as of when the states are, unless they are live: `heardAt` is when the server sent the last frame. */
+export function dateStates(live, heardAt) {
+  const line = document.querySelector("[data-menu-as-of]");
+  if (!line || line.hidden === live) return;
+  line.hidden = live;
+  line.textContent = `As of ${moment(heardAt, now())}`;
+}
