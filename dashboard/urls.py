@@ -23,7 +23,7 @@ from dashboard.pages.lease import kind_view, vacancy_view
 from dashboard.pages.lease import view as lease
 from dashboard.pages.leases import view as leases
 from dashboard.pages.nodes import view as nodes
-from dashboard.pages.overview import home_view
+from dashboard.pages.overview import home_view, switch_view
 from dashboard.pages.overview import view as overview
 from dashboard.pages.timeline import view as timeline
 from dashboard.pages.wall import view as wall
@@ -73,6 +73,7 @@ of_cluster = [
     path("nodes/cells/", nodes.cells, name="node_cells"),
     path("history/", history.history, name="history"),
     path("wall/", wall.wall, name="wall"),
+    path("switch/", switch_view.switch, name="switch_cluster"),
 ]
 
 urlpatterns = [

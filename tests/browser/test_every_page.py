@@ -62,7 +62,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
-    "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link",
+    "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
 }  # fmt: skip
 RUN = """async (part) => {
   const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});

@@ -15,18 +15,20 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.pages.leases.as_of_view import leases_as_of, refuse_as_of
 from dashboard.pages.leases.lease_json import lease_item
+from dashboard.parts.formatting import shortened
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import board
 from dashboard.parts.kept.flapping_leases import Flappers, flappers_of
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.lease_filter import RANGES, LeaseFilter, read_filter, typed_texts
 from dashboard.parts.query.lease_search import FoundLeases, find
-from dashboard.parts.query.url_parameters import BadFilter
+from dashboard.parts.query.url_parameters import BadFilter, typed
 from dashboard.parts.watched_day import unwatched_by_hour
 from leases.domain.lease import ObjectName
 from leases.history.read.hourly_activity import HOUR, Activity
 
 TEMPLATES = ("leases/index.html", "leases/_rows.html")
+MAX_NAME = 253  # characters, as Kubernetes has it
 
 
 @require_safe
@@ -63,6 +65,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
             )
             for lease in found.page
         ],
+        "absent": _absent(request),
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
@@ -73,6 +76,14 @@ def _changes_of(activity: Activity, name: str, now: datetime) -> Mapping[ObjectN
     if length <= HOUR:
         return activity.last_hour.totals(now - length)
     return activity.totals(now, hours=length // HOUR)
+
+
+def _absent(request: ClusterRequest) -> dict[str, str]:
+    """The Lease of another cluster that this one does not have: see switch_view."""
+    namespace, _, name = typed(request.GET, "absent").partition("/")
+    if not name or request.cluster.store.get(ObjectName(namespace, name)) is not None:
+        return {}
+    return {"key": shortened(f"{namespace}/{name}", MAX_NAME), "name": name[:MAX_NAME]}
 
 
 def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:

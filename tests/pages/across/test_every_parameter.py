@@ -32,7 +32,8 @@ FILTER = {
 READS = {
     "home": set(),
     "overview": set(),
-    "leases": FILTER | {"format", "at"},
+    "switch_cluster": {"from"},
+    "leases": FILTER | {"format", "at", "absent"},
     "lease": {"at", "before", "range"},
     "lease_asked": set(),
     "lease_edit": {"holder"},
