@@ -1,6 +1,9 @@
-// Keyboard: "/" focuses the search, j and k walk through the rows, Enter opens one, Esc goes back.
+// Keyboard: "/" focuses the search, "?" lists the keys, j and k walk through the rows, Enter opens one, Esc goes back.
+// A control with data-key is pressed by that key; a field gets the focus.
+import { showShortcuts } from "leaseboard/shortcuts";
+
 const TYPING = "input, textarea, select, [contenteditable]";
-const ROW = "tr[data-href]";
+const ROW = "tr[data-href], .attn > li";
 
 const links = () =>
   [...document.querySelectorAll(ROW)].filter((row) => row.checkVisibility()).map((row) => row.querySelector("a.name"));
@@ -23,9 +26,18 @@ function back(target) {
   if (!menus.length && (target.matches(TYPING) || target.closest(ROW))) target.blur();
 }
 
+function press(event) {
+  const control = document.querySelector(`main [data-key="${CSS.escape(event.key)}"]`);
+  if (!control) return;
+  event.preventDefault();
+  if (control.matches(TYPING)) control.focus();
+  else control.click();
+}
+
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (document.querySelector("dialog[open]")) return;
   if (key === "Escape") return back(target);
   if (target.matches(TYPING)) return;
   if (key === "/") {
@@ -36,5 +48,8 @@ document.addEventListener("keydown", (event) => {
   } else if (key === "j" || key === "k") {
     event.preventDefault();
     step(key === "j" ? 1 : -1);
-  }
+  } else if (key === "?") {
+    event.preventDefault();
+    showShortcuts();
+  } else press(event);
 });

@@ -1,15 +1,7 @@
-// Adds playhead, brush and keys to the timeline that the server drew.
+// Adds playhead and brush to the timeline that the server drew.
 import { startBrush } from "leaseboard/brush";
 import { followClock } from "leaseboard/timeline_live";
 import { startPlayhead } from "leaseboard/playhead";
-
-const keys = (event) => {
-  if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const link = document.querySelector(`#board [data-key="${CSS.escape(event.key)}"]`);
-  if (!link) return;
-  event.preventDefault();
-  link.click();
-};
 
 let started = null;
 
@@ -26,6 +18,5 @@ function start() {
 }
 
 start();
-document.addEventListener("keydown", keys);
 document.addEventListener("htmx:afterSettle", start);
 followClock();
