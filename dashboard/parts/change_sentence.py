@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from string import Formatter
+from urllib.parse import urlencode
 
 import msgspec
 
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.row import lease_url
+from dashboard.parts.query.url_time import write_moment
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -53,6 +55,16 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         return f"{self.change.namespace}/{self.change.name}"
+
+    @property
+    def before(self) -> HolderView | None:
+        """The holder up to this change."""
+        return self.previous if self.from_to else self.holder
+
+    @property
+    def at_url(self) -> str:
+        """The Lease as of this change."""
+        return f"{self.url}?{urlencode({'at': write_moment(self.change.at)})}"
 
     @property
     def sentence(self) -> str:

@@ -26,13 +26,14 @@ MAX_SHOWN = 160
 
 
 class HolderView(msgspec.Struct, frozen=True):
-    """`identity` is whole, cut to MAX_IDENTITY; `host`, `tail` and `id` are its parts."""
+    """`identity` is `whole`, or cut to MAX_IDENTITY; `host`, `tail` and `id` are its parts."""
 
     identity: str
     host: str
     tail: str
     id: str
     hue: int
+    whole: bool = True
 
     @property
     def short(self) -> str:
@@ -60,7 +61,7 @@ def shown_holder(identity: str) -> str:
 
 def _cut(identity: str) -> HolderView:
     whole, length = shown_holder(identity), _length(identity)
-    return HolderView(whole, whole.removesuffix(length), "", length, _hue(identity))
+    return HolderView(whole, whole.removesuffix(length), "", length, _hue(identity), whole=False)
 
 
 def _length(identity: str) -> str:
@@ -68,8 +69,8 @@ def _length(identity: str) -> str:
 
 
 @lru_cache(8192)  # a timeline repeats a few names a thousand times
-def _in_parts(identity: str) -> HolderView:
-    identity = shown_holder(identity)
+def _in_parts(raw: str) -> HolderView:
+    identity = shown_holder(raw)
     parts = split_holder(identity)
     host = parts.host or identity
     rest = identity[len(host) :] if identity.startswith(host) else ""
@@ -80,7 +81,8 @@ def _in_parts(identity: str) -> HolderView:
         host, tail, rest = found[1], found[2], (found[3] or "") + rest
     elif (dot := _NODE_DOMAIN.search(host)) and not rest:
         host, rest = host[: dot.start()], host[dot.start() :]
-    return HolderView(identity, host, tail, rest, _hue(parts.host or identity))
+    hue = _hue(parts.host or identity)
+    return HolderView(identity, host, tail, rest, hue, whole=identity == raw)
 
 
 def _hue(name: str) -> int:

@@ -10,6 +10,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.parts import formatting
+from dashboard.parts.holder_name import HolderView
+from dashboard.parts.lease.page_links import holder_url
 
 register = template.Library()
 
@@ -27,6 +29,16 @@ def icon(name: str) -> SafeString:
 def shape(phase: str) -> SafeString:
     """The symbol of a phase in the present colour."""
     return format_html('<svg class="st" aria-hidden="true"><use href="#st-{}"/></svg>', phase)
+
+
+@register.simple_tag
+def holder_link(
+    cluster: str, holder: HolderView | None, at: datetime | None = None, *, in_leases: bool = False
+) -> str:
+    """The URL of what a holder holds; "" for nobody, and for a holder that is not shown whole."""
+    if holder is None or not holder.whole:
+        return ""
+    return holder_url(cluster, holder.identity, at=at, in_leases=in_leases)
 
 
 register.filter("thousands", formatting.thousands)

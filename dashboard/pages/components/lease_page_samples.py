@@ -19,7 +19,7 @@ from dashboard.pages.lease.past_terms_query import LeasePast
 from dashboard.pages.lease.renewals import renewals_view
 from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.kept.holdings import HolderSummary
-from dashboard.parts.query.holder_filter import HOST
+from dashboard.parts.query.holder_filter import HolderFilter
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.election.candidates import Candidate, CandidateSpec
 from leases.domain.kind import Kind
@@ -189,4 +189,5 @@ def _holder_rows(cluster: str, now: datetime) -> list[Any]:
     ]
     lives = {KEY: _pasts(now)[0].life}
     scale = Scale(now - DAY, now)
-    return list(holder_rows(cluster, holders, lives, group=HOST, held=15, scale=scale, now=now))
+    wanted = HolderFilter()
+    return list(holder_rows(cluster, holders, lives, wanted=wanted, held=15, scale=scale, now=now))

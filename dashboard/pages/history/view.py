@@ -14,6 +14,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
 from dashboard.pages.history.list_controls import chosen, history_board, view_query
+from dashboard.pages.history.timeline_link import timeline_link
 from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
@@ -76,12 +77,12 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         before=before,
     )
     feed_seq, changes = with_unwritten(cluster, found.changes)
+    shown = changes if board["newest"] and board["plain"] else found.changes
     context: dict[str, Any] = {
         "board": board,
-        "lines": signed_lines(
-            changes if board["newest"] and board["plain"] else found.changes, now, request.user
-        ),
+        "lines": signed_lines(shown, now, request.user),
         "strip": _strip(request, view, now),
+        "timeline_url": timeline_link(cluster, view, now),
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
         "limit": limit,
         "feed_seq": feed_seq,
@@ -119,7 +120,10 @@ def _strip(request: ClusterRequest, view: HistoryView, now: datetime) -> dict[st
 
 def _refuse(request: ClusterRequest, refused: BadFilter | BadCursor) -> HttpResponse:
     error, query = str(refused), request.GET
-    if query.get("format") not in (None, "", "html"):
+    answer_as = query.get("format") or "html"
+    # A person who asks for a file from a form gets the form back.
+    by_form = answer_as in CONTENT_TYPES and "text/html" in request.headers.get("Accept", "")
+    if answer_as != "html" and not by_form:
         return responses.json({"error": error}, status=400)
     everything = HistoryView(wanted=HistoryFilter())
     usual = history_board(

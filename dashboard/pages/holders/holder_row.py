@@ -15,8 +15,8 @@ from dashboard.parts.formatting import age, counted, percent, span_of, when
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.kept.holdings import HELD, HolderSummary, host_of
 from dashboard.parts.lease.row import lease_url
-from dashboard.parts.query.holder_filter import IDENTITY
-from dashboard.parts.query.holder_parameter import holder_parameter
+from dashboard.parts.query.holder_filter import IDENTITY, HolderFilter
+from dashboard.parts.query.holder_parameter import holder_parameter, part_of
 from leases.domain.lease import ObjectName
 from leases.domain.past.terms import Life
 from leases.domain.phase import Phase
@@ -41,15 +41,15 @@ def holder_rows(
     page: Sequence[HolderSummary],
     lives: Mapping[ObjectName, Life],
     *,
-    group: str,
+    wanted: HolderFilter,
     held: int,
     scale: Scale,
     now: datetime,
 ) -> list[dict[str, Any]]:
     """Present one page; `held` counts all validly held Leases."""
-    terms = _terms(lives.values(), group, now)
+    terms = _terms(lives.values(), wanted.group, now)
     return [
-        _row(cluster, holder, terms.get(holder.name, []), group, held, scale, now)
+        _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now)
         for holder in page
     ]
 
@@ -69,16 +69,19 @@ def _row(
     cluster: str,
     holder: HolderSummary,
     terms: Sequence[tuple[datetime, datetime]],
-    group: str,
+    wanted: HolderFilter,
     held: int,
     scale: Scale,
     now: datetime,
 ) -> dict[str, Any]:
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
-    said, phase = _said(holder, group, now)
+    said, phase = _said(holder, wanted.group, now)
     drawn = spells(terms, scale)
     holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
-    query = urlencode({"holder": holder_parameter(holder.name)})
+    which = {"holder": holder_parameter(holder.name)}
+    # History finds whole identities, or parts of them.
+    found_by = which if wanted.group == IDENTITY else {"q": part_of(holder.name)}
+    time = {"range": wanted.range}
     key = shown_holder(holder.name)
     return {
         "key": key,
@@ -92,7 +95,9 @@ def _row(
         "unread": holder.heartbeat is not None,
         "chips": tuple(_chip(cluster, one) for one in holds[:CHIPS]),
         "more": max(0, len(holds) - CHIPS),
-        "more_url": f"{reverse('leases', args=[cluster])}?{query}",
+        "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
+        "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
+        "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
         "spells": [(spell, _title(spell, now)) for spell in drawn],
         "lane_says": _lane_says(drawn, scale),
         "terms": holder.terms,

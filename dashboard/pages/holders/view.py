@@ -43,7 +43,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
         cluster,
         found.page,
         {lane.key: lane.life for lane in known},
-        group=wanted.group,
+        wanted=wanted,
         held=found.figures.held,
         scale=scale,
         now=now,

@@ -16,6 +16,7 @@ from dashboard.pages.lease.past_terms import past_view
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.lease.page_links import ShownTime, history_url, timeline_url
 from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
 from dashboard.parts.query.time_range import RANGES, range_label
 from dashboard.parts.query.url_parameters import one_of
@@ -58,7 +59,8 @@ def lease_as_of(
         "newest_url": page_url(request, before="") if request.GET.get("before") else "",
         "now_url": request.path if tracked else reverse("leases", args=[cluster]),
         "there_now": tracked is not None,
-        **_links(cluster, key, at),
+        "at": at,
+        **_links(cluster, key, at, state),
     }
     return render(request, "leases/detail_as_of.html", context)
 
@@ -88,16 +90,15 @@ def _past(
     return past_view(past, ranges, now, end=at)
 
 
-def _links(cluster: str, key: ObjectName, at: datetime) -> dict[str, str]:
-    instant = write_moment(at)
-    queries = {
-        "timeline": {"q": str(key), "at": instant},
-        "leases": {"at": instant},
-        "history": {"namespace": key.namespace, "lease": key.name},
-    }
+def _links(cluster: str, key: ObjectName, at: datetime, state: State | None) -> dict[str, str]:
+    time = ShownTime(range=USUAL_RANGE, at=at)
+    instant = urlencode({"at": write_moment(at)})
     return {
-        f"{page}_url": f"{reverse(page, args=[cluster])}?{urlencode(query)}"
-        for page, query in queries.items()
+        "timeline_url": timeline_url(cluster, key, state.kind if state else None, time),
+        "leases_url": f"{reverse('leases', args=[cluster])}?{instant}",
+        "history_url": history_url(cluster, key, ShownTime(at=at)),
+        "csv_url": history_url(cluster, key, time, "csv"),
+        "csv_label": f"CSV of the {range_label(USUAL_RANGE)} before",
     }
 
 

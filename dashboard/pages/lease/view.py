@@ -30,8 +30,8 @@ from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.kept.holdings import host_of
 from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease.page_links import LAST_HOUR, history_url
 from dashboard.parts.lease.row import row_view
-from dashboard.parts.query.history_url import history_query
 from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.recent_changes import changes_of
 from dashboard.parts.query.time_range import RANGES, range_for, range_label
@@ -130,7 +130,9 @@ class LeasePage:
             "limit": CHANGES,
             "older_url": page_url(self.request, before=found.older) if found.older else "",
             "newest_url": page_url(self.request, before="") if before else "",
-            "history_url": f"{reverse('history', args=[self.cluster])}?{history_query(mine)}",
+            "history_url": history_url(self.cluster, self.key),
+            "hour_csv_url": history_url(self.cluster, self.key, LAST_HOUR, "csv"),
+            "changes_url": reverse("history", args=[self.cluster]),
         }
 
     def _last(self, lines: list[ChangeLine]) -> ChangeLine:

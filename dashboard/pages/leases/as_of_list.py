@@ -51,6 +51,7 @@ def board_as_of(
     stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
     return {
         "at": write_moment(at),
+        "instant": at,
         "moment": when(at, now, fine=bool(at.microsecond)),
         "wanted": wanted,
         "kept": links.kept("kind", "phase"),

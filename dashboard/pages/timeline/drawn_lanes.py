@@ -18,6 +18,7 @@ from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stood
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.lane_labels import lane_marks, shape_view
+from dashboard.parts.lease.page_links import holder_url
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.time_range import TimeRange
 from dashboard.parts.query.url_time import write_moment
@@ -99,9 +100,15 @@ def _lane_view(
         "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
         "marks": lane_marks(lane.life, lane.edits, scale, now),
         "as_of": as_of_view(lane.standing, now, watched=lane.watched),
+        "holder_url": _holder_url(cluster, lane.standing.holder, shown),
         "before": "absent" if born or stood(lane.standing) == ABSENT else "unknown",
         "says": says(lane.key, drawn, unseen=unseen),
     }
+
+
+def _holder_url(cluster: str, holder: str | None, shown: TimeRange) -> str:
+    at = None if shown.follows else shown.at
+    return holder_url(cluster, holder, at=at, in_leases=True) if holder else ""
 
 
 def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:

@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 import msgspec
 
+from dashboard.parts.query.holder_filter import KINDS as KINDS_OF_HOLDERS
 from dashboard.parts.query.time_range import BY_CHANGES, BY_NAME, TimelineFilter, TimeRange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -39,7 +40,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def kinds_of(wanted: TimelineFilter) -> tuple[Kind, ...]:
-    return wanted.kinds or USUAL_KINDS
+    return wanted.kinds or (KINDS_OF_HOLDERS if wanted.holder else USUAL_KINDS)
 
 
 def choose(
@@ -51,14 +52,17 @@ def choose(
     gone: Collection[ObjectName] = (),
     nobody: Sequence[ObjectName] = (),
     flapping: Collection[ObjectName] = (),
+    held: Collection[ObjectName] | None = None,
 ) -> Chosen:
     """Choose one page. `active` changed holder in the stretch, `gone` were deleted since it began,
     `nobody` had no holder at a playhead in the past, the longest first, and `flapping` flap now.
+    `held` are the Leases of the wanted holder; None if any holder is wanted.
     """
-    kinds, wants = kinds_of(wanted), _wants(store, wanted)
+    kinds, wants = kinds_of(wanted), _wants(store, wanted, held)
+    searches = bool(wanted.text) or held is not None
     busy = {key: totals for key, totals in active.items() if wants(key)}
     lost = {key for key in (*gone, *busy) if store.get(key) is None and wants(key)}
-    every = _by_name(store, kinds, lost, wants if wanted.text else None)
+    every = _by_name(store, kinds, lost, wants if searches else None)
     if wanted.sort == BY_NAME:
         places: Iterator[LanePlace] = (LanePlace(key, key.namespace) for key in every)
     else:
@@ -69,7 +73,7 @@ def choose(
             bad = _troubled_now(store, kinds, wants, flapping)
             first = [LanePlace(key, TROUBLED) for key in bad]
         places = _worst_first(every, first, busy, _not_yet(store, shown), rank)
-    if wanted.text:
+    if searches:
         found = list(places)
         total, places = len(found), iter(found)
     else:
@@ -79,13 +83,16 @@ def choose(
     return Chosen(list(islice(places, place.start, place.stop)), number, total, len(busy))
 
 
-def _wants(store: Store, wanted: TimelineFilter) -> Callable[[ObjectName], bool]:
+def _wants(
+    store: Store, wanted: TimelineFilter, held: Collection[ObjectName] | None
+) -> Callable[[ObjectName], bool]:
     kinds, text = kinds_of(wanted), wanted.text.casefold()
 
     def wants(key: ObjectName) -> bool:
         tracked = store.get(key)
         of_kind = tracked is None or tracked.kind in kinds
-        return of_kind and (not text or text in str(key).casefold())
+        named = not text or text in str(key).casefold()
+        return of_kind and named and (held is None or key in held)
 
     return wants
 

@@ -12,6 +12,7 @@ from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds
 from dashboard.parts.kept.answer_cache import AnswerCache
 from dashboard.parts.kept.flapping_leases import flappers_of
 from dashboard.parts.query.blind_times import NOT_YET, created_after
+from dashboard.parts.query.holder_parameter import is_held_by
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.actions import audit
 from leases.domain.kind import Kind
@@ -21,6 +22,7 @@ from leases.domain.past.terms import Life
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read import timeline_lanes as history_lanes
+from leases.history.read.past_holders import ended_terms
 from leases.history.read.states_as_of import State, born_later, gone_since, states_at
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
@@ -73,8 +75,9 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     watched = not any(_covers(span, shown) for span in blind)
     nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
     flappers = flappers_of(cluster, store.connection.as_of(now)) if shown.follows else ()
+    held = _held_by(store, wanted, since)
     chosen = choose(
-        store, wanted, shown, active=active, gone=gone, nobody=nobody, flapping=flappers
+        store, wanted, shown, active=active, gone=gone, nobody=nobody, flapping=flappers, held=held
     )
     keys = [place.key for place in chosen.page]
     lives = {
@@ -114,6 +117,17 @@ def _nobody_at(
         if free or state.standing.phase is PastPhase.EXPIRED:
             bad.append((state.standing.since or at, state.key))
     return [key for _, key in sorted(bad)]
+
+
+def _held_by(store: Store, wanted: TimelineFilter, since: datetime) -> set[ObjectName] | None:
+    """The Leases that the wanted holder holds, and those of its terms that ended since then."""
+    if not wanted.holder:
+        return None
+    is_wanted, kinds = is_held_by(wanted.holder), kinds_of(wanted)
+    living = store.select(kinds, tuple(Phase))
+    held = {one.key for one in living if one.holder is not None and is_wanted(one.holder)}
+    past = ended_terms(store.cluster, kinds, since).ended
+    return held.union(term.key for term in past if is_wanted(term.holder))
 
 
 def _covers(span: UnwatchedTime, shown: TimeRange) -> bool:

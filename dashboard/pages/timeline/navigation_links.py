@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -52,7 +52,8 @@ def timeline_links(
             )
             for name in RANGES
         ],
-        "kinds": _kinds(links, kinds_of(wanted), counts),
+        "kinds": _kinds(links, wanted, counts),
+        "any_holder": links.url(holder=""),
         "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
         "views": [links.chip(label, "view", value) for value, label in views.items()],
         "earlier": links.url(**_moved(shown, now, -0.5)),
@@ -66,14 +67,15 @@ def timeline_links(
     }
 
 
-def _kinds(links: ListLinks, on: Collection[Kind], counts: Counts) -> list[Chip]:
-    """The kinds that have Leases, of which one is on."""
+def _kinds(links: ListLinks, wanted: TimelineFilter, counts: Counts) -> list[Chip]:
+    """The kinds that have Leases. Elections are the default, unless a holder is wanted."""
+    on, usual = kinds_of(wanted), kinds_of(wanted.replace(kinds=()))
     numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
     return [
         Chip(
             kind.value,
             KIND_LABELS[kind],
-            links.url(kinds=() if kind is Kind.ELECTION else (kind,)),
+            links.url(kinds=() if usual == (kind,) else (kind,)),
             kind in on,
             numbers[kind],
         )

@@ -12,6 +12,7 @@ from dashboard.charts.time_ticks import ticks
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
+from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
@@ -41,9 +42,10 @@ def stretch_view(
 
 def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> dict[str, Any]:
     """The words and numbers beside the lanes."""
-    kept = ("range", "from", "to", "kind", "sort", "view")
+    kept = ("range", "from", "to", "holder", "kind", "sort", "view")
     return {
         "text": wanted.text,
+        "holder": shown_holder(wanted.holder),
         "kept": [pair for pair in wanted.pairs() if pair[0] in kept],
         "total": chosen.total,
         "changed": chosen.changed,
@@ -90,4 +92,5 @@ def _says(wanted: TimelineFilter) -> str:
     """The filter in words."""
     said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
     said += f", name contains “{wanted.text}”" if wanted.text else ""
+    said += f", holder is {shown_holder(wanted.holder)}" if wanted.holder else ""
     return capitalized(said)

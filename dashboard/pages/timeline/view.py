@@ -12,6 +12,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.drawn_lanes import holders_of, lane_views
+from dashboard.pages.timeline.history_links import history_links
 from dashboard.pages.timeline.lane_json import lane_item
 from dashboard.pages.timeline.lane_order import Chosen, kinds_of
 from dashboard.pages.timeline.lane_query import Lanes, read_lanes
@@ -100,6 +101,7 @@ def _around(
         "board": timeline_board(wanted, lanes.chosen),
         "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
         "links": links,
+        "changes": history_links(request.cluster.name, wanted, shown),
         "as_table": wanted.view == TABLE,
     }
 

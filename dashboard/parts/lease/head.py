@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
@@ -12,9 +11,11 @@ from dashboard.parts.formatting import age, seconds
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.forecast import ForecastView, forecast_view
 from dashboard.parts.lease.not_understood import skipped_in_full
+from dashboard.parts.lease.page_links import LAST_HOUR, history_url, holder_url, timeline_url
 from dashboard.parts.lease.phase_reason import WhyPart, why
 from dashboard.parts.lease.row import RowView, row_view
 from leases.domain.election.candidates import end_of_term
+from leases.domain.kind import Kind
 from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase, explain
 from leases.tracking.tracked_lease import Tracked
@@ -25,6 +26,8 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
 
     row: RowView
     edit_url: str
+    holder_url: str
+    timeline_url: str
     observed: float
     why: tuple[WhyPart, ...]
     forecast: ForecastView
@@ -40,11 +43,12 @@ def lease_view(
 ) -> LeaseView:
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
-    last_hour = {"namespace": meta.namespace, "lease": meta.name, "range": "1h"}
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
         row=row_view(cluster, tracked, now, flapping=flapping),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
+        holder_url=_holder_url(cluster, tracked),
+        timeline_url=timeline_url(cluster, tracked.key, tracked.kind),
         observed=tracked.observed_at.timestamp(),
         why=(WhyPart(skipped),) if skipped else why(explain(tracked, now)),
         forecast=forecast_view(tracked, now),
@@ -52,5 +56,12 @@ def lease_view(
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
         expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
         expired_since=tracked.phase_since.timestamp() if expired else None,
-        last_hour_url=f"{reverse('history', args=[cluster])}?{urlencode(last_hour)}",
+        last_hour_url=history_url(cluster, tracked.key, LAST_HOUR),
     )
+
+
+def _holder_url(cluster: str, tracked: Tracked) -> str:
+    """Holders lists no heartbeats."""
+    if tracked.holder is None:
+        return ""
+    return holder_url(cluster, tracked.holder, in_leases=tracked.kind is Kind.HEARTBEAT)

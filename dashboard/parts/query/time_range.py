@@ -38,12 +38,13 @@ LARGEST_PAGE = 200
 class TimelineFilter(ListFilter, frozen=True, kw_only=True):
     """`range` ends now; `since` and `until` together fix the stretch instead.
 
-    `at` is the playhead, by default at the end. `text` is part of namespace/name, in any case.
+    `at` is the playhead, by default at the end. `text` is part of namespace/name, in any case;
+    `holder` is an identity or the host in it.
     """
 
     PARAMETERS = {
-        "since": "from", "until": "to", "at": "at", "text": "q", "kinds": "kind", "sort": "sort",
-        "view": "view", "limit": "limit", "page": "page",
+        "since": "from", "until": "to", "at": "at", "text": "q", "holder": "holder",
+        "kinds": "kind", "sort": "sort", "view": "view", "limit": "limit", "page": "page",
     }  # fmt: skip
     range: str = USUAL_RANGE
     since: datetime | None = None
@@ -51,6 +52,7 @@ class TimelineFilter(ListFilter, frozen=True, kw_only=True):
     at: datetime | None = None
     kinds: tuple[Kind, ...] = ()
     text: str = ""
+    holder: str = ""
     sort: str = WORST_FIRST
     view: str = LANES
 
@@ -99,6 +101,7 @@ def read_timeline_filter(
         at=read_moment(query.get("at", ""), "at", until or now),
         kinds=words(query, "kind", Kind),
         text=text(query, "q"),
+        holder=text(query, "holder"),
         sort=one_of(query, "sort", SORTS, WORST_FIRST),
         view=one_of(query, "view", VIEWS, LANES),
         page=page_number(query),

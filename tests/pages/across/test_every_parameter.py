@@ -44,7 +44,8 @@ READS = {
     "lease_yaml": set(),
     "lease_outcome": set(),
     "timeline": {
-        "format", "from", "to", "at", "range", "kind", "q", "sort", "view", "page", "limit",
+        "format", "from", "to", "at", "range", "kind", "q", "holder", "sort", "view", "page",
+        "limit",
     },
     "holders": {"format", "q", "kind", "group", "holds", "range", "sort", "page", "limit"},
     "nodes": {"group"},

@@ -1,0 +1,78 @@
+"""Links between a Lease, the timeline, history and holders, with the time that a page shows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.kept.holdings import host_of
+from dashboard.parts.query.holder_parameter import holder_parameter, part_of
+from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.url_time import write_moment
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+
+_SECOND = timedelta(seconds=1)
+
+
+class ShownTime(msgspec.Struct, frozen=True, kw_only=True):
+    """A range that ends now or at the instant `at`, or the stretch from `since` to `until`."""
+
+    range: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    at: datetime | None = None
+
+    def of_timeline(self) -> dict[str, str]:
+        if self.since is not None:
+            ends = {"from": write_moment(self.since), "to": write_moment(self.until)}
+        else:
+            ends = {"range": self.range}
+        return ends | {"at": write_moment(self.at)}
+
+    def of_history(self) -> dict[str, str]:
+        """An instant becomes the end of the stretch; what happened at it is included."""
+        since, until = self.since, self.until
+        if since is None and self.at is not None:
+            until = self.at.replace(microsecond=0) + _SECOND
+            since = until - RANGES[self.range] if self.range else None
+        elif since is None:
+            return {"range": self.range}
+        return {"since": write_moment(since), "until": write_moment(until)}
+
+
+NOW = ShownTime()
+LAST_HOUR = ShownTime(range="1h")
+
+
+def timeline_url(
+    cluster: str, key: ObjectName, kind: Kind | None = None, time: ShownTime = NOW
+) -> str:
+    """The lane of one Lease. The timeline shows elections unless told another kind."""
+    other = kind.value if kind is not None and kind is not Kind.ELECTION else ""
+    return _url("timeline", cluster, time.of_timeline() | {"kind": other, "q": str(key)})
+
+
+def history_url(cluster: str, key: ObjectName, time: ShownTime = NOW, answer_as: str = "") -> str:
+    """The changes of one Lease, as a page or as a file."""
+    which = {"namespace": key.namespace, "lease": key.name}
+    return _url("history", cluster, which | time.of_history() | {"format": answer_as})
+
+
+def holder_url(
+    cluster: str, identity: str, *, at: datetime | None = None, in_leases: bool = False
+) -> str:
+    """What the host of a holder holds: in Holders, or `in_leases`, which knows an instant too."""
+    host = host_of(identity)
+    if at is None and not in_leases:
+        return _url("holders", cluster, {"q": part_of(host)})
+    return _url("leases", cluster, {"holder": holder_parameter(host), "at": write_moment(at)})
+
+
+def _url(page: str, cluster: str, query: dict[str, str]) -> str:
+    kept = urlencode({name: value for name, value in query.items() if value})
+    path = reverse(page, args=[cluster])
+    return f"{path}?{kept}" if kept else path
