@@ -1,6 +1,6 @@
 """Every page in light and in dark, with its menus shut and open: axe-core finds nothing, every
-control is where it belongs, nothing is wider than a phone, nothing breaks the content security
-policy, no error stands in the console, and no other host is asked.
+control is where it belongs and is called as it looks, nothing is wider than a phone, nothing breaks
+the content security policy, no error stands in the console, and no other host is asked.
 """
 
 from __future__ import annotations
@@ -95,6 +95,43 @@ CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].f
     return width / 2 + 1.5 > Math.sqrt(open * open - above * above);
   })
   .map((text) => `touches its ring: ${text.textContent}`)"""
+# Controls whose accessible name lacks the words that they show (WCAG 2.5.3): a person who speaks to
+# the browser says what is in sight. A field without a label in sight shows its placeholder; an
+# example behind a comma, and a format such as 03:12, are no label.
+MISNAMED = r"""() => {
+  axe.setup(document.body);
+  const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  const hidden = ".vh, svg, [aria-hidden=true], select, input, textarea";
+  function seen(root) {
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    const words = [];
+    while (texts.nextNode()) {
+      const home = texts.currentNode.parentElement;
+      if (!home.closest(hidden) && home.checkVisibility()) words.push(texts.currentNode.data);
+    }
+    return words.join(" ");
+  }
+  const label = (field) => {
+    const shown = [...(field.labels ?? [])].map(seen).join(" ").trim();
+    const hint = (field.placeholder ?? "").split(", e.g.")[0];
+    return shown || (/^(\d|hh:)/.test(hint) ? "" : hint);
+  };
+  const controls = "a[href], button, summary, input:not([type=hidden]), select, textarea, "
+    + "[role=button], [role=link], [role=slider]";
+  const found = [...document.querySelectorAll(controls)]
+    .filter((control) => control.checkVisibility())
+    .map((control) => {
+      const field = control.matches("input, select, textarea");
+      const slider = control.matches("[role=slider]");
+      const shows = slider ? "" : field ? label(control) : seen(control);
+      return [control, plain(shows), plain(axe.commons.text.accessibleText(control))];
+    })
+    .filter(([, shows, name]) => !name.includes(shows))
+    .map(([one, shows, name]) =>
+      `shows “${shows}”, is called “${name}”: ${one.outerHTML.slice(0, 150)}`);
+  axe.teardown();
+  return found;
+}"""
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
@@ -190,6 +227,7 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     page.evaluate(OPEN)
     if page.locator("details").count():
         judge("details")
+    found += page.evaluate(MISNAMED)
     for width in (1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
         found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
