@@ -14,7 +14,7 @@ from leases.domain.lease import ObjectName
 from leases.history.read import find_changes
 from leases.tracking.store import Store
 
-LISTS = ("leases", "timeline", "holders", "nodes", "history")
+PAGES = ("leases", "new_lease", "timeline", "holders", "nodes", "history")
 # A cursor is a place in one list, and a holder's identity belongs to one cluster.
 DROPPED = ("page", "before", "holder", "absent", "format")
 
@@ -49,7 +49,7 @@ def same_page(cluster: str, store: Store, address: str) -> str:
         else:
             page, kept = "leases", QueryDict(mutable=True)
             kept["absent"] = str(key)
-    elif page not in LISTS:
+    elif page not in PAGES:
         page, kept = "overview", QueryDict()
     url = reverse(str(page), args=parts)
     return f"{url}?{kept.urlencode()}" if kept else url

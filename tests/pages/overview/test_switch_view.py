@@ -41,6 +41,7 @@ def switched(reader, page: str) -> str:
         ("/c/a/leases/?namespace=kube-system", "/c/b/leases/?namespace=kube-system"),
         ("/c/a/timeline/?range=24h&q=both&page=2", "/c/b/timeline/?range=24h&q=both"),
         ("/c/a/holders/?group=identity&q=x", "/c/b/holders/?group=identity&q=x"),
+        ("/c/a/leases/new/?name=x", "/c/b/leases/new/?name=x"),
         ("/c/a/nodes/?group=zone", "/c/b/nodes/?group=zone"),
         ("/c/a/history/?change=expired&lease=both&before=5-6&view=sentences",
          "/c/b/history/?change=expired&lease=both&view=sentences"),
