@@ -26,20 +26,38 @@ SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A calm Lease, and one that two holders take from each other."""
     with serving(tmp_path_factory.mktemp("flapping") / "data", "--no-demo") as one:
         one.wait_synced()
-        api = LeaseApi(one.kubeconfig)
-        api.create("calm", holder="cp-3")
-        api.create(WORST, holder="cp-0")
-        for number in range(1, TAKES + 1):
-            api.take(WORST, holder=f"cp-{number % 2}", transitions=number)
         yield one
 
 
 @pytest.fixture(scope="module")
 def signed_in(server: Server, browser: Browser) -> Visits:
     return Visits(browser, server)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def moments(server: Server, signed_in: Visits) -> list[datetime]:
+    """When each change happened: two holders took a Lease from each other, beside a calm one."""
+    page, api = signed_in.open(OVERVIEW), LeaseApi(server.kubeconfig)
+    url = f"{server.url}/c/embedded/history/?format=json&lease={WORST}&limit=100"
+
+    def written() -> list[datetime]:
+        items = page.request.get(url).json()["items"]
+        return sorted(datetime.fromisoformat(item["at"]) for item in items)
+
+    def wait_written(number: int) -> None:
+        wait_for(lambda: len(written()) == number, what=f"{number} changes in history")
+
+    api.create("calm", holder="cp-3")
+    api.create(WORST, holder="cp-0")
+    wait_written(1)
+    for number in range(1, TAKES + 1):
+        api.take(WORST, holder=f"cp-{number % 2}", transitions=number)
+        wait_written(number + 1)  # or several changes have the same time
+    found = written()
+    signed_in.leave()
+    return found
 
 
 @pytest.fixture
@@ -88,30 +106,12 @@ def check_last_hour(rows: list[dict[str, str]]) -> None:
     assert all(datetime.fromisoformat(row["at"]) > began for row in rows)
 
 
-@pytest.fixture(scope="module")
-def moments(server: Server, signed_in: Visits) -> list[datetime]:
-    """When each change happened, by history, once it has all of them."""
-    page = signed_in.open(OVERVIEW)
-    url = f"{server.url}/c/embedded/history/?format=json&lease={WORST}&limit=100"
-
-    def written() -> list[datetime] | None:
-        items = page.request.get(url).json()["items"]
-        found = sorted(datetime.fromisoformat(item["at"]) for item in items)
-        return found if len(found) == TAKES + 1 else None
-
-    found = wait_for(written, what="all changes in history")
-    signed_in.leave()
-    return found
-
-
 def of_day(moment: datetime) -> str:
     return f"{moment:%H:%M:%S.%f}"
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_the_last_hour_by_mouse(
-    visits: Visits, moments: list[datetime], size: tuple[int, int]
-) -> None:
+def test_the_last_hour_by_mouse(visits: Visits, size: tuple[int, int]) -> None:
     page, hand = open_overview(visits, size), Hand()
     hand.click(worst(page))
     with downloaded(page) as rows:
@@ -120,7 +120,7 @@ def test_the_last_hour_by_mouse(
     assert hand.clicks <= 3
 
 
-def test_the_last_hour_by_keyboard(visits: Visits, moments: list[datetime]) -> None:
+def test_the_last_hour_by_keyboard(visits: Visits) -> None:
     page = open_overview(visits)
     page.keyboard.press("j")
     expect(worst(page)).to_be_focused()
