@@ -85,8 +85,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     }
     states = {state.key: state for state in states_at(cluster, keys, shown.at)}
     edits = audit.done_between(cluster, since, until)
-    unknown = [key for key in keys if key not in states and store.get(key) is None]
-    later = born_later(cluster, unknown, shown.at)
+    later = born_later(cluster, [k for k in keys if k not in states and not store.get(k)], shown.at)
     page = [
         _lane(
             store,
