@@ -10,10 +10,18 @@ from leases.domain.changes.change import Change, ChangeType
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.history.read import change_density
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row
 
 HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted():
+    """Counts of the past are kept for minutes; the next test has another past."""
+    yield
+    change_density._kept.clear()
 
 
 @pytest.fixture
