@@ -61,7 +61,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
                 Collision("holder_identity", "holderIdentity", POD, held.holder or ""),
                 Collision("duration_seconds", "leaseDurationSeconds", "30", "15"),
             ),
-            "held_by_another": True,
+            "another_term": True,
         },
     }
 

@@ -46,17 +46,17 @@ class EditPage(FormPage[EditForm]):
 
     def guard(self, form: EditForm) -> Guard:
         def guard(_: dict[str, Any], current: Lease) -> None:
-            seen = form.was_shown
-            if seen is None or term_of(current) != seen.term:
-                raise Refused
-            if form.collisions(current, moved=False):
+            if term_of(current) != self.seen_term(form) or form.collisions(current, moved=False):
                 raise Refused
 
         return guard
 
-    def collisions(self, form: EditForm, moved: Moved) -> tuple[Collision, ...]:
+    def seen_term(self, form: EditForm) -> str:
         seen = form.was_shown
-        another = seen is None or term_of(moved.lease) != seen.term
+        return seen.term if seen else ""
+
+    def collisions(self, form: EditForm, moved: Moved) -> tuple[Collision, ...]:
+        another = term_of(moved.lease) != self.seen_term(form)
         return form.collisions(moved.lease, moved=another)
 
     def rebased(self, form: EditForm, current: dict[str, Any]) -> EditForm:

@@ -24,6 +24,7 @@ from dashboard.parts.lease.row import row_view
 from leases.actions.audit import AlreadySent
 from leases.actions.guarded_write import MAX_RETRIES, Guard, Moved, Verdict, dry_run, write_lease
 from leases.domain.edit.lease_write import LeaseWrite
+from leases.domain.edit.term import term_of
 from leases.domain.lease import ObjectName
 from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked
@@ -77,6 +78,10 @@ class FormPage(Generic[F]):
     def previewed(self, form: F, verdict: Verdict) -> F:
         """The form to draw beside its preview."""
         return form
+
+    def seen_term(self, form: F) -> str:
+        """The term that the form was drawn for."""
+        return str(form.cleaned_data["seen_term"])
 
     def collisions(self, form: F, moved: Moved) -> tuple[Collision, ...]:
         return ()
@@ -162,9 +167,9 @@ class FormPage(Generic[F]):
     async def _draw_conflict(self, form: F, moved: Moved) -> HttpResponse:
         """Show both sides; the next submit is for the Lease as it is now."""
         found = self.collisions(form, moved)
-        held_by_another = moved.lease.holder != self.tracked.lease.holder
         self.tracked = as_read(self.tracked, moved.lease, self.now)
-        conflict = {"collisions": found, "held_by_another": held_by_another}
+        another_term = term_of(moved.lease) != self.seen_term(form)
+        conflict = {"collisions": found, "another_term": another_term}
         rebased = self.rebased(form, moved.current)
         return await self.draw(rebased, conflict=conflict, status=409)
 
