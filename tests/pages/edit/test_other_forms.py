@@ -1,0 +1,203 @@
+"""Release, hand over, YAML and the page after a write, against a real Lease API."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from leases.apiserver.serving import LeaseApiServer
+from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.models import Edit
+from leases.wire.microtime import format_microtime
+from tests.support.board import fill, member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/c/a/leases/default/story/"
+KEY = ObjectName("default", "story")
+
+
+@pytest.fixture
+async def cluster(board, tmp_path):
+    """Cluster a with one held Lease, and a client to write with."""
+    server = LeaseApiServer(data=tmp_path)
+    await server.start()
+    one = board.clusters["a"]
+    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
+    now = format_microtime(datetime.now(UTC))
+    spec = {
+        "holderIdentity": "cp-1", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now,
+        "leaseTransitions": 7,
+    }  # fmt: skip
+    metadata = {"namespace": "default", "name": "story", "finalizers": ["a.example/b"]}
+    fill(one.store, await one.client.create({"metadata": metadata, "spec": spec}))
+    yield one
+    await one.client.close()
+    await server.stop()
+
+
+@pytest.fixture
+async def admin(transactional_db):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client
+
+
+async def opened(admin: AsyncClient, form: str) -> dict[str, str]:
+    """The hidden fields of a form and its text, as a browser sends them."""
+    answer = await admin.get(f"{PATH}{form}/")
+    assert answer.status_code == 200
+    return fields(answer.content.decode())
+
+
+def fields(page: str) -> dict[str, str]:
+    found = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+    texts = dict(re.findall(r'(?s)<textarea name="(\w+)"[^>]*>\n?(.*?)</textarea>', page))
+    return {name: unescape(value) for name, value in (found | texts).items()}
+
+
+async def test_a_release_writes_what_client_go_does(cluster, admin):
+    data = await opened(admin, "release") | {"reason": "drill", "confirm": "yes"}
+    answer = await admin.post(f"{PATH}release/", data)
+    assert answer.status_code == 302
+    spec = (await cluster.client.raw_get(KEY))["spec"]
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("", 1)
+    assert spec["acquireTime"] == spec["renewTime"]
+    assert spec["leaseTransitions"] == 7
+    row = await Edit.objects.aget()
+    assert (row.action, row.outcome) == ("lease.release", "done")
+    page = await admin.get(answer["Location"])
+    assert "Released at" in page.content.decode()
+
+
+async def test_a_release_of_another_term_writes_nothing_and_keeps_the_reason(cluster, admin):
+    data = await opened(admin, "release") | {"reason": "cp-1 hangs", "confirm": "yes"}
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 8}})
+    answer = await admin.post(f"{PATH}release/", data)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Not released: cp-9 holds it by now" in text
+    assert "cp-1 hangs" in text
+    assert 'name="confirm"' not in text
+    assert (await cluster.client.get(KEY)).holder == "cp-9"
+    again = await admin.post(f"{PATH}release/", fields(text))
+    assert "Release Lease" in again.content.decode()
+
+
+async def test_a_hand_over_to_a_typed_identity(cluster, admin):
+    data = await opened(admin, "hand-over") | {"to": "", "other": "cp-2", "reason": "drill"}
+    preview = await admin.post(f"{PATH}hand-over/", data)
+    assert "transitions 7 to 8" in preview.content.decode()
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+    answer = await admin.post(f"{PATH}hand-over/", data | {"confirm": "yes"})
+    assert answer.status_code == 302
+    after = (await cluster.client.get(KEY)).spec
+    assert (after.holder_identity, after.lease_transitions) == ("cp-2", 8)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [("", "Name the next holder."), ("a\x1bb", "A holder is one line of printable characters.")],
+)
+async def test_nobody_can_be_no_next_holder(cluster, admin, other, said):
+    data = await opened(admin, "hand-over") | {"to": "", "other": other}
+    answer = await admin.post(f"{PATH}hand-over/", data)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+
+
+async def test_yaml_sends_only_what_differs(cluster, admin):
+    """A renewal and another's label, written meanwhile, survive."""
+    data = await opened(admin, "edit/yaml") | {"reason": "drill", "confirm": "yes"}
+    assert "managedFields" not in data["text"]
+    now = format_microtime(datetime.now(UTC))
+    other = {"metadata": {"labels": {"team": "a"}}, "spec": {"renewTime": now}}
+    await cluster.client.patch(KEY, other)
+    data["text"] = (
+        data["text"]
+        .replace("Seconds: 15", "Seconds: 30  # longer")
+        .replace("  - a.example/b", "  - a.example/b\n  - a.example/c")
+    )
+    answer = await admin.post(f"{PATH}edit/yaml/", data)
+    assert answer.status_code == 302, answer.content.decode()[-3000:]
+    after = await cluster.client.raw_get(KEY)
+    assert after["spec"]["leaseDurationSeconds"] == 30
+    assert after["spec"]["renewTime"] == now
+    assert after["metadata"]["labels"] == {"team": "a"}
+    assert after["metadata"]["finalizers"] == ["a.example/b", "a.example/c"]
+    row = await Edit.objects.aget()
+    assert set(row.after) == {"spec.leaseDurationSeconds", "metadata.finalizers"}
+
+
+async def test_yaml_that_both_changed_shows_both_sides(cluster, admin):
+    data = await opened(admin, "edit/yaml") | {"reason": "drill", "confirm": "yes"}
+    await cluster.client.patch(KEY, {"spec": {"leaseDurationSeconds": 20}})
+    data["text"] = data["text"].replace("Seconds: 15", "Seconds: 30")
+    answer = await admin.post(f"{PATH}edit/yaml/", data)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "spec.leaseDurationSeconds" in text
+    assert re.search(r"20 \(by leaseboard\)", text)
+    sent = fields(text)
+    assert "leaseDurationSeconds: 30" in sent["text"]
+    assert "leaseDurationSeconds: 20" in sent["shown"]
+    again = await admin.post(f"{PATH}edit/yaml/", sent | {"confirm": "yes", "reason": "drill"})
+    assert again.status_code == 302
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 30
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("spec:\n", "spec:\n\tx: 1\n", "a tab. YAML indents with spaces only"),
+        ("name: story", "name: other", "metadata.name cannot be changed here."),
+        ("Seconds: 15", "Seconds: 0", "must be greater than 0"),
+        ("Seconds: 15", "Seconds: [", ""),
+    ],
+)
+async def test_wrong_yaml_is_refused_at_its_line(cluster, admin, old, new, said):
+    data = await opened(admin, "edit/yaml")
+    data["text"] = data["text"].replace(old, new, 1)
+    answer = await admin.post(f"{PATH}edit/yaml/", data)
+    text = unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert said in text
+    assert 'class="ln bad"' in text
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+
+
+async def test_a_removed_holder_is_never_null(cluster, admin):
+    data = await opened(admin, "edit/yaml") | {"reason": "drill", "confirm": "yes"}
+    data["text"] = data["text"].replace("holderIdentity: cp-1", "holderIdentity: null")
+    assert (await admin.post(f"{PATH}edit/yaml/", data)).status_code == 302
+    assert (await cluster.client.raw_get(KEY))["spec"]["holderIdentity"] == ""
+
+
+@pytest.mark.parametrize("form", ["edit", "release", "hand-over", "edit/yaml"])
+async def test_who_may_not_edit_and_a_forged_form_are_refused(cluster, admin, form):
+    operator = AsyncClient()
+    await operator.aforce_login(await sync_to_async(member)("olga", "operator"))
+    for method in (operator.get, operator.post):
+        assert (await method(f"{PATH}{form}/")).status_code == 403
+    strict = AsyncClient(enforce_csrf_checks=True)
+    await strict.aforce_login(await sync_to_async(member)("eve", "admin"))
+    data = await opened(admin, form) | {"reason": "drill", "confirm": "yes"}
+    forged = await strict.post(f"{PATH}{form}/", data | {"csrfmiddlewaretoken": "x" * 64})
+    assert forged.status_code == 403
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+    assert not await Edit.objects.aexists()
+
+
+async def test_the_page_after_a_write_is_of_its_lease_alone(cluster, admin):
+    data = await opened(admin, "release") | {"reason": "drill", "confirm": "yes"}
+    where = (await admin.post(f"{PATH}release/", data))["Location"]
+    assert (await admin.get(where)).status_code == 200
+    assert (await admin.get(where.replace("story", "other"))).status_code == 404
+    assert (await admin.get(f"{PATH}written/99999999999999999999/")).status_code == 404
