@@ -44,7 +44,7 @@ export function startPlayhead(board, lanes) {
     showInstant(board, rows.map(fill), foggyAt(t));
     for (const el of board.querySelectorAll("[data-at-clock]")) el.textContent = clockOf(t);
     for (const el of board.querySelectorAll("[data-at-word]")) el.hidden = false;
-    for (const el of board.querySelectorAll("[data-now-group]")) el.textContent = `Without a holder, or late, at ${clockOf(to)}`;
+    for (const el of board.querySelectorAll("[data-now-group]")) el.textContent = `Without a holder, late or flapping at ${clockOf(to)}`;
     place();
     clearTimeout(timer);
     timer = setTimeout(() => setAt(board, t, rows), SETTLED);

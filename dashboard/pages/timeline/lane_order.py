@@ -28,6 +28,7 @@ class LanePlace(msgspec.Struct, frozen=True, gc=False):
 
     key: ObjectName
     group: str
+    flaps: bool = False
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -80,7 +81,9 @@ def choose(
         counts = store.counts()
         total = sum(sum(counts.get(kind, {}).values()) for kind in kinds) + len(lost)
     number, place = wanted.page_of(total)
-    return Chosen(list(islice(places, place.start, place.stop)), number, total, len(busy))
+    some = islice(places, place.start, place.stop)
+    page = [LanePlace(one.key, one.group, one.key in flapping) for one in some]
+    return Chosen(page, number, total, len(busy))
 
 
 def _wants(

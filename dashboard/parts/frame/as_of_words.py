@@ -19,7 +19,7 @@ from leases.domain.past.as_of import PastPhase, PastState
 if TYPE_CHECKING:
     from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 
-ABSENT, UNWATCHED = "absent", "unwatched"
+ABSENT, UNWATCHED, FLAPPING = "absent", "unwatched", "flapping"
 # Of each state: the colour, the symbol, the words.
 SIGNS = {
     "held": ("held", "st-held", "held"),
@@ -27,6 +27,7 @@ SIGNS = {
     "expired": ("expired", "st-expired", "expired"),
     "vacant": ("vacant", "st-vacant", "vacant"),
     "untimed": ("untimed", "st-untimed", "untimed"),
+    FLAPPING: ("late", "i-flap", "flapping"),
     "deleted": ("deleted", "st-deleted", "deleted"),
     ABSENT: ("deleted", "i-minus", "did not exist"),
     "unknown": ("deleted", "i-minus", "unknown"),
@@ -63,7 +64,8 @@ def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) ->
     """If the playhead follows the clock, the store knows more than history."""
     word = stood_when_watched(lane.standing, watched=lane.watched)
     if follows and lane.watched:
-        word = lane.phase
+        flaps = lane.place.flaps and lane.phase not in ("expired", "vacant")
+        word = FLAPPING if flaps else lane.phase
     css, icon, said = SIGNS[word]
     title = f"{'Now' if follows else f'At {when(at, now)}'}: {said}"
     return {"css": css, "icon": icon, "title": title}
@@ -97,8 +99,9 @@ def group_titles(
 ) -> dict[str, str]:
     """The titles of the groups; `unseen` is the part of the stretch that nobody watched."""
     quiet = {"": "No change", "part": "No change seen", "whole": "Not watched"}[unseen]
+    moment = "now" if watched else "when last watched"
     known = {
-        "trouble": f"Without a holder {'now' if watched else 'when last watched'}, or late",
+        "trouble": f"Without a holder {moment}, late or flapping",
         "nobody": f"Without a holder at {when(at, now)}",
         "changed": "Changed in this stretch",
         "quiet": quiet,

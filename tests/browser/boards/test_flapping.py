@@ -137,3 +137,5 @@ def test_the_timeline_sorts_by_changes(page: Page, server: Server, flapping: str
     page.get_by_role("group", name="Order").get_by_text("Most changes").click()
     expect(page).to_have_url(re.compile("sort=changes"))
     expect(page.locator("[data-lane] .name").first).to_have_text(flapping)
+    dot = page.locator(f'[id="dot-default/{flapping}"]')
+    expect(dot).to_have_attribute("title", "Now: flapping")

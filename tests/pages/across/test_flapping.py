@@ -10,12 +10,12 @@ import pytest
 from dashboard.board import running_board
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.models import WatchSpan
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY
 from tests.support.values.change_rows import to_row
 
 SAYS = "6 changes of holder in 30 min, 2 holders; 30 s without a holder."
-HALF = timedelta(minutes=30)
 
 
 def changes(number: int = 6, *, minutes_ago: float = 0) -> list[Change]:
@@ -118,8 +118,13 @@ def test_its_page_says_so_and_leads_to_its_last_hour(flapping, operator):
 
 
 def test_the_timeline_has_it_in_trouble(flapping, operator):
+    now = datetime.now(UTC)
+    since, until = now - timedelta(days=1), now + timedelta(minutes=1)
+    WatchSpan.objects.create(cluster="a", process="p", since=since, until=until)
     html = text_of(operator.get("/c/a/timeline/"))
     assert re.findall(r'data-lane="([^"]+)"', html)[0] == str(KEY)
+    assert "Without a holder now, late or flapping" in html
+    assert re.search(r'title="Now: flapping" id="dot-kube-system/scheduler"', html)
 
 
 def test_calm_pages_do_not_speak_of_it(store, operator):

@@ -156,7 +156,7 @@ def test_groups_are_of_the_instant(page):
     groups = re.findall(r'<div class="tl-group"><span>(.*?)</span>', text)
     assert groups[0] == f"Without a holder at {said(200)}"
     assert text.index(f'data-lane="{KEY}"') < text.index(f'data-lane="{YOUNG}"')
-    assert "now, or late" not in text
+    assert "now, late or flapping" not in text
     quiet = text_of(page, f"timeline/?range=6h&{at(100)}")
     assert "Without a holder at" not in quiet
 

@@ -12,9 +12,11 @@ from tests.pages.timeline.conftest import OTHER
 from tests.support.board import KEY
 
 
-def order(store, wanted: TimelineFilter, now, active=(), gone=(), *, live=True) -> list:
+def order(
+    store, wanted: TimelineFilter, now, active=(), gone=(), *, live=True, flapping=()
+) -> list:
     shown = TimeRange(now - timedelta(hours=1), now, now, live, live)
-    chosen = choose(store, wanted, shown, active=dict(active), gone=gone)
+    chosen = choose(store, wanted, shown, active=dict(active), gone=gone, flapping=flapping)
     return [(str(place.key), place.group) for place in chosen.page]
 
 
@@ -55,3 +57,22 @@ def test_a_page_beyond_the_last_is_the_last(store, now):
 def test_the_text_is_part_of_namespace_and_name(store, now):
     assert len(order(store, TimelineFilter(text="APPS/"), now)) == 2
     assert len(order(store, TimelineFilter(text="sched", sort="name"), now)) == 1
+
+
+def test_what_flaps_now_stands_in_trouble_above_the_vacant(store, now):
+    found = order(store, TimelineFilter(), now, flapping={KEY})
+    assert found[:2] == [("kube-system/scheduler", TROUBLED), ("apps/free", TROUBLED)]
+    assert order(store, TimelineFilter(text="apps"), now, flapping={KEY})[0][0] == "apps/free"
+
+
+def test_by_changes_the_lease_that_changed_hands_most_comes_first(store, now):
+    busy = {
+        OTHER: LaneTotals(handovers=9, leaderless=0.0),
+        KEY: LaneTotals(handovers=1, leaderless=20.0),
+    }
+    found = order(store, TimelineFilter(sort="changes"), now, busy, flapping={KEY})
+    assert found == [
+        ("apps/other", CHANGED),
+        ("kube-system/scheduler", CHANGED),
+        ("apps/free", QUIET),
+    ]
