@@ -100,8 +100,8 @@ CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].f
 # example behind a comma, and a format such as 03:12, are no label.
 MISNAMED = r"""() => {
   axe.setup(document.body);
-  const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
-  const hidden = ".vh, svg, [aria-hidden=true], select, input, textarea";
+  const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+  const hidden = ".vh, .err, svg, [aria-hidden=true], select, input, textarea";
   function seen(root) {
     const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     const words = [];

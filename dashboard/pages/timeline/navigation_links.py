@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from dashboard.pages.timeline.lane_order import Chosen, kinds_of
+from dashboard.pages.timeline.lane_order import USUAL_KINDS, Chosen, kinds_of
 from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.query.time_range import (
     BY_CHANGES,
@@ -80,7 +80,7 @@ def _kinds(links: ListLinks, wanted: TimelineFilter, counts: Counts) -> list[Chi
             numbers[kind],
         )
         for kind in Kind
-        if numbers[kind] or kind in on
+        if numbers[kind] or kind in (wanted.kinds or USUAL_KINDS)
     ]
 
 
