@@ -15,5 +15,5 @@ def figures_of(store: Store) -> Figures:
         return {}
     return {
         kpi.figure: ("".join(number for number, _ in kpi.value), kpi.detail, kpi.bad)
-        for kpi in counted_kpis(store.cluster, store.counts())
+        for kpi in counted_kpis(store.cluster, store.counts(), store.excused())
     }

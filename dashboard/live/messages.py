@@ -4,18 +4,21 @@ docs/api.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
 from dashboard.parts.kept.node_book import Grouping
+from dashboard.parts.key_figures import unexcused
 from leases.domain.changes.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.history.read.export import as_item, format_moment
+from leases.tracking.tracked_lease import Tracked
 
 MAX_SHOWN = 500
 
@@ -73,9 +76,14 @@ def flatten(counts: dict[Kind, dict[Phase, int]]) -> Counts:
     return flat
 
 
-def flatten_all(counts: dict[Kind, dict[Phase, int]]) -> Counts:
-    """Add the counts per kind: `election`, `election.held`."""
+def flatten_all(counts: dict[Kind, dict[Phase, int]], excused: Sequence[Tracked] = ()) -> Counts:
+    """Add the counts per kind: `election`, `election.held`; those of a phase that nothing excuses:
+    `unexcused.vacant`; and `abandoned`.
+    """
     flat = flatten(counts)
+    for phase, number in unexcused(counts, excused).items():
+        flat[f"unexcused.{phase}"] = number
+    flat["abandoned"] = sum(one.abandoned for one in excused)
     for kind, phases in counts.items():
         flat[kind.value] = sum(phases.values())
         flat |= {f"{kind.value}.{phase.value}": number for phase, number in phases.items()}

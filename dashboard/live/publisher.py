@@ -65,7 +65,7 @@ class ClusterHub:
     def __init__(self, store: Store, menu: ClusterMenu | None = None) -> None:
         self.store = store
         self.menu = menu or ClusterMenu({store.cluster: store})
-        self.activity = Activity()
+        self.activity = Activity(store.abandoned_after)
         self.flappers = FlappingLeases(store, self.activity)
         self.nodes = NodeBook()
         self.ages = HeartbeatAges()
@@ -103,7 +103,7 @@ class ClusterHub:
         if update.connection is not None:
             self.activity.watched.record(update.connection)
         if update.changes:
-            self.activity.note(update.changes)
+            self.activity.note(update.changes, self.store.marks)
             self._publish(update)
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()
@@ -157,7 +157,8 @@ class ClusterHub:
         """The counts, made once for all pages."""
         stamp = self.store.seq, len(self.flappers.at(self.store.connection.as_of(now)))
         if self._counted[0] != stamp:
-            counts = flatten_all(self.store.counts()) | {"flapping": stamp[1]}
+            counts = flatten_all(self.store.counts(), self.store.excused())
+            counts["flapping"] = stamp[1]
             self._counted = (stamp, counts)
         return self._counted[1]
 

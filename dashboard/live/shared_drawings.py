@@ -43,8 +43,9 @@ def _overview(watched: OverviewSource, now: datetime) -> list[Region]:
     view = overview(watched, now)
     context: dict[str, object] = {"view": view}
     connection = (view.connection.state, view.connection.detail)
-    lines = [(x.label, x.url, x.word, x.why, x.until, x.since, x.moment) for x in view.attention]
-    rows = [(row.key, row.phase, row.flap) for row in view.elections]
+    said = filter(None, (*view.attention, view.abandoned))
+    lines = [(x.label, x.url, x.word, x.why, x.until, x.since, x.moment) for x in said]
+    rows = [(row.key, row.phase, row.flap, row.excuse) for row in view.elections]
     attention = (lines, view.more, view.calm)
     elections = (rows, view.election_total, connection)
     return [

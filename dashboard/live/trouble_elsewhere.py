@@ -42,15 +42,15 @@ class Elsewhere:
             if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
             known = store.get(key)
-            if (
-                known is not None
-                and (not shown or is_in_trouble(known.phase, known.kind) or self._flaps(known))
-                and self._wants(known)
-            ):
+            if known is not None and (not shown or self._bad(known)) and self._wants(known):
                 self._found.add(key)
             else:
                 self._found.discard(key)
         self._found.difference_update(update.removed)
+
+    def _bad(self, known: Tracked) -> bool:
+        in_trouble = is_in_trouble(known.phase, known.kind, excused=known.excused)
+        return in_trouble or self._flaps(known)
 
     def _flaps(self, known: Tracked) -> bool:
         return flapping_of(self._activity, known, self._now) is not None

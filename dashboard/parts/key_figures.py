@@ -64,7 +64,9 @@ def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now
     watched = watched_day(activity.watched, now)
     start = watched.since or now - DAY
     still_open = sum(
-        max(0.0, (now - max(t.gap_since, start)).total_seconds()) for t in elections if t.gap_since
+        max(0.0, (now - max(t.gap_since, start)).total_seconds())
+        for t in elections
+        if t.gap_since and not t.excused
     )
     return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open, watched)
 
@@ -74,7 +76,13 @@ def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
     return {**counts, Kind.ELECTION: Counter(lease.phase for lease in elections)}
 
 
-def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
+def unexcused(counts: Counts, excused: Iterable[Tracked]) -> dict[Phase, int]:
+    """Count the Leases of each phase, but for those that nobody need hold."""
+    without = Counter(one.phase for one in excused)
+    return {phase: max(0, by_phase(counts, phase) - without[phase]) for phase in Phase}
+
+
+def counted_kpis(cluster: str, counts: Counts, excused: Sequence[Tracked] = ()) -> tuple[Kpi, ...]:
     """All Leases and each phase; the phases add up to all."""
     total = sum(sum(phases.values()) for phases in counts.values())
     elections = sum(counts.get(Kind.ELECTION, {}).values())
@@ -86,12 +94,19 @@ def counted_kpis(cluster: str, counts: Counts) -> tuple[Kpi, ...]:
         url=leases,
         figure="total",
     )
-    return (first, *(_phase(leases, counts, phase, total) for phase in Phase))
+    return (first, *(_phase(leases, counts, phase, total, excused) for phase in Phase))
 
 
-def kpis(cluster: str, counts: Counts, day: Day, *, known: bool = True) -> tuple[Kpi, ...]:
+def kpis(
+    cluster: str,
+    counts: Counts,
+    day: Day,
+    *,
+    known: bool = True,
+    excused: Sequence[Tracked] = (),
+) -> tuple[Kpi, ...]:
     """The strip, from left to right. Without `known`, no list was read yet."""
-    now = counted_kpis(cluster, counts)
+    now = counted_kpis(cluster, counts, excused)
     history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
     lately: tuple[Kpi, ...] = (
@@ -120,15 +135,22 @@ def unread(kpi: Kpi) -> Kpi:
     )
 
 
-def _phase(leases: str, counts: Counts, phase: Phase, total: int) -> Kpi:
+def _phase(
+    leases: str, counts: Counts, phase: Phase, total: int, excused: Sequence[Tracked]
+) -> Kpi:
     number = by_phase(counts, phase)
-    bad = number > 0 and phase in (Phase.LATE, Phase.EXPIRED)
+    without = Counter(one.kind for one in excused if one.phase is phase)
+    left = {kind: phases.get(phase, 0) - without[kind] for kind, phases in counts.items()}
+    bad = sum(left.values()) > 0 and phase in (Phase.LATE, Phase.EXPIRED)
     if phase is Phase.VACANT:  # a vacant lock is only free
-        bad = counts.get(Kind.ELECTION, {}).get(phase, 0) > 0
+        bad = left.get(Kind.ELECTION, 0) > 0
+    abandoned = sum(one.abandoned for one in excused if one.phase is phase)
     return Kpi(
         label=phase.value.capitalize(),
         value=((thousands(number), ""),),
-        detail=_share_of(number, total) if phase is Phase.HELD else _made_of(counts, phase),
+        detail=_share_of(number, total)
+        if phase is Phase.HELD
+        else _made_of(counts, phase, abandoned),
         url=f"{leases}?{urlencode({'phase': phase.value})}",
         phase=phase.value if total else "",
         bad=bad,
@@ -140,8 +162,12 @@ def _share_of(number: int, total: int) -> str:
     return percent(number, total) if total else "none yet"
 
 
-def _made_of(counts: Counts, phase: Phase) -> str:
+def _made_of(counts: Counts, phase: Phase, abandoned: int) -> str:
+    """`3 elections, 2 locks`; where some are abandoned, how many."""
     numbers = {kind: phases.get(phase, 0) for kind, phases in counts.items()}
+    if abandoned:
+        every = sum(numbers.values())
+        return "all abandoned" if abandoned == every else f"{abandoned:,} of them abandoned"
     largest = sorted(((n, k) for k, n in numbers.items() if n), key=lambda pair: -pair[0])
     more = sum(n for n, _ in largest[NAMED_KINDS:])
     said = ", ".join(of_kind(n, k) for n, k in largest[:NAMED_KINDS]) or "none"

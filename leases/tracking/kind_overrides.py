@@ -25,7 +25,7 @@ MAX_DELETED = 10_000  # Leases
 class Overrides:
     def __init__(self) -> None:
         self._verdicts: dict[ObjectName, Verdict] = {}
-        self._marks: dict[ObjectName, str] = {}
+        self.marks: dict[ObjectName, str] = {}
         self.get = self._verdicts.get
 
     def remember(self, tracked: Tracked) -> None:
@@ -33,15 +33,15 @@ class Overrides:
         if tracked.lasting.overridden:
             self._verdicts[tracked.key] = (tracked.kind, tracked.kind_reason)
         if tracked.lasting.may_be_vacant:
-            self._marks[tracked.key] = tracked.lasting.may_be_vacant
+            self.marks[tracked.key] = tracked.lasting.may_be_vacant
 
     def change_to(self, kinds: Kinds, marks: Marks) -> set[ObjectName]:
         """Replace all overrides. Returns the Leases whose override changed."""
-        return _replace(self._verdicts, kinds) | _replace(self._marks, marks)
+        return _replace(self._verdicts, kinds) | _replace(self.marks, marks)
 
     def marked(self, known: Tracked) -> Tracked:
         """Note on a Lease whether it may be vacant."""
-        by = self._marks.get(known.key, "")
+        by = self.marks.get(known.key, "")
         return known if known.lasting.may_be_vacant == by else known.replace(may_be_vacant=by)
 
     def judge(self, known: Tracked, now: datetime) -> Tracked:

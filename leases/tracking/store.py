@@ -62,6 +62,7 @@ class Store:
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
+        self.marks: Marks = self._ledger.overrides.marks  # the Leases that may be vacant
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
         self.caught_up = self._blind_times.caught_up
         self.next_deadline = self._ledger.deadlines.next

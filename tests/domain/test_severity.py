@@ -9,11 +9,13 @@ import pytest
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import (
+    FLAPPING_SEVERITY,
     SEVERITY,
     TROUBLE,
     VACANT_GRACE,
     is_in_trouble,
     needs_attention,
+    severity,
 )
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -41,6 +43,15 @@ def test_a_vacant_election_needs_attention_after_its_grace():
 
     assert not needs(VACANT_GRACE - timedelta(microseconds=1))
     assert needs(VACANT_GRACE)
+
+
+def test_a_lease_that_nobody_need_hold_is_in_no_trouble_and_comes_last():
+    for phase in (Phase.VACANT, Phase.EXPIRED):
+        assert not is_in_trouble(phase, Kind.ELECTION, excused=True)
+        hour = NOW - timedelta(hours=1)
+        assert not needs_attention(phase, Kind.ELECTION, since=hour, now=NOW, excused=True)
+        assert severity(phase, flaps=False, excused=True) > max(SEVERITY.values())
+        assert severity(phase, flaps=True, excused=True) == FLAPPING_SEVERITY
 
 
 def test_an_expired_lease_needs_attention_at_once():

@@ -11,10 +11,16 @@ from dashboard.parts.holder_name import holder_view
 from dashboard.parts.query.blind_times import why_blind
 from leases.domain.past.as_of import PastState
 from leases.domain.past.watched_times import UnwatchedTime
+from leases.history.read.states_as_of import State
 
 
 def lease_as_of_view(
-    standing: PastState, *, kind: str, at: datetime, now: datetime, blind: UnwatchedTime | None
+    standing: PastState,
+    *,
+    state: State | None,
+    at: datetime,
+    now: datetime,
+    blind: UnwatchedTime | None,
 ) -> dict[str, Any]:
     word = stood_when_watched(standing, watched=blind is None)
     css, icon, said = SIGNS[word]
@@ -27,8 +33,17 @@ def lease_as_of_view(
         "says": _says(standing, word, at, now),
         "last": SIGNS[stood(standing)][2] if word == UNWATCHED else "",
         "blind": why_blind(blind),
-        "kind": kind,
+        "kind": state.kind.value if state else "",
+        "excuse": _excuse(state) if word != UNWATCHED else "",
     }
+
+
+def _excuse(state: State | None) -> str:
+    if state is None or not state.excused:
+        return ""
+    if state.abandoned:
+        return "It was abandoned: nobody was expected to hold it again."
+    return "It might be vacant: an admin had said so."
 
 
 def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:

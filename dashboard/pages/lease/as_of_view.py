@@ -42,7 +42,8 @@ def lease_as_of(
     found = find_changes.find(
         cluster, mine, before=request.GET.get("before") or None, limit=CHANGES
     )
-    state = next(iter(states_at(cluster, [key], at)), None)
+    after = request.cluster.store.abandoned_after
+    state = next(iter(states_at(cluster, [key], at, abandoned_after=after)), None)
     standing = state.standing if state else _not_there(request, key, at, found.total)
     if tracked is None and not found.total and not born_later(cluster, [key], at):
         raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
@@ -51,7 +52,7 @@ def lease_as_of(
         "name": key.name,
         "key": str(key),
         "head": lease_as_of_view(
-            standing, kind=_kind(state), at=at, now=now, blind=blind_at(cluster, at, now)
+            standing, state=state, at=at, now=now, blind=blind_at(cluster, at, now)
         ),
         "past": _past(request, cluster, key, at, now),
         "lines": [change_line(change, now) for change in found.changes],
@@ -73,10 +74,6 @@ def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: 
     if created_after(tracked, at) or born_later(request.cluster.name, [key], at):
         return NOT_YET
     return PastState(exists=False, phase=PastPhase.UNKNOWN)
-
-
-def _kind(state: State | None) -> str:
-    return state.kind.value if state else ""
 
 
 def _past(

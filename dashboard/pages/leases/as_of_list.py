@@ -10,6 +10,7 @@ from dashboard.pages.leases.as_of_search import FoundAsOf
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.frame.list_controls import LeaseLinks
 from dashboard.parts.holder_name import holder_view
+from dashboard.parts.lease.excuse import ABANDONED, MAY_BE_VACANT
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
@@ -30,12 +31,19 @@ def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[s
         "name": key.name,
         "url": f"{url}?{urlencode({'at': write_moment(at)})}",
         "phase": standing.phase.value,
+        "excuse": _excuse(state),
         "kind": state.kind.value,
         "holder": holder_view(standing.holder),
         "since": when(standing.since, now) if standing.since else "",
         "stood_for": age((at - standing.since).total_seconds()) if standing.since else "",
         "transitions": "" if state.transitions is None else thousands(state.transitions),
     }
+
+
+def _excuse(state: State) -> str:
+    if not state.excused:
+        return ""
+    return ABANDONED if state.abandoned else MAY_BE_VACANT
 
 
 def board_as_of(
@@ -54,9 +62,10 @@ def board_as_of(
         "instant": at,
         "moment": when(at, now, fine=bool(at.microsecond)),
         "wanted": wanted,
-        "kept": links.kept("kind", "phase"),
+        "kept": links.kept("kind", "phase", "abandoned"),
         "kinds": links.kinds(),
         "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
+        "abandoned": links.abandoned(found.abandoned) if found.whole else None,
         "blind": why_blind(blind),
         "absent": found.absent,
         "whole": found.whole,

@@ -21,7 +21,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase
 from leases.domain.phase import Phase
-from leases.domain.severity import PAST_SEVERITY
+from leases.domain.severity import EXCUSED_SEVERITY, PAST_SEVERITY
 from leases.history.read.states_as_of import State, gone_since, states_at
 from leases.tracking.store import Store
 
@@ -35,6 +35,7 @@ class FoundAsOf(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool  # all candidates were read
     absent: int = 0  # matching Leases of today that did not exist then; only if `whole`
     phases: dict[PastPhase, int]  # counts before the filter by phase; only if `whole`
+    abandoned: int = 0  # before the filter by it; only if `whole`
 
 
 def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
@@ -51,6 +52,9 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     after = store.abandoned_after
     every = states_at(store.cluster, names, at, abandoned_after=after)
     states = [state for state in every if _matches(state, wanted)]
+    abandoned = sum(state.abandoned for state in states)
+    if wanted.abandoned:
+        states = [one for one in states if one.abandoned is (wanted.abandoned == "true")]
     phases = Counter(state.standing.phase for state in states)
     absent = _absent(store, wanted, {state.key for state in states}, at)
     if wanted.phases:
@@ -64,6 +68,7 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
         whole=True,
         phases=phases,
         absent=absent,
+        abandoned=abandoned,
     )
 
 
@@ -84,7 +89,7 @@ def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at
 def _one_page(
     store: Store, wanted: LeaseFilter, names: Sequence[ObjectName], at: datetime
 ) -> FoundAsOf:
-    if wanted.phases or wanted.holder or wanted.text:
+    if wanted.phases or wanted.holder or wanted.text or wanted.abandoned:
         raise BadFilter(
             f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
             f"namespace that leaves {MAX_MATCHES:,} or fewer."
@@ -113,6 +118,10 @@ def _matches(state: State, wanted: LeaseFilter) -> bool:
     return text in str(state.key) or text in holder.lower()
 
 
+def _severity(state: State) -> float:
+    return EXCUSED_SEVERITY if state.excused else PAST_SEVERITY.get(state.standing.phase, 9)
+
+
 def _by_name(state: State) -> Any:
     return state.key.name, state.key.namespace
 
@@ -124,7 +133,7 @@ def _by_since(state: State) -> Any:
 
 
 _ORDERS: dict[str, Callable[[State], Any]] = {
-    "state": lambda state: (PAST_SEVERITY.get(state.standing.phase, 9), state.key),
+    "state": lambda state: (_severity(state), state.key),
     "namespace": lambda state: state.key,
     "name": _by_name,
     "kind": lambda state: (state.kind, state.key),

@@ -49,7 +49,8 @@ def attention(
     for lease in tracked:
         if lease.phase is Phase.LATE and lease.key in flappers:
             continue
-        if needs_attention(lease.phase, lease.kind, since=lease.phase_since, now=now):
+        since, excused = lease.phase_since, lease.excused
+        if needs_attention(lease.phase, lease.kind, since=since, now=now, excused=excused):
             groups[lease.phase, lease.kind].append(lease)
     lines = flapping_lines(cluster, flapping, now)
     if missed := [change for change in missed if change.missed]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain, islice
 from typing import Protocol
 
@@ -12,10 +13,11 @@ import msgspec
 
 from dashboard.charts.changes_per_hour import HoursChart, hours_chart
 from dashboard.charts.heartbeat_ages import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
+from dashboard.pages.overview.abandoned_line import abandoned_line
 from dashboard.pages.overview.attention import attention
 from dashboard.pages.overview.attention_line import Attention
 from dashboard.parts.all_clear import Calm, calm
-from dashboard.parts.kept.flapping_leases import FlappingLeases
+from dashboard.parts.kept.flapping_leases import Flappers, FlappingLeases
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
 from dashboard.parts.lease.row import RowView, row_view
 from dashboard.parts.node_summary import NodeSummarySource, orphans_of
@@ -50,6 +52,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     kpis: tuple[Kpi, ...]
     attention: list[Attention]
     more: int
+    abandoned: Attention | None
     calm: Calm
     elections: list[RowView]
     election_total: int
@@ -62,7 +65,7 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
     cluster = store.cluster
     elections = list(store.select((Kind.ELECTION,), tuple(Phase)))
     counts = with_elections(store.counts(), elections)
-    flappers = watched.flappers.at(now)
+    flappers, excused = watched.flappers.at(now), store.excused()
     lines = attention(
         cluster,
         store.select(tuple(Kind), TROUBLE),
@@ -74,15 +77,16 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         refused=watched.refused(now),
         now=now,
     )
-    shown = sorted(elections, key=lambda one: severity(one.phase, flaps=one.key in flappers))
+    shown = sorted(elections, key=partial(_severity, flappers))
     numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
     day = last_day(sum(numbers), activity, elections, now)
     return Overview(
         cluster=cluster,
         connection=store.connection,
-        kpis=kpis(cluster, counts, day, known=store.known),
+        kpis=kpis(cluster, counts, day, known=store.known, excused=excused),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),
+        abandoned=abandoned_line(cluster, excused, store.abandoned_after, now),
         calm=calm(store, counts),
         elections=[
             row_view(cluster, lease, now, flapping=flappers.get(lease.key))
@@ -91,6 +95,10 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         election_total=len(elections),
         hours=hours_chart(numbers, now, what="Changes of holder", blind=day.watched.spans),
     )
+
+
+def _severity(flappers: Flappers, lease: Tracked) -> float:
+    return severity(lease.phase, flaps=lease.key in flappers, excused=lease.excused)
 
 
 class HeartbeatAges:

@@ -119,7 +119,7 @@ def _troubled_now(
     bad = {
         t.key: t
         for t in store.select(kinds, TROUBLE)
-        if is_in_trouble(t.phase, t.kind) and wants(t.key)
+        if is_in_trouble(t.phase, t.kind, excused=t.excused) and wants(t.key)
     }
     bad |= {k: t for k in flapping if (t := store.get(k)) and t.kind in kinds and wants(k)}
 

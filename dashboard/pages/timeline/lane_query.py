@@ -105,13 +105,18 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
 def _nobody_at(
     store: Store, kinds: Sequence[Kind], gone: Collection[ObjectName], at: datetime
 ) -> list[ObjectName]:
-    """Elections without a holder and expired Leases at an instant, the longest first."""
+    """Elections without a holder and expired Leases at an instant, the longest first; without
+    those that nobody needed to hold.
+    """
     living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
     keys = sorted({*living, *gone})
     if len(keys) > MAX_JUDGED:
         return []
     bad = []
-    for state in states_at(store.cluster, keys, at):
+    after = store.abandoned_after
+    for state in states_at(store.cluster, keys, at, abandoned_after=after):
+        if state.excused:
+            continue
         free = state.standing.phase is PastPhase.VACANT and state.kind is Kind.ELECTION
         if free or state.standing.phase is PastPhase.EXPIRED:
             bad.append((state.standing.since or at, state.key))

@@ -18,7 +18,7 @@ from dashboard.parts.formatting import stopwatch
 from dashboard.parts.frame.list_controls import says
 from dashboard.parts.kept.flapping_leases import Flappers, flappers_of
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.key_figures import Counts, by_phase, of_kind
+from dashboard.parts.key_figures import Counts, of_kind, unexcused
 from dashboard.parts.lease.wall_tile import wall_tile
 from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
 from dashboard.parts.query.lease_search import find
@@ -63,10 +63,13 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         wall_tile(lease, as_of, flapping=flappers.get(lease.key)) for lease in lanes
     ]
     context["summary"] = says(wanted)
-    numbers = [(phase.value, by_phase(counts, phase)) for phase in COUNTED]
+    excused = store.excused()
+    left = unexcused(counts, excused)
+    numbers = [(phase.value, left[phase]) for phase in COUNTED]
     if flappers:
         numbers.insert(1, ("flapping", len(flappers)))
     context["counts"] = numbers
+    context["abandoned"] = sum(one.abandoned for one in excused)
     return render(request, "wall/index.html", context)
 
 
@@ -76,6 +79,8 @@ def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
         return f"There are no Leases in {cluster.name}."
     if says(wanted):
         return "No Lease matches this wall's filter."
+    if cluster.store.counts()[Kind.ELECTION][Phase.VACANT]:
+        return f"All elections in {cluster.name} are abandoned."
     return f"No Lease in {cluster.name} looks like an election."
 
 
@@ -87,6 +92,7 @@ def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers) -> list[Tracke
         kinds=wanted.kinds or (Kind.ELECTION,),
         phases=wanted.phases,
         flapping=wanted.flapping,
+        abandoned=wanted.abandoned or "false",
         limit=LANES,
     )
     return find(store, wanted, flapping=flappers).page
@@ -101,7 +107,7 @@ def _side(
     bad = {
         lease.key: lease
         for lease in store.select(others, TROUBLE)
-        if is_in_trouble(lease.phase, lease.kind)
+        if is_in_trouble(lease.phase, lease.kind, excused=lease.excused)
     }
     bad |= {k: one for k in flappers if (one := store.get(k)) and one.kind in others}
     worst = heapq.nsmallest(

@@ -115,6 +115,12 @@ class LeaseLinks(ListLinks):
         url = self.url(phases=others if on else (*others, phase))
         return Chip(phase.value, phase.value.capitalize(), url, on, count, live)
 
+    def abandoned(self, count: int, live: str = "") -> Chip:
+        """Nothing but abandoned Leases, or all again."""
+        on = self.wanted.abandoned == "true"
+        url = self.url(abandoned="" if on else "true")
+        return Chip("abandoned", "Abandoned", url, on, count, live)
+
 
 def board(
     path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
@@ -125,10 +131,14 @@ def board(
         "wanted": wanted,
         "namespaces": namespaces,
         "kinds": _kind_chips(links, found),
-        "phases": [*_phase_chips(links, found.counts), _flapping_chip(links, found.flapping)],
+        "phases": [
+            *_phase_chips(links, found.counts),
+            _flapping_chip(links, found.flapping),
+            _abandoned_chip(links, found.abandoned),
+        ],
         "heads": _heads(links),
         "ranges": _ranges(links),
-        "kept": links.kept("kind", "phase", "flapping", "sort", "range"),
+        "kept": links.kept("kind", "phase", "flapping", "abandoned", "sort", "range"),
         "clears": _clears(links),
         "says": says(wanted),
         "pager": links.pager(found.number, found.total),
@@ -177,6 +187,13 @@ def _flapping_chip(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]])
     return Chip("flapping", "Flapping", url, wanted.flapping, number, live)
 
 
+def _abandoned_chip(links: LeaseLinks, found: Mapping[Kind, Mapping[Phase, int]]) -> Chip:
+    wanted = links.wanted
+    number = sum(sum(found.get(kind, {}).values()) for kind in wanted.kinds or Kind)
+    live = "" if wanted.kinds else _counted_live(wanted, ["abandoned"])
+    return links.abandoned(number, live)
+
+
 def _ranges(links: LeaseLinks) -> list[Chip]:
     """In which time the sort by changes counts."""
     if links.wanted.column != "changes":
@@ -206,9 +223,10 @@ def _heads(links: LeaseLinks) -> list[Head]:
 def _clears(links: LeaseLinks) -> list[Chip]:
     """Links that clear one filter of an empty list, the most likely first."""
     usual, words = LeaseFilter(), {"phases": "state", "kinds": "kind"}
+    fields = ("text", "namespace", "labels", "holder", "phases", "flapping", "abandoned", "kinds")
     return [
         links.chip(words.get(field, field), field, getattr(usual, field))
-        for field in ("text", "namespace", "labels", "holder", "phases", "flapping", "kinds")
+        for field in fields
         if getattr(links.wanted, field)
     ][:2]
 
@@ -222,5 +240,6 @@ def says(wanted: LeaseFilter) -> str:
         "holder is": wanted.holder,
         "labels match": wanted.labels,
         "name or holder contains": wanted.text and f"“{wanted.text}”",
+        "abandoned is": wanted.abandoned,
     }
     return capitalized(", ".join(f"{what} {value}" for what, value in words.items() if value))

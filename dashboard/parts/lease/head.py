@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from dashboard.parts.formatting import age, seconds
 from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.excuse import excuse_in_full
 from dashboard.parts.lease.forecast import ForecastView, forecast_view
 from dashboard.parts.lease.not_understood import skipped_in_full
 from dashboard.parts.lease.page_links import LAST_HOUR, history_url, holder_url, timeline_url
@@ -32,6 +33,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     why: tuple[WhyPart, ...]
     forecast: ForecastView
     successor: HolderView | None
+    excuse: str
     every: str
     expired_for: str
     expired_since: float | None
@@ -53,6 +55,7 @@ def lease_view(
         why=(WhyPart(skipped),) if skipped else why(explain(tracked, now)),
         forecast=forecast_view(tracked, now),
         successor=holder_view(end_of_term(tracked.lease)),
+        excuse=excuse_in_full(tracked),
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
         expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
         expired_since=tracked.phase_since.timestamp() if expired else None,

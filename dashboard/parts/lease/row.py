@@ -11,6 +11,7 @@ from django.urls import reverse
 from dashboard.charts.sparkline import Sparkline, sparkline
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.excuse import excuse_of
 from dashboard.parts.lease.flapping import FlapView, flap_view
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
@@ -24,6 +25,7 @@ from leases.tracking.tracked_lease import Tracked
 class RowView(msgspec.Struct, frozen=True, kw_only=True):
     """`held_since` (epoch s) is the start of the present term; `spark` shows the changes of the
     last day. `skipped` says that the newest write was not understood; the phase is unknown then.
+    `excuse` says why it is no problem that nobody holds it.
     """
 
     key: str
@@ -43,6 +45,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     spark: Sparkline | None = None
     skipped: str = ""
     flap: FlapView | None = None
+    excuse: str = ""
 
     @property
     def host(self) -> str:
@@ -85,6 +88,7 @@ def row_view(
         spark=sparkline(hours, unwatched) if hours else None,
         skipped=skipped,
         flap=flap_view(flapping, tracked.kind) if flapping else None,
+        excuse=excuse_of(tracked),
     )
 
 

@@ -25,6 +25,7 @@ def wall_tile(
 ) -> dict[str, Any]:
     holder = holder_view(tracked.holder)
     bad, expired = tracked.phase in TROUBLE, tracked.phase is Phase.EXPIRED
+    excused = tracked.excused
     nobody = holder is None or expired
     skipped = tracked.lasting.not_understood is not None
     since = tracked.phase_since if bad or skipped else tracked.held_since
@@ -32,7 +33,8 @@ def wall_tile(
         "key": str(tracked.key),
         "ends": two_ends(short_name(tracked)),
         "phase": state_of(tracked),
-        "rank": _rank(tracked.phase, flapping),
+        "excused": excused,
+        "rank": _rank(tracked.phase, flapping, excused=excused),
         "flap": flap_view(flapping, tracked.kind) if flapping and not expired else None,
         "who": _who(tracked, None if nobody else holder),
         "hue": None if holder is None or nobody else holder.hue,
@@ -42,9 +44,9 @@ def wall_tile(
     }
 
 
-def _rank(phase: Phase, flapping: Flapping | None) -> float:
+def _rank(phase: Phase, flapping: Flapping | None, *, excused: bool) -> float:
     """The smaller, the worse; of those that flap, the one with the most changes first."""
-    rank = severity(phase, flaps=flapping is not None)
+    rank = severity(phase, flaps=flapping is not None, excused=excused)
     if flapping is None or rank != FLAPPING_SEVERITY:
         return rank
     return round(rank - min(flapping.changes, MAX_RANKED) / 10_000, 4)

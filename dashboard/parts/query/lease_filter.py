@@ -19,6 +19,7 @@ from dashboard.parts.query.url_parameters import (
     quoted,
     sort_by,
     text,
+    true_or_false,
     typed,
     words,
 )
@@ -49,11 +50,13 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
     host in it; `labels` is a label selector of Kubernetes; `at` is the instant of a past list.
     `flapping` adds the Leases that flap to those of `phases`; alone, it leaves only them.
+    `abandoned` is "true" for nothing but abandoned Leases, "false" for none of them.
     """
 
     PARAMETERS = {
         "text": "q", "namespace": "namespace", "holder": "holder", "labels": "labels",
-        "kinds": "kind", "phases": "phase", "flapping": "flapping", "sort": "sort",
+        "kinds": "kind", "phases": "phase", "flapping": "flapping",
+        "abandoned": "abandoned", "sort": "sort",
         "range": "range", "limit": "limit", "page": "page", "at": "at",
     }  # fmt: skip
     text: str = ""
@@ -63,6 +66,7 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     kinds: tuple[Kind, ...] = ()
     phases: tuple[Phase, ...] = ()
     flapping: bool = False
+    abandoned: str = ""
     sort: str = WORST_FIRST
     range: str = USUAL_RANGE
     limit: int = PAGE_SIZE
@@ -88,6 +92,7 @@ def read_filter(query: QueryDict) -> LeaseFilter:
         kinds=words(query, "kind", Kind),
         phases=words(query, "phase", Phase),
         flapping=is_true(query, "flapping"),
+        abandoned=true_or_false(query, "abandoned"),
         sort=sort_by(query, COLUMNS),
         range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
         page=page_number(query),
@@ -124,6 +129,7 @@ def wants(wanted: LeaseFilter, flaps: Matcher = lambda _: False) -> Matcher:
             (lease.phase in phases or (wanted.flapping and flaps(lease)))
             and (not wanted.kinds or lease.kind in wanted.kinds)
             and (not wanted.namespace or lease.key.namespace == wanted.namespace)
+            and (not wanted.abandoned or lease.abandoned is (wanted.abandoned == "true"))
             and holds(lease)
         )
 

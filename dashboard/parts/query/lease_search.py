@@ -16,7 +16,7 @@ from dashboard.parts.query.lease_filter import WORST_FIRST, LeaseFilter, searche
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.severity import FLAPPING_SEVERITY, SEVERITY
+from leases.domain.severity import EXCUSED_SEVERITY, FLAPPING_SEVERITY, SEVERITY
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -25,13 +25,16 @@ RUN = 4096  # rows sorted at a time, because no other thread runs meanwhile
 
 
 class FoundLeases(msgspec.Struct, frozen=True):
-    """One page; `counts` are before the filter by kind and phase, `flapping` those that flap."""
+    """One page; `counts` are before the filter by kind and phase. `flapping` and `abandoned` count
+    those that are.
+    """
 
     page: list[Tracked]
     number: int
     total: int
     counts: Counts
     flapping: Counts
+    abandoned: Counts
 
 
 BusyCounts = Callable[[], Mapping[ObjectName, int]]
@@ -48,13 +51,10 @@ def find(
     `busy` counts the changes in the wanted range by Lease.
     """
     kinds, phases = wanted.kinds or tuple(Kind), wanted.wanted_phases
-    source: _Source = shelf.select
-    counts: Counts = shelf.counts()
-    if wanted.namespace or wanted.searches:
-        some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
-        piles = _by_phase(filter(searched(wanted), some) if wanted.searches else some)
-        source, counts = _among(piles), _counts(piles)
-    matches = wants(wanted.replace(kinds=(), phases=(), flapping=False))
+    source, counts = _selected(shelf, wanted)
+    whole = wanted.replace(kinds=(), phases=(), flapping=False)
+    matches = wants(whole)
+    excused = list(filter(wants(whole.replace(abandoned="")), shelf.excused()))
     flappers = [one for key in flapping if (one := shelf.get(key)) is not None and matches(one)]
     of_kinds = [one for one in flappers if one.kind in kinds]
     extra = [one for one in of_kinds if one.phase not in phases] if wanted.flapping else []
@@ -62,16 +62,42 @@ def find(
     number, place = wanted.page_of(total + len(extra))
     if wanted.column == WORST_FIRST:
         raised = [one for one in of_kinds if _stands_above(one, phases, wanted)]
-        rows = _worst_first(source, kinds, phases, raised, turned=wanted.descending)
+        last = [t for t in excused if t.kind in kinds and t.phase in phases and matches(t)]
+        last = list(_without(last, raised))
+        rows = _worst_first(source, kinds, phases, raised, last, turned=wanted.descending)
     else:
         rows = _in_order(_and(source(kinds, phases), extra), wanted, place.stop, busy)
     page = list(islice(rows, place.start, place.stop))
-    return FoundLeases(page, number, total + len(extra), counts, _counts(_by_phase(flappers)))
+    return FoundLeases(
+        page=page,
+        number=number,
+        total=total + len(extra),
+        counts=counts,
+        flapping=_counts(_by_phase(flappers)),
+        abandoned=_counts(_by_phase(one for one in excused if one.abandoned)),
+    )
 
 
 _NAME = attrgetter("key")
 _Source = Callable[[Collection[Kind], Collection[Phase]], Iterable[Tracked]]
 _Piles = Mapping[Phase, list[Tracked]]
+
+
+def _selected(shelf: Store, wanted: LeaseFilter) -> tuple[_Source, Counts]:
+    """The Leases before the filter by kind and phase, and how many they are."""
+    if wanted.abandoned == "true":
+        piles = _by_phase(filter(wants(wanted.replace(kinds=(), phases=())), shelf.excused()))
+        return _among(piles), _counts(piles)
+    without = [one for one in shelf.excused() if one.abandoned] if wanted.abandoned else []
+    if wanted.namespace or wanted.searches:
+        some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
+        some_wanted = filter(searched(wanted), some) if wanted.searches else some
+        piles = _by_phase(_without(some_wanted, without))
+        return _among(piles), _counts(piles)
+    counts = shelf.counts()
+    for one in without:
+        counts[one.kind][one.phase] -= 1
+    return lambda kinds, phases: _without(shelf.select(kinds, phases), without), counts
 
 
 def _by_phase(leases: Iterable[Tracked]) -> _Piles:
@@ -124,12 +150,16 @@ def _worst_first(
     kinds: Collection[Kind],
     phases: Collection[Phase],
     raised: Sequence[Tracked],
+    last: Sequence[Tracked],
     *,
     turned: bool,
 ) -> Iterable[Tracked]:
     """By severity; equal rows stay in name order. Phases are few: sort them, not the Leases."""
-    piles: list[tuple[float, Iterable[Tracked]]] = [(FLAPPING_SEVERITY, raised)]
-    piles += [(SEVERITY[one], _without(source(kinds, (one,)), raised)) for one in set(phases)]
+    moved = (*raised, *last)
+    piles: list[tuple[float, Iterable[Tracked]]] = [
+        (FLAPPING_SEVERITY, raised), (EXCUSED_SEVERITY, last),
+    ]  # fmt: skip
+    piles += [(SEVERITY[one], _without(source(kinds, (one,)), moved)) for one in set(phases)]
     piles.sort(key=itemgetter(0), reverse=turned)
     return chain.from_iterable(pile for _, pile in piles)
 

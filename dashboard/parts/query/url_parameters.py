@@ -88,6 +88,11 @@ def is_true(query: QueryDict, name: str) -> bool:
     return bool(value)
 
 
+def true_or_false(query: QueryDict, name: str) -> str:
+    """`true`, `false`, or "" if the parameter is left out."""
+    return one_of(query, name, ("", "true", "false"))
+
+
 def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
     """The column of `?sort=`, with `-` in front to reverse it; the first column by default."""
     value = query.get("sort") or columns[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -18,12 +18,14 @@ from leases import models
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
 from leases.domain.past.flapping import BriefChange
 from leases.domain.steady_clock import Jump, moved
 from leases.history.change_row import FIELDS, to_change
 from leases.history.database_text import from_stored
 from leases.history.read.last_hour import LastHour
 from leases.history.read.watched_lately import WatchedLately
+from leases.history.vacancy_marks import load_marks
 
 K = TypeVar("K")
 HOURS = 24
@@ -67,7 +69,8 @@ def _hours_of(table: dict[K, _Hours], key: K, hour: int, code: str) -> _Hours:
 class Activity:
     """One cluster's last day. Only the event loop writes; any thread may read."""
 
-    def __init__(self) -> None:
+    def __init__(self, abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER) -> None:
+        self._abandoned_after = abandoned_after.total_seconds()
         self._jumped = self._ahead = timedelta(0)  # sum of all clock jumps
         self.watched = WatchedLately()
         self._leases: dict[ObjectName, _Hours] = {}
@@ -84,12 +87,14 @@ class Activity:
         self.last_hour.clock_jumped(jump)
         self.missed = deque((_moved(one, by) for one in self.missed), MISSING)
 
-    def note(self, changes: Iterable[Change]) -> None:
+    def note(self, changes: Iterable[Change], marks: Container[ObjectName] = ()) -> None:
+        """`marks`: the Leases that may be vacant."""
         for change in changes:
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
             key = ObjectName(change.namespace, change.name)
-            self._count(key, change.kind, change.change, change.at, change.gap_seconds)
+            gap = self._missed_gap(change.change, change.gap_seconds, marked=key in marks)
+            self._count(key, change.kind, change.change, change.at, gap)
             self.last_hour.add(key, change.kind, BriefChange.of(change), change.observed_at)
             if change.missed:
                 self.missed.append(change)
@@ -102,6 +107,12 @@ class Activity:
         _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
         if gap:
             self._add_gap(kind, (at - self._ahead).timestamp(), gap)
+
+    def _missed_gap(self, change: ChangeType, gap: float | None, *, marked: bool) -> float | None:
+        """Leave out the vacancy of a Lease that was abandoned, or that may be vacant."""
+        if change is ChangeType.ACQUIRED and gap and (marked or gap >= self._abandoned_after):
+            return None
+        return gap
 
     def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
         """Add a gap to each hour that it covers, as far back as anybody watched."""
@@ -151,13 +162,15 @@ class Activity:
 
     def read(self, cluster: str, now: datetime) -> None:
         self.watched.read(cluster, now)
+        marks = load_marks(cluster)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds", "holder")
         newest_first: list[tuple[ObjectName, Kind, BriefChange]] = []
         for namespace, name, kind, change, at, gap, holder in seen.values_list(*few)[:_MAX_READ]:
             key = ObjectName(namespace, name)
-            self._count(key, Kind(kind), ChangeType(change), at, gap)
+            missed = self._missed_gap(ChangeType(change), gap, marked=key in marks)
+            self._count(key, Kind(kind), ChangeType(change), at, missed)
             if at >= now - HOUR:
                 brief = BriefChange(ChangeType(change), at, from_stored(holder), gap)
                 newest_first.append((key, Kind(kind), brief))

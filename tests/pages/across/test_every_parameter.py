@@ -26,8 +26,8 @@ from tests.support.values.changes import a_change
 from tests.support.values.edge_values import VALUES
 
 FILTER = {
-    "q", "namespace", "holder", "labels", "kind", "phase", "flapping", "sort", "range", "page",
-    "limit",
+    "q", "namespace", "holder", "labels", "kind", "phase", "flapping", "abandoned", "sort", "range",
+    "page", "limit",
 }  # fmt: skip
 READS = {
     "home": set(),
