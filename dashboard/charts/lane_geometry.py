@@ -17,6 +17,7 @@ from dashboard.charts.time_scale import WHOLE, Scale, percent
 from leases.domain.past.terms import Gap, Life, Term
 
 NARROW = 0.5  # percent; a narrower piece cannot be told from its neighbours
+WIDEST = 20.0  # percent of a band: a zoom into it must show more than the lane does
 MAX_SHAPES = 48
 
 
@@ -118,7 +119,7 @@ def _groups(placed: Sequence[_Placed], narrow: float) -> list[list[_Placed]]:
     groups: list[list[_Placed]] = []
     run: list[_Placed] = []
     for one in placed:
-        if run and one.x - run[-1].end >= narrow:
+        if run and (one.x - run[-1].end >= narrow or one.end - run[0].x > WIDEST):
             groups += _drawn(run)
             run = []
         if one.piece.changes or one.end - one.x < narrow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -48,6 +48,12 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     bad: bool
     changes: int
     vacant: float = 0.0  # when a gap's last holder was no longer named; 0: it still was
+    url: str = ""  # of the stretch that shows a band's changes
+
+
+def lane_role(shapes: Iterable[ShapeView]) -> str:
+    """The ARIA role of a lane: links are not found inside an image."""
+    return "group" if any(shape.url for shape in shapes) else "img"
 
 
 class MarkView(msgspec.Struct, frozen=True):
@@ -56,8 +62,16 @@ class MarkView(msgspec.Struct, frozen=True):
     title: str
 
 
-def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> ShapeView:
-    """Add the words to a shape. `end` is the last known moment; None means now."""
+def shape_view(
+    shape: Shape,
+    now: datetime,
+    *,
+    zoom: Callable[[datetime, datetime], str],
+    end: datetime | None = None,
+) -> ShapeView:
+    """Add the words to a shape. `zoom` makes the URL that shows the changes of a band; `end` is the
+    last known moment; None means now.
+    """
     holder = holder_view(shape.term.holder) if shape.term else None
     return ShapeView(
         what="term" if shape.term else "gap" if shape.gap else "band",
@@ -74,6 +88,7 @@ def shape_view(shape: Shape, now: datetime, *, end: datetime | None = None) -> S
         bad=bool(shape.gap) or shape.gap_seconds >= LONG_GAP_SECONDS,
         changes=shape.changes,
         vacant=shape.gap.vacant_since.timestamp() if shape.gap and shape.gap.vacant_since else 0.0,
+        url=zoom(shape.since, shape.until) if shape.changes else "",
     )
 
 

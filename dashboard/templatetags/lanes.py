@@ -42,11 +42,22 @@ def _drawn(shape: ShapeView) -> str:
             f'<svg class="gap" {_place(shape, 4, 26)} data-gap="{shape.vacant or ""}">'
             f"<title>{escape(shape.title)}</title>{_MARK if shape.narrow else _HATCH}</svg>"
         )
-    return (
+    band = (
         f'<svg class="band{" bad" if shape.bad else ""}" {_place(shape, 6, 22)}'
         f' data-many="{shape.changes}"><title>{escape(shape.title)}</title>'
         '<rect class="fill" fill="url(#weave)" width="100%" height="100%" rx="2"/>'
         f"{_LOST if shape.bad else ''}{_text(shape, '50%')}</svg>"
+    )
+    return _zooming(shape, band) if shape.url else band
+
+
+def _zooming(shape: ShapeView, band: str) -> str:
+    """The band as a link; a stroke around it makes a narrow one easier to hit."""
+    url, says = escape(shape.url), escape(f"Zoom in: {shape.title}")
+    return (
+        f'<a class="zoom" href="{url}" hx-get="{url}" data-zoom aria-label="{says}">'
+        f'<rect class="hit" x="{shape.x}%" y="2" width="{shape.width}%" height="30">'
+        f"<title>{says}</title></rect>{band}</a>"
     )
 
 

@@ -1,15 +1,26 @@
 // The brush over the strip: drag the window, an edge, or a new window. The lanes follow when it is released.
 import { now } from "leaseboard/clock";
-import { momentOf } from "leaseboard/timeline_url";
+import { inWords, urlWith } from "leaseboard/stretch";
+import { keepAt } from "leaseboard/timeline_url";
 
 const NARROWEST = 10; // s
 const SETTLED = 400; // ms after the last key
+
+let asked = ""; // the path of the brush's request under way
+const outdated = new Set(); // paths of requests since which the window was moved again
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { path } = detail.requestConfig;
+  if (path === asked) asked = "";
+  if (outdated.delete(path)) detail.shouldSwap = false;
+});
 
 export function startBrush(brush) {
   const win = brush.querySelector(".win");
   const [since, until] = [Number(brush.dataset.start), Number(brush.dataset.end)];
   let [from, to] = [Number(brush.dataset.from), Number(brush.dataset.to)];
   const latest = Math.min(until, Math.max(to, now()));
+  const least = Math.max(NARROWEST, (until - since) / 500);
   let timer = null;
 
   function put() {
@@ -19,23 +30,25 @@ export function startBrush(brush) {
     win.setAttribute("aria-valuemin", since);
     win.setAttribute("aria-valuemax", until);
     win.setAttribute("aria-valuenow", Math.round(from));
-    win.setAttribute("aria-valuetext", `${momentOf(Math.round(from))} to ${momentOf(Math.round(to))}`);
+    win.setAttribute("aria-valuetext", inWords(from, to, now()));
+  }
+
+  function moveTo(start, end) {
+    if (asked) outdated.add(asked);
+    [from, to] = [start, end];
+    put();
   }
 
   function shift(by, [start, end] = [from, to]) {
     const moved = Math.min(latest - end, Math.max(since - start, by));
-    [from, to] = [start + moved, end + moved];
-    put();
+    moveTo(start + moved, end + moved);
   }
 
   function go() {
-    const url = new URL(location.href);
-    for (const name of ["range", "page"]) url.searchParams.delete(name);
-    url.searchParams.set("from", momentOf(Math.round(from)));
-    url.searchParams.set("to", momentOf(Math.round(to)));
-    const at = Date.parse(url.searchParams.get("at")) / 1000;
-    if (!(from <= at && at <= to)) url.searchParams.delete("at");
-    htmx.ajax("GET", url.pathname + url.search, { target: "#board", swap: "outerHTML" });
+    const url = keepAt(urlWith(from, to));
+    asked = url.pathname + url.search;
+    outdated.delete(asked);
+    htmx.ajax("GET", asked, { target: "#board", swap: "outerHTML" });
   }
 
   function drag(event) {
@@ -46,9 +59,8 @@ export function startBrush(brush) {
       const now = at(e);
       if (grip === "window") return shift(now - held, [start, end]);
       const fixed = { left: end, right: start }[grip] ?? held;
-      const least = Math.max(NARROWEST, (until - since) / 500);
-      [from, to] = now < fixed ? [Math.min(now, fixed - least), fixed] : [fixed, Math.max(now, fixed + least)];
-      put();
+      if (now < fixed) moveTo(Math.min(now, fixed - least), fixed);
+      else moveTo(fixed, Math.max(now, fixed + least));
     };
     const stop = () => {
       brush.removeEventListener("pointermove", move);
@@ -65,7 +77,10 @@ export function startBrush(brush) {
     const way = { ArrowLeft: -1, ArrowRight: 1, PageDown: -1, PageUp: 1 }[event.key];
     if (!way) return;
     event.preventDefault();
-    shift(way * (event.key.startsWith("Page") ? to - from : (until - since) / 100));
+    const step = (way * (until - since)) / 100;
+    if (event.key.startsWith("Page")) shift(way * (to - from));
+    else if (event.shiftKey) moveTo(from, Math.min(latest, Math.max(from + least, to + step)));
+    else shift(step);
     clearTimeout(timer);
     timer = setTimeout(go, SETTLED);
   });
@@ -75,5 +90,6 @@ export function startBrush(brush) {
 function gripOf({ target }, win) {
   if (target === win.firstElementChild) return "left";
   if (target === win.lastElementChild) return "right";
-  return target === win ? "window" : "new";
+  const fills = win.offsetWidth > 0.9 * win.parentElement.offsetWidth; // it could not be moved
+  return target === win && !fills ? "window" : "new";
 }

@@ -1,19 +1,16 @@
 // Moves the playhead over the lanes, by mouse, touch and keyboard.
+import { moment } from "leaseboard/age";
 import { now } from "leaseboard/clock";
 import { showDot, showInstant } from "leaseboard/instant";
 import { readLanes } from "leaseboard/lanes";
 import { dropAnswer, setAt } from "leaseboard/timeline_url";
 
-const STEP = 10; // s
-const FAR = 600;
+const STEPS = { near: 10, far: 600 }; // s
 const SHORT = 120; // s: in a shorter stretch the playhead moves by tenths of a second
+const SHORT_STEPS = { near: 1, far: 10 };
 const SETTLED = 250; // ms without a move until the URL changes
 
-export const clockOf = (t) => {
-  const text = new Date(t * 1000).toISOString();
-  const today = new Date(now() * 1000).toISOString().slice(0, 10) === text.slice(0, 10);
-  return today ? text.slice(11, 19) : `${text.slice(5, 10)} ${text.slice(11, 19)}`;
-};
+const clockOf = (t) => moment(t, now());
 
 export function startPlayhead(board, lanes) {
   const [from, to] = [Number(lanes.dataset.start), Number(lanes.dataset.end)];
@@ -27,8 +24,8 @@ export function startPlayhead(board, lanes) {
   function place() {
     const share = (t - from) / (to - from);
     head.style.left = `${share * 100}%`;
-    head.classList.toggle("first", share < 0.04);
-    head.classList.toggle("last", share > 0.96);
+    head.classList.toggle("first", share < 0.06);
+    head.classList.toggle("last", share > 0.94);
     out.textContent = "follows" in lanes.dataset ? "now" : clockOf(t);
     head.setAttribute("aria-valuenow", t);
     const finding = board.querySelector("[data-instant]")?.textContent.trim() ?? "";
@@ -72,12 +69,15 @@ export function startPlayhead(board, lanes) {
   }
   head.addEventListener("keydown", (event) => {
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -1, PageUp: 1 }[event.key];
-    if (way) move(t + way * (event.shiftKey || event.key.startsWith("Page") ? FAR : STEP));
+    const steps = to - from > SHORT ? STEPS : SHORT_STEPS;
+    if (way) move(t + way * (event.shiftKey || event.key.startsWith("Page") ? steps.far : steps.near));
     else if (event.key === "Home") move(from);
     else if (event.key === "End") move(to);
     else return;
     event.preventDefault();
   });
-  lanes.addEventListener("click", (event) => event.target.closest("svg.lane, .tl-head svg") && drag(event));
+  lanes.addEventListener("click", (event) => {
+    if (event.target.closest("svg.lane, .tl-head svg") && !event.target.closest("a")) drag(event);
+  });
   place();
 }

@@ -1,5 +1,6 @@
 // Adds playhead and brush to the timeline that the server drew.
 import { startBrush } from "leaseboard/brush";
+import { refocus } from "leaseboard/stretch";
 import { followClock } from "leaseboard/timeline_live";
 import { startPlayhead } from "leaseboard/playhead";
 
@@ -15,6 +16,7 @@ function start() {
   if (lanes) startPlayhead(board, lanes);
   const brush = board.querySelector("[data-brush]");
   if (brush) startBrush(brush);
+  refocus();
 }
 
 start();

@@ -1,5 +1,5 @@
 // Keeps the playhead in the URL and in every link to the same instant.
-export const momentOf = (t) => new Date(t * 1000).toISOString().replace(".000", "");
+import { momentOf } from "leaseboard/stretch";
 
 let awaited = ""; // the URL of the only answer that may be drawn
 
@@ -35,9 +35,20 @@ function withAt(href, at) {
   return url.toString();
 }
 
-/** Send a link's present href: htmx requests the one that it had when it was drawn. */
+/** Keep the playhead in the URL of another stretch only if it lies inside: elsewhere it would move the stretch. */
+export function keepAt(url) {
+  const { searchParams: asked } = url;
+  const at = new URL(location.href).searchParams.get("at");
+  const inside = Date.parse(asked.get("from")) <= Date.parse(at) && Date.parse(at) <= Date.parse(asked.get("to"));
+  if (inside) asked.set("at", at);
+  else asked.delete("at");
+  return url;
+}
+
+/** Send a link's present href, or a band's with the present playhead: htmx requests what it read when it was drawn. */
 document.addEventListener("htmx:configRequest", ({ detail }) => {
-  if (!detail.elt.matches("a[data-at-link]")) return;
-  const { pathname, search } = new URL(detail.elt.href);
-  detail.path = pathname + search;
+  let url = null;
+  if (detail.elt.matches("a[data-at-link]")) url = new URL(detail.elt.href);
+  else if (detail.elt.matches("a[data-zoom]")) url = keepAt(new URL(detail.path, location.href));
+  if (url) detail.path = url.pathname + url.search;
 });

@@ -64,7 +64,7 @@ def test_the_first_paint_needs_no_script(story, visits):
     expect(page.locator("#head")).to_contain_text("If the holder died now, others may acquire it")
     expect(page.locator("#facts")).to_contain_text("leaseDurationSeconds")
     expect(page.locator("#yaml")).to_contain_text("holderIdentity: cp-1")
-    expect(page.locator("#past")).to_contain_text("1 term in 1 h")
+    expect(page.locator("#past")).to_contain_text("1 term since")
     page.get_by_role("link", name="Ask the cluster for candidates").click()
     expect(page.locator("h1")).to_have_text("What the cluster says of story")
     expect(page.locator("#asked")).to_contain_text("There are none.")
@@ -145,7 +145,7 @@ def test_candidates_come_after_the_page_and_are_asked_again(api, visits, stand):
 
 
 def test_a_range_is_a_url_and_back_returns_to_the_one_before(story, visits):
-    page = visits.open(PATH)
+    page = visits.open(f"{PATH}?range=1h")
     chosen = page.locator("#past .seg [aria-current]")
     page.locator("#past .seg").get_by_role("link", name="7 d").focus()
     page.keyboard.press("Enter")
@@ -153,7 +153,7 @@ def test_a_range_is_a_url_and_back_returns_to_the_one_before(story, visits):
     assert page.url.endswith(f"{PATH}?range=7d")
     page.go_back()
     expect(chosen).to_have_text("1 h")
-    assert page.url.endswith(PATH)
+    assert page.url.endswith("?range=1h")
     page.go_forward()
     expect(chosen).to_have_text("7 d")
 
@@ -165,3 +165,19 @@ def test_yaml_is_copied_as_it_stands(story, visits):
     copied = page.evaluate("navigator.clipboard.readText()")
     assert "kind: Lease" in copied
     assert copied.strip() == page.locator("#yaml").inner_text().strip()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, width):
+    viewport = {"width": width, "height": 900}
+    page = visits.open("/c/embedded/timeline/", viewport=viewport)
+    lanes = page.locator("[data-timeline]")
+    began = float(str(lanes.get_attribute("data-start")))
+    assert float(str(lanes.get_attribute("data-end"))) - began < 3600
+    expect(page.locator("#board .fog")).to_have_count(1)  # in the legend
+    expect(page.locator(".tl-foot")).to_contain_text("when watching began")
+    page.goto(page.url.replace("/timeline/", "/leases/default/story/"))
+    expect(page.locator("#past")).to_contain_text("when watching began")
+    expect(page.locator("#past .fog")).to_have_count(0)
+    zoomer = page.locator("[data-zoomer]")
+    assert abs(float(str(zoomer.get_attribute("data-start"))) - began) < 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashboard.charts.bar_label import fit
 from dashboard.charts.count_bars import bars
-from dashboard.charts.lane_geometry import MAX_SHAPES, NARROW, fog, marks, shapes
+from dashboard.charts.lane_geometry import MAX_SHAPES, NARROW, WIDEST, fog, marks, shapes
 from dashboard.charts.lane_pieces import pieces
 from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import ticks
@@ -139,6 +139,16 @@ def test_thousands_of_changes_stay_a_few_dozen_shapes():
     drawn = shapes(fold(changes_at(*steps)), HOUR)
     assert len(drawn) <= MAX_SHAPES
     assert sum(shape.changes for shape in drawn) > 4900
+
+
+def test_an_hour_of_changes_becomes_bands_narrow_enough_to_zoom_into():
+    steps = [(0.0, ChangeType.CREATED, "cp-0")]
+    steps += [(7.0 * n, ChangeType.REPLACED, f"cp-{n % 2}") for n in range(1, 514)]
+    bands = [shape for shape in shapes(fold(changes_at(*steps)), HOUR) if shape.changes]
+    assert len(bands) == 6
+    assert all(band.width <= WIDEST for band in bands)
+    assert all(one.until == next_.since for one, next_ in pairwise(bands))
+    assert sum(band.changes for band in bands) == 513
 
 
 def test_a_lease_that_is_made_anew_all_the_time_stays_bounded():

@@ -16,7 +16,7 @@ def test_texts_of_a_shape_are_escaped(what: str) -> None:
     shape = ShapeView(
         what=what, x=1.5, width=20.0, since=1.0, until=2.0, hue=3,
         holder=HolderView(HOSTILE, HOSTILE, "", "", 3), label=HOSTILE, title=HOSTILE, edge=True,
-        narrow=False, bad=True, changes=7,
+        narrow=False, bad=True, changes=7, url=HOSTILE,
     )  # fmt: skip
     drawn = lane_shapes([shape])
     assert "<script>" not in drawn

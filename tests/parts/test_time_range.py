@@ -10,6 +10,8 @@ from django.http import QueryDict
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.lane_order import Chosen
 from dashboard.pages.timeline.navigation_links import timeline_links
+from dashboard.parts.frame.list_controls import ListLinks
+from dashboard.parts.frame.stretch_links import zoom_to
 from dashboard.parts.query.strip_steps import overview_of
 from dashboard.parts.query.time_range import range_for, read_timeline_filter, window
 from dashboard.parts.query.url_parameters import BadFilter
@@ -33,25 +35,55 @@ def test_without_a_word_it_shows_the_last_six_hours_and_follows_the_clock():
 @pytest.mark.parametrize(
     ("minutes", "usual", "begins"),
     [
-        (1, "6h", "1h"),
-        (179, "6h", "1h"),
-        (180, "6h", "6h"),
+        (1, "6h", "5m"),
+        (5, "6h", "5m"),
+        (6, "6h", "15m"),
+        (16, "6h", "1h"),
+        (61, "6h", "6h"),
         (10000, "6h", "6h"),
         (240, "24h", "6h"),
         (720, "24h", "24h"),
         (None, "6h", "6h"),
     ],
 )
-def test_a_young_history_is_begun_with_in_a_short_range(minutes, usual, begins):
+def test_a_young_history_is_shown_whole_in_the_shortest_range(minutes, usual, begins):
     watched = None if minutes is None else NOW - timedelta(minutes=minutes)
     assert range_for(watched, NOW, usual=usual) == begins
 
 
 @pytest.mark.parametrize(
-    ("text", "hours"), [("1h", 1), ("6h", 6), ("24h", 24), ("7d", 168), ("30d", 720)]
+    ("text", "minutes"),
+    [("5m", 5), ("15m", 15), ("1h", 60), ("6h", 360), ("24h", 1440), ("7d", 10080), ("30d", 43200)],
 )
-def test_every_range_ends_now(text, hours):
-    assert shown(f"range={text}").since == NOW - hours * HOUR
+def test_every_range_ends_now(text, minutes):
+    assert shown(f"range={text}").since == NOW - timedelta(minutes=minutes)
+
+
+def young(query: str, seconds: float):
+    wanted = read_timeline_filter(QueryDict(query), NOW)
+    return window(wanted, NOW, watched=NOW - timedelta(seconds=seconds))
+
+
+def test_a_range_begins_at_the_first_watched_moment():
+    view = young("range=1h", 720)
+    assert (view.since, view.until) == (NOW - timedelta(seconds=720), NOW)
+    assert (view.live, view.follows, view.is_young) == (True, True, True)
+    inside = young("range=1h&at=11:55", 720)
+    assert (inside.since, inside.is_young) == (view.since, True)
+
+
+def test_a_stretch_that_was_asked_for_begins_before_anybody_watched():
+    fixed = young("from=2026-11-20T10:00:00Z&to=2026-11-20T12:00:00Z", 720)
+    assert (fixed.since.hour, fixed.is_young) == (10, False)
+    earlier = young("range=1h&at=11:10", 720)
+    assert earlier.since <= NOW.replace(hour=11, minute=10, second=0) <= earlier.until
+    assert not earlier.is_young
+
+
+def test_a_history_of_seconds_still_has_a_length():
+    assert young("range=1h", 2).length == timedelta(seconds=10)
+    assert young("range=1h", 3600).is_young is False
+    assert young("range=1h", -60).length == HOUR
 
 
 def test_an_instant_inside_the_range_stays_while_the_range_goes_on():
@@ -84,7 +116,7 @@ def test_from_and_to_fix_the_stretch_and_never_reach_beyond_now():
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("range=2h", "range cannot be '2h': use one of 1h, 6h, 24h, 7d, 30d."),
+        ("range=2h", "range cannot be '2h': use one of 5m, 15m, 1h, 6h, 24h, 7d, 30d."),
         ("from=2026-11-20T10:00:00Z", "from and to belong together"),
         ("from=2026-11-20T10:00:00Z&to=2026-11-20T09:00:00Z", "to must be later than from"),
         ("from=2027-01-01T00:00:00Z&to=2027-01-02T00:00:00Z", "nothing has happened then yet"),
@@ -146,6 +178,37 @@ def test_zooming_goes_around_the_playhead_and_ends_at_its_limits():
     assert short["wider"]
 
 
+def zoomed(query: str, since: str, until: str):
+    """Where a band between two times of day leads."""
+    wanted = read_timeline_filter(QueryDict(query), NOW)
+    zoom = zoom_to(ListLinks("/t/", wanted), window(wanted, NOW), now=NOW)
+    url = zoom(*(datetime.fromisoformat(f"2026-11-20T{text}Z") for text in (since, until)))
+    return window(read_timeline_filter(QueryDict(url[4:]), NOW), NOW) if url else None
+
+
+def test_a_band_leads_to_its_stretch_with_its_surroundings():
+    view = zoomed("range=6h", "10:00:00", "10:10:00")
+    assert (view.since.minute, view.until.minute) == (59, 11)
+    assert view.length == timedelta(minutes=12)
+    assert view.at == view.until
+    kept = zoomed("range=6h&at=10:05&sort=name", "10:00:00", "10:10:00")
+    assert (kept.since, kept.at.minute) == (view.since, 5)
+
+
+def test_a_short_band_leads_to_a_minute_and_in_a_minute_to_less():
+    view = zoomed("range=1h", "12:00:00", "12:00:04")
+    assert view.length == timedelta(minutes=1)
+    assert view.since == NOW.replace(minute=59, hour=11, second=32)
+    minute = "from=2026-11-20T12:00:00Z&to=2026-11-20T12:01:00Z"
+    assert zoomed(minute, "12:00:10", "12:00:14").length == timedelta(seconds=10)
+    assert zoomed(minute, "12:00:00", "12:00:55") is None
+
+
+def test_a_band_of_just_now_leads_to_a_stretch_that_ends_now():
+    view = zoomed("range=1h", "12:03:00", "12:04:23")
+    assert (view.until, view.live) == (NOW, False)
+
+
 def test_a_live_stretch_has_nothing_later_and_an_earlier_half():
     found = links("")
     assert found["later"] == ""
@@ -153,7 +216,9 @@ def test_a_live_stretch_has_nothing_later_and_an_earlier_half():
     assert (earlier.since, earlier.until) == (NOW - 9 * HOUR, NOW - 3 * HOUR)
 
 
-@pytest.mark.parametrize("query", ["range=1h", "range=7d", "at=2026-03-01T00:00:00Z&range=24h"])
+@pytest.mark.parametrize(
+    "query", ["range=5m", "range=1h", "range=7d", "at=2026-03-01T00:00:00Z&range=24h"]
+)
 def test_the_brush_moves_in_a_longer_time_that_holds_the_stretch(query):
     view = shown(query)
     around = overview_of(view, NOW)
@@ -167,3 +232,12 @@ def test_the_steps_of_the_overview_stay_where_they_are_while_time_goes_on():
     one = overview_of(shown(""), NOW)
     other = overview_of(window(read_timeline_filter(QueryDict(""), NOW), NOW), NOW + one.step)
     assert other.since - one.since == one.step
+
+
+def test_the_brush_of_a_young_history_begins_with_it():
+    view = young("range=1h", 720)
+    strip = overview_of(view, NOW, watched=view.since)
+    assert strip.since <= view.since < strip.since + strip.step
+    assert strip.scale.until >= NOW
+    before = young("from=2026-11-20T10:00:00Z&to=2026-11-20T12:00:00Z", 720)
+    assert overview_of(before, NOW, watched=view.since) == overview_of(before, NOW)

@@ -20,6 +20,7 @@ from dashboard.pages.lease.renewals import renewals_view
 from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.kept.holdings import HolderSummary
 from dashboard.parts.query.holder_filter import HolderFilter
+from dashboard.parts.query.time_range import TimeRange
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.election.candidates import Candidate, CandidateSpec
 from leases.domain.kind import Kind
@@ -46,7 +47,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
     far = held.replace(lease=msgspec.structs.replace(held.lease, spec=hour))
     charts = [(held, bumpy), (far, steady[:50]), (held, [])]
     return {
-        "pasts": [past_view(past, (), now) for past in _pasts(now)],
+        "pasts": [past_view(past, {}, now, zoom=lambda *_: "") for past in _pasts(now)],
         "renewal_charts": [
             renewals_view(one, tuple(_interval(*pair, now) for pair in reversed(pairs)), now)
             for one, pairs in charts
@@ -105,8 +106,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
     )
     since = now - DAY
     lively = LeasePast(
-        since=since,
-        until=now,
+        shown=TimeRange(since, now, now, live=True, follows=True),
         life=life,
         busy=(),
         changes=7,

@@ -18,12 +18,11 @@ from dashboard.parts.query.holder_filter import (
     NAME,
     NOW,
     PAST,
-    RANGES,
     TERMS,
     HolderFilter,
 )
 from dashboard.parts.query.holder_parameter import part_of
-from dashboard.parts.query.time_range import range_label
+from dashboard.parts.query.time_range import RANGES, range_label
 
 
 def holder_board(

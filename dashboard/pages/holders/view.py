@@ -15,8 +15,9 @@ from dashboard.pages.holders.holder_row import drawn_leases, holder_rows
 from dashboard.pages.holders.list_controls import holder_board
 from dashboard.parts.frame import responses
 from dashboard.parts.kept.holdings import FoundHolders
-from dashboard.parts.query.holder_filter import RANGES, HolderFilter, read_holder_filter
+from dashboard.parts.query.holder_filter import HolderFilter, read_holder_filter
 from dashboard.parts.query.recent_changes import feed_reached
+from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_parameters import BadFilter, typed
 from leases.history.read.timeline_lanes import lanes
 

@@ -14,18 +14,19 @@ from dashboard.access.guards import ClusterRequest
 from dashboard.pages.lease.as_of_head import lease_as_of_view
 from dashboard.pages.lease.past_terms import past_view
 from dashboard.pages.lease.past_terms_query import read_past
+from dashboard.pages.lease.stretch import past_links, read_lease_stretch
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.lease.page_links import ShownTime, history_url, timeline_url
 from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
-from dashboard.parts.query.time_range import RANGES, range_label
-from dashboard.parts.query.url_parameters import one_of
+from dashboard.parts.query.time_range import range_label
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
 from leases.history.read import find_changes
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.read.states_as_of import State, born_later, states_at
+from leases.history.write.watched_spans import watched_since
 
 CHANGES = 20
 USUAL_RANGE = "24h"
@@ -47,6 +48,7 @@ def lease_as_of(
     standing = state.standing if state else _not_there(request, key, at, found.total)
     if tracked is None and not found.total and not born_later(cluster, [key], at):
         raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
+    past, links = _past(request, cluster, key, at, now)
     context: dict[str, Any] = {
         "namespace": key.namespace,
         "name": key.name,
@@ -54,10 +56,10 @@ def lease_as_of(
         "head": lease_as_of_view(
             standing, state=state, at=at, now=now, blind=blind_at(cluster, at, now)
         ),
-        "past": _past(request, cluster, key, at, now),
+        "past": past,
         "lines": [change_line(change, now) for change in found.changes],
-        "older_url": page_url(request, before=found.older) if found.older else "",
-        "newest_url": page_url(request, before="") if request.GET.get("before") else "",
+        "older_url": links.url(before=found.older) if found.older else "",
+        "newest_url": links.url(before="") if request.GET.get("before") else "",
         "now_url": request.path if tracked else reverse("leases", args=[cluster]),
         "there_now": tracked is not None,
         "at": at,
@@ -78,13 +80,14 @@ def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: 
 
 def _past(
     request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
-) -> dict[str, Any]:
-    name = one_of(request.GET, "range", tuple(RANGES), USUAL_RANGE)
-    past = read_past(cluster, key, since=at - RANGES[name], until=at, now=now)
-    ranges = tuple(
-        Chip(one, range_label(one), page_url(request, range=one), one == name) for one in RANGES
-    )
-    return past_view(past, ranges, now, end=at)
+) -> tuple[dict[str, Any], ListLinks]:
+    """The past up to the instant, and the links of the page. Raises BadFilter."""
+    wanted = read_lease_stretch(request.GET, at, USUAL_RANGE, instant=at)
+    around = past_links(request.path, wanted, at, watched=watched_since(cluster))
+    past = read_past(cluster, key, around.shown, now=now)
+    end = around.shown.until
+    view = past_view(past, around.choices, now, zoom=around.zoom, end=end)
+    return view, around.links
 
 
 def _links(cluster: str, key: ObjectName, at: datetime, state: State | None) -> dict[str, str]:
@@ -97,10 +100,3 @@ def _links(cluster: str, key: ObjectName, at: datetime, state: State | None) -> 
         "csv_url": history_url(cluster, key, time, "csv"),
         "csv_label": f"CSV of the {range_label(USUAL_RANGE)} before",
     }
-
-
-def page_url(request: ClusterRequest, **changes: str) -> str:
-    """The URL of this page with other parameters."""
-    known = {name: request.GET.get(name, "") for name in ("at", "range", "before")}
-    query = urlencode({name: value for name, value in (known | changes).items() if value})
-    return f"{request.path}?{query}" if query else request.path

@@ -11,14 +11,16 @@ from dashboard.charts.time_scale import Scale
 from dashboard.charts.time_ticks import ticks
 from dashboard.pages.lease.past_terms_query import LeasePast
 from dashboard.parts.formatting import age, counted, percent, span_of, thousands, when
-from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.frame.stretch_links import Zoom
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.lane_labels import (
     how_ended,
     lane_marks,
+    lane_role,
     shape_view,
     until_when,
 )
+from dashboard.parts.query.time_range import TimeRange
 from leases.domain.past.term_statistics import Statistics
 from leases.domain.past.terms import Gap, Life, Term
 from leases.domain.severity import LONG_GAP_SECONDS
@@ -27,29 +29,41 @@ TERMS = 8
 
 
 def past_view(
-    past: LeasePast, ranges: tuple[Chip, ...], now: datetime, *, end: datetime | None = None
+    past: LeasePast,
+    links: dict[str, Any],
+    now: datetime,
+    *,
+    zoom: Zoom,
+    end: datetime | None = None,
 ) -> dict[str, Any]:
-    """Present the past; `end` is the last known moment, if that is not now."""
-    scale = Scale(past.since, past.until)
-    drawn = shapes(past.life, scale, busy=past.busy)
-    rows = list(_rows(past.life, past.since, now, end))
+    """Present the past; `zoom` and `end` are as in shape_view."""
+    shown = past.shown
+    scale = Scale(shown.since, shown.until)
+    drawn = [
+        shape_view(shape, now, zoom=zoom, end=end)
+        for shape in shapes(past.life, scale, busy=past.busy)
+    ]
+    rows = list(_rows(past.life, shown.since, now, end))
     blind = sum(span.seconds for span in past.blind)
-    note = _note(past)
+    note = _note(past, now)
     figures = past.figures if rows or not _unwatched(past) else None
     return {
+        "shown": shown,
+        "links": links,
         "note": note,
         "says": f"Who held it: {note}",
-        "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
+        "shapes": drawn,
+        "role": lane_role(drawn),
+        "busiest": max((s for s in drawn if s.url), key=lambda s: s.changes, default=None),
         "marks": lane_marks(past.life, past.edits, scale, now),
         "ticks": ticks(scale),
         "fogs": fog(((span.since, span.until) for span in past.blind), scale),
-        "ends": "now" if end is None or end < past.until else when(past.until, now),
+        "ends": "now" if end is None or end < shown.until else when(shown.until, now),
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
         "figures": _figures(figures, whole=not past.blind) if figures else (),
         "too_many": "" if past.figures else _too_many(past.changes),
         "blind_for": age(blind) if blind else "",
-        "ranges": ranges,
     }
 
 
@@ -62,11 +76,11 @@ def with_held_since(view: dict[str, Any], held_since: datetime, now: datetime) -
     return view
 
 
-def _note(past: LeasePast) -> str:
-    length = span_of(past.until - past.since)
+def _note(past: LeasePast, now: datetime) -> str:
+    span = _span(past.shown, now)
     if past.figures is None:
-        return f"{counted(past.changes, 'change')} in {length}"
-    text = f"{counted(past.figures.terms, 'term')} in {length}"
+        return f"{counted(past.changes, 'change')} {span}"
+    text = f"{counted(past.figures.terms, 'term')} {span}"
     lost = past.figures.leaderless
     if lost:
         return f"{text}, {age(lost)} without a holder"
@@ -75,8 +89,16 @@ def _note(past: LeasePast) -> str:
     return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
 
 
+def _span(shown: TimeRange, now: datetime) -> str:
+    if shown.is_young:
+        return f"since {when(shown.since, now)}, when watching began"
+    if shown.live:
+        return f"in {span_of(shown.length)}"
+    return f"from {when(shown.since, now)} to {when(shown.until, now)} ({span_of(shown.length)})"
+
+
 def _unwatched(past: LeasePast) -> bool:
-    return any(one.covers(past.since, past.until) for one in past.blind)
+    return any(one.covers(past.shown.since, past.shown.until) for one in past.blind)
 
 
 def _seen(past: LeasePast) -> str:

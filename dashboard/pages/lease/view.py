@@ -15,16 +15,17 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
-from dashboard.pages.lease.as_of_view import lease_as_of, page_url
+from dashboard.pages.lease.as_of_view import lease_as_of
 from dashboard.pages.lease.fields import fact_groups
 from dashboard.pages.lease.kind_view import BY_THE_RULES, LeaseKindForm
 from dashboard.pages.lease.past_terms import past_view, with_held_since
 from dashboard.pages.lease.past_terms_query import read_past
 from dashboard.pages.lease.renewals import renewals_view
+from dashboard.pages.lease.stretch import LeasePastLinks, past_links, read_lease_stretch
 from dashboard.pages.lease.vacancy_view import MAY, MUST_NOT, LeaseVacancyForm
 from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.parts.change_sentence import ChangeLine, change_line
-from dashboard.parts.frame.list_controls import Chip
+from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.responses import REGIONS
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.flapping_leases import flapping_of
@@ -34,8 +35,8 @@ from dashboard.parts.lease.page_links import LAST_HOUR, history_url
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.recent_changes import changes_of
-from dashboard.parts.query.time_range import RANGES, range_for, range_label
-from dashboard.parts.query.url_parameters import BadFilter, one_of
+from dashboard.parts.query.time_range import range_for
+from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.signed_changes import last_writes, signed_lines
 from leases.domain.lease import ObjectName
 from leases.history.read import find_changes
@@ -86,12 +87,16 @@ class LeasePage:
             context |= self._present(self.tracked)
             if wanted and wanted <= WITHOUT_HISTORY:
                 return context
-        context |= self._changes()
+        watched = watched_since(self.cluster)
+        usual = range_for(watched, self.now, usual=USUAL_RANGE)
+        stretch = read_lease_stretch(self.request.GET, self.now, usual)
+        around = past_links(self.request.path, stretch, self.now, watched=watched)
+        context |= self._changes(around.links)
         if self.tracked is None:
             context["last"] = self._last(context["lines"])
         else:
             context |= self._beside(self.tracked)
-        context["past"] = self._past()
+        context["past"] = self._past(around)
         return context
 
     def _present(self, tracked: Tracked) -> dict[str, Any]:
@@ -116,7 +121,7 @@ class LeasePage:
             "renewals": renewals_view(tracked, intervals, self.as_of),
         }
 
-    def _changes(self) -> dict[str, Any]:
+    def _changes(self, links: ListLinks) -> dict[str, Any]:
         """A page of changes; the first page includes those not written yet."""
         mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
         before = self.request.GET.get("before") or None
@@ -128,8 +133,8 @@ class LeasePage:
             "writes": last_writes(self.cluster, self.key, self.request.user),
             "feed_seq": None if before else seq,
             "limit": CHANGES,
-            "older_url": page_url(self.request, before=found.older) if found.older else "",
-            "newest_url": page_url(self.request, before="") if before else "",
+            "older_url": links.url(before=found.older) if found.older else "",
+            "newest_url": links.url(before="") if before else "",
             "history_url": history_url(self.cluster, self.key),
             "hour_csv_url": history_url(self.cluster, self.key, LAST_HOUR, "csv"),
             "changes_url": reverse("history", args=[self.cluster]),
@@ -145,28 +150,16 @@ class LeasePage:
             )
         return change_line(newest[0], self.now)
 
-    def _past(self) -> dict[str, Any]:
-        begin_with = range_for(watched_since(self.cluster), self.now, usual=USUAL_RANGE)
-        name = one_of(self.request.GET, "range", tuple(RANGES), begin_with)
-        since = self.now - RANGES[name]
-        past = read_past(
-            self.cluster,
-            self.key,
-            since=since,
-            until=self.now,
-            now=self.now,
-            known=max(since, self.as_of),
-        )
-        ranges = tuple(
-            Chip(one, range_label(one), page_url(self.request, range=one), one == name)
-            for one in RANGES
-        )
-        end = None if self.as_of == self.now else self.as_of
-        shown = past_view(past, ranges, self.now, end=end)
+    def _past(self, around: LeasePastLinks) -> dict[str, Any]:
+        shown = around.shown
+        known = min(shown.until, max(shown.since, self.as_of))
+        past = read_past(self.cluster, self.key, shown, now=self.now, known=known)
+        end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
+        view = past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
         hub = running_board().publisher.hubs[self.cluster]
         if self.tracked and self.tracked.held_since and hub.clock_moved:
-            return with_held_since(shown, self.tracked.held_since, self.now)
-        return shown
+            return with_held_since(view, self.tracked.held_since, self.now)
+        return view
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
         beside = self.request.cluster.holdings.beside(tracked)

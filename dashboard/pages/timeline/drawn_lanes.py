@@ -16,8 +16,9 @@ from dashboard.pages.timeline.lane_order import TROUBLED
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stood
+from dashboard.parts.frame.stretch_links import Zoom
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
-from dashboard.parts.lane_labels import lane_marks, shape_view
+from dashboard.parts.lane_labels import lane_marks, lane_role, shape_view
 from dashboard.parts.lease.page_links import holder_url
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.time_range import TimeRange
@@ -45,19 +46,24 @@ def lane_views(
     *,
     unseen: str,
     now: datetime,
+    zoom: Zoom,
     end: datetime | None = None,
 ) -> list[dict[str, Any]]:
-    """`unseen` is the part of the stretch that nobody watched, `end` as in shape_view."""
+    """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_view."""
     sizes = Counter(lane.place.group for lane in lanes.page)
     titles = group_titles(
         shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
     )
     views, before = [], None
-    most = shapes_of_each(len(lanes.page))
+    scale, most = Scale(shown.since, shown.until), shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         group = lane.place.group
         title = "" if group == before else titles[group]
-        view = _lane_view(cluster, lane, shown, now, (title, sizes[group]), most, unseen, end)
+        drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
+        view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
+        view["shapes"] = tuple(shape_view(shape, now, zoom=zoom, end=end) for shape in drawn)
+        view["role"] = lane_role(view["shapes"])
+        view["says"] = says(lane.key, drawn, unseen=unseen)
         views.append(view)
         before = group
     return views
@@ -80,12 +86,7 @@ def _lane_view(
     shown: TimeRange,
     now: datetime,
     group: tuple[str, int],
-    most: int,
-    unseen: str,
-    end: datetime | None,
 ) -> dict[str, Any]:
-    scale = Scale(shown.since, shown.until)
-    drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
     born = bool(lane.life.generations) and lane.life.generations[0].born
     return {
         "key": str(lane.key),
@@ -97,12 +98,10 @@ def _lane_view(
         "group": group[0],
         "group_size": group[1],
         "of_now": lane.place.group == TROUBLED,
-        "shapes": tuple(shape_view(shape, now, end=end) for shape in drawn),
-        "marks": lane_marks(lane.life, lane.edits, scale, now),
+        "marks": lane_marks(lane.life, lane.edits, Scale(shown.since, shown.until), now),
         "as_of": as_of_view(lane.standing, now, watched=lane.watched),
         "holder_url": _holder_url(cluster, lane.standing.holder, shown),
         "before": "absent" if born or stood(lane.standing) == ABSENT else "unknown",
-        "says": says(lane.key, drawn, unseen=unseen),
     }
 
 

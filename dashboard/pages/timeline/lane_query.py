@@ -65,7 +65,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     cluster, kinds = store.cluster, kinds_of(wanted)
     since, until = shown.since, shown.until
     # A live stretch moves on, but the order of lanes may lag a little behind.
-    stretch = (until - since) if shown.live else (since, until)
+    stretch = (since if shown.is_young else shown.length) if shown.live else (since, until)
     active = _totals.get(
         (cluster, kinds, stretch),
         lambda: history_lanes.totals(cluster, kinds, since=since, until=until),

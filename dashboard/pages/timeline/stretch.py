@@ -77,7 +77,9 @@ def _input(shown: TimeRange, now: datetime) -> str:
 
 
 def _from_to(shown: TimeRange, now: datetime) -> str:
-    length = span_of(shown.until - shown.since)
+    length = span_of(shown.length)
+    if shown.is_young:
+        return f"since {when(shown.since, now)}, when watching began"
     if shown.live:
         return f"last {length}"
     return f"{when(shown.since, now)} to {when(shown.until, now)} ({length})"

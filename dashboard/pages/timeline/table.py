@@ -10,25 +10,37 @@ from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.drawn_lanes import as_of_view, shapes_of_each
 from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
 from dashboard.parts.formatting import age, counted, when
+from dashboard.parts.frame.stretch_links import Zoom
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.lane_labels import among, how_ended, until_when
 from dashboard.parts.lease.row import lease_url
 
 
 def table_rows(
-    cluster: str, lanes: Lanes, scale: Scale, *, now: datetime, end: datetime | None = None
+    cluster: str,
+    lanes: Lanes,
+    scale: Scale,
+    *,
+    now: datetime,
+    zoom: Zoom,
+    end: datetime | None = None,
 ) -> list[dict[str, Any]]:
-    """The shapes of all lanes in words; `end` as in shape_view."""
+    """The shapes of all lanes in words; `zoom` and `end` as in shape_view."""
     rows: list[dict[str, Any]] = []
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
-        rows += _of_lane(cluster, lane, drawn, now, end)
+        rows += _of_lane(cluster, lane, drawn, now, zoom, end)
     return rows
 
 
 def _of_lane(
-    cluster: str, lane: TimelineLane, drawn: tuple[Shape, ...], now: datetime, end: datetime | None
+    cluster: str,
+    lane: TimelineLane,
+    drawn: tuple[Shape, ...],
+    now: datetime,
+    zoom: Zoom,
+    end: datetime | None,
 ) -> list[dict[str, Any]]:
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {
@@ -39,11 +51,11 @@ def _of_lane(
     }
     if not drawn:
         return [head | {"holder": "nothing known"}]
-    rows = [_words(shape, now, end) for shape in drawn]
+    rows = [_words(shape, now, zoom, end) for shape in drawn]
     return [head | rows[0], *rows[1:]]
 
 
-def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, Any]:
+def _words(shape: Shape, now: datetime, zoom: Zoom, end: datetime | None) -> dict[str, Any]:
     """The words of one shape; a term or gap is shown whole, also outside the stretch."""
     cut = shape.term is not None and shape.term.gaps  # a part of its term, between gaps
     whole = shape.gap or (None if cut else shape.term)
@@ -63,4 +75,5 @@ def _words(shape: Shape, now: datetime, end: datetime | None) -> dict[str, Any]:
         "length": length,
         "note": note,
         "bad": shape.gap is not None,
+        "zoom_url": zoom(shape.since, shape.until) if shape.changes else "",
     }

@@ -23,11 +23,11 @@ from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.as_of_words import instant_of
 from dashboard.parts.frame.list_controls import ListLinks
+from dashboard.parts.frame.stretch_links import zoom_to
 from dashboard.parts.query.recent_changes import settled_seq
 from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
 from dashboard.parts.query.time_range import (
     TABLE,
-    USUAL_RANGE,
     TimelineFilter,
     TimeRange,
     range_for,
@@ -50,30 +50,31 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = clock.now()
     try:
         answer_as = responses.read_format(request)
-        usual = USUAL_RANGE if answer_as == "json" else range_for(watched_since(cluster), now)
-        wanted = read_timeline_filter(request.GET, now, usual=usual)
-        shown = window(wanted, now)
+        watched = None if answer_as == "json" else watched_since(cluster)
+        wanted = read_timeline_filter(request.GET, now, usual=range_for(watched, now))
+        shown = window(wanted, now, watched=watched)
     except BadFilter as error:
         return _refuse(request, error, now)
     feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless, a gap is not
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
         return _json(request, wanted, shown, lanes, now)
-    context = _around(request, wanted, shown, lanes, now)
+    overview = overview_of(shown, now, watched=watched)
+    context = _around(request, wanted, shown, lanes, now, overview.scale)
     context["feed_seq"] = feed_seq
     end = _end(request, shown, now)
     context["instant"] = instant_of(lanes, follows=shown.follows)
-    overview = overview_of(shown, now)
     context["strip"] = _strip(request, wanted, overview, now)
     context["strip_ends_now"] = overview.scale.until >= now
+    zoom = zoom_to(ListLinks(request.path, wanted), shown, now=now)
     if wanted.view == TABLE:
         context["lanes"] = lanes.page
         context["rows"] = table_rows(
-            cluster, lanes, Scale(shown.since, shown.until), now=now, end=end
+            cluster, lanes, Scale(shown.since, shown.until), now=now, zoom=zoom, end=end
         )
     else:
         context["lanes"] = lane_views(
-            cluster, lanes, shown, unseen=context["stretch"]["unseen"], now=now, end=end
+            cluster, lanes, shown, unseen=context["stretch"]["unseen"], now=now, zoom=zoom, end=end
         )
         context["holders"] = holders_of(context["lanes"])
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
@@ -86,7 +87,12 @@ def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime |
 
 
 def _around(
-    request: ClusterRequest, wanted: TimelineFilter, shown: TimeRange, lanes: Lanes, now: datetime
+    request: ClusterRequest,
+    wanted: TimelineFilter,
+    shown: TimeRange,
+    lanes: Lanes,
+    now: datetime,
+    around: Scale,
 ) -> dict[str, Any]:
     links = timeline_links(
         request.path,
@@ -96,7 +102,6 @@ def _around(
         counts=request.cluster.store.counts(),
         chosen=lanes.chosen,
     )
-    around = overview_of(shown, now).scale
     return {
         "board": timeline_board(wanted, lanes.chosen),
         "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
@@ -119,7 +124,11 @@ def _strip(
 
     around = overview.scale
     blind = unwatched_times(request.cluster.name, since=around.since, until=around.until, now=now)
-    return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=blind)
+    # If watching began inside the first step, that step is no time to warn of.
+    shown = [
+        one for one in blind if one.ended is not None or one.until - one.since >= overview.step
+    ]
+    return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=shown)
 
 
 def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
@@ -127,7 +136,8 @@ def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpR
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
     usual = TimelineFilter()
-    context = _around(request, usual, window(usual, now), NO_LANES, now)
+    shown = window(usual, now)
+    context = _around(request, usual, shown, NO_LANES, now, overview_of(shown, now).scale)
     context["board"] |= {"text": typed(request.GET, "q")}
     context["stretch"] |= {"at_input": typed(request.GET, "at")}
     context |= {"error": error, "bad": refused.parameter}

@@ -15,10 +15,10 @@ from dashboard.parts.query.holder_filter import (
     KINDS,
     NAME,
     NOW,
-    RANGES,
     TERMS,
     HolderFilter,
 )
+from dashboard.parts.query.time_range import RANGES
 from leases.domain.holder_identity import split_holder
 from leases.domain.kind import NODE_LEASES, Kind, owner_node
 from leases.domain.lease import ObjectName

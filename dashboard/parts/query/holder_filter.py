@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from django.http import QueryDict
 
 from dashboard.parts.query.list_filter import ListFilter
+from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
@@ -20,12 +19,6 @@ from dashboard.parts.query.url_parameters import (
 from leases.domain.kind import Kind
 
 PAGE_SIZE = 25
-RANGES = {
-    "1h": timedelta(hours=1),
-    "24h": timedelta(hours=24),
-    "7d": timedelta(days=7),
-    "30d": timedelta(days=30),
-}
 USUAL_RANGE = "24h"
 HOST, IDENTITY = GROUPS = ("host", "identity")
 DOWN, NAME, TERMS = SORTS = ("down", "name", "terms")

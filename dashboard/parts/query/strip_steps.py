@@ -7,10 +7,19 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from dashboard.charts.time_scale import Scale
-from dashboard.parts.query.time_range import TimeRange
+from dashboard.parts.query.time_range import SHORTEST, TimeRange
 
-# Possible lengths with their number of steps, which last 15 min, 2 h, 8 h, 1 d and 3 d.
-_SPANS = {timedelta(days=d): n for d, n in ((1, 96), (7, 84), (30, 90), (90, 90), (366, 122))}
+# Possible lengths with their number of steps, which last from 10 s to 3 d.
+_SPANS = {
+    timedelta(minutes=10): 60,
+    timedelta(hours=1): 60,
+    timedelta(hours=6): 72,
+    timedelta(days=1): 96,
+    timedelta(days=7): 84,
+    timedelta(days=30): 90,
+    timedelta(days=90): 90,
+    timedelta(days=366): 122,
+}
 _MAX_STEPS = 150
 _STEPS = tuple(
     timedelta(seconds=seconds)
@@ -32,20 +41,29 @@ class OverviewStrip(msgspec.Struct, frozen=True):
         return Scale(self.since, self.since + self.steps * self.step)
 
 
-def overview_of(shown: TimeRange, now: datetime) -> OverviewStrip:
+def overview_of(
+    shown: TimeRange, now: datetime, *, watched: datetime | None = None
+) -> OverviewStrip:
     """The shortest length that leaves room beside what is shown.
 
     It ends now, unless the shown stretch is older than that. It begins at a whole step, so the
-    counts of past steps stay the same while time goes on.
+    counts of past steps stay the same while time goes on; but not before `watched`, the first
+    watched moment, unless the shown stretch does.
     """
-    length = shown.until - shown.since
     longest = max(_SPANS)
-    span = next((span for span in _SPANS if span >= _ROOM * length), longest)
-    steps = _SPANS[span]
-    step = span / steps
-    until = now if shown.since >= now - span else min(now, shown.until + (span - length) / 2)
-    end = _EPOCH + -((_EPOCH - until) // step) * step  # the first whole step not before it
-    return OverviewStrip(end - steps * step, step, steps)
+    span = next((span for span in _SPANS if span >= _ROOM * shown.length), longest)
+    step = span / _SPANS[span]
+    recent = shown.since >= now - span
+    end = _next_step(now if recent else min(now, shown.until + (span - shown.length) / 2), step)
+    since = end - span
+    if watched is not None and shown.since >= watched - SHORTEST:
+        since = max(since, _next_step(watched, step) - step)
+    return OverviewStrip(since, step, (end - since) // step)
+
+
+def _next_step(moment: datetime, step: timedelta) -> datetime:
+    """The first whole step not before a moment."""
+    return _EPOCH + -((_EPOCH - moment) // step) * step
 
 
 def strip_of(since: datetime, until: datetime) -> OverviewStrip:

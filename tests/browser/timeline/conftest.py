@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.support.processes import ROOT, Server, environment, manage, serving
 from tests.support.signing_in import sign_in_page
@@ -70,3 +70,26 @@ def back(page: Page) -> None:
     """The page before, drawn anew."""
     with page.expect_event("load"):
         page.evaluate("() => void setTimeout(() => history.back())")
+
+
+def url_of(server: Server, query: str = "") -> str:
+    return f"{server.url}/c/embedded/timeline/?{query}"
+
+
+def text_of(hours_ago: float) -> str:
+    return (NOW - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def stretch(server: Server, **more: str) -> str:
+    """A fixed stretch of six hours that ends at NOW."""
+    pairs = {"from": text_of(6), "to": text_of(0)} | more
+    return url_of(server, "&".join(f"{name}={value}" for name, value in pairs.items()))
+
+
+def drawn_brush(page: Page) -> Locator:
+    """The brush drawn for the stretch in the URL: the URL changes before the board does."""
+    return page.locator(f'.brush[data-from^="{moment(asked(page, "from")).timestamp():.0f}"]')

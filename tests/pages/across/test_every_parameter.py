@@ -34,7 +34,7 @@ READS = {
     "overview": set(),
     "switch_cluster": {"from"},
     "leases": FILTER | {"format", "at", "absent"},
-    "lease": {"at", "before", "range"},
+    "lease": {"at", "before", "from", "range", "to"},
     "lease_asked": set(),
     "lease_edit": {"holder"},
     "lease_delete": set(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from urllib.parse import unquote
 
 import pytest
@@ -123,15 +124,47 @@ def test_a_range_cuts_what_came_before_it(store, operator):
     assert "1 term in 1 h, never without a holder" in text_of(operator.get(HOUR))
     assert "2 terms in 24 h" in text_of(operator.get(PATH))
     links = re.findall(
-        r'<a href="([^"]+)" hx-get="[^"]+" hx-target="#past"', html_of(operator.get(PATH))
+        r'<a id="range-\w+" href="([^"]+)" hx-get="[^"]+"', html_of(operator.get(PATH))
     )
     assert links == [
+        f"{PATH}?range=5m",
+        f"{PATH}?range=15m",
         f"{PATH}?range=1h",
         f"{PATH}?range=6h",
         f"{PATH}?range=24h",
         f"{PATH}?range=7d",
         f"{PATH}?range=30d",
     ]
+
+
+def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
+    watched()
+    a_story()
+    at = [ago(minutes).replace(microsecond=0) for minutes in (40, 15)]
+    stretch = "from={:%Y-%m-%dT%H:%M:%SZ}&to={:%Y-%m-%dT%H:%M:%SZ}".format(*at)
+    response = operator.get(f"{PATH}?{stretch}")
+    assert re.search(
+        r"2 terms from .* to .* \(25 min\), 1 m 0 s without a holder", text_of(response)
+    )
+    assert 'data-region="changed time"' not in html_of(response)
+    assert 'aria-current="true">' not in html_of(response).split('id="past"')[1]
+    assert 'data-region="changed time"' in html_of(operator.get(HOUR))
+    past = operator.get(f"{PATH}?{stretch}&at={at[1]:%Y-%m-%dT%H:%M:%SZ}")
+    assert re.search(r"2 terms from .* to .* \(25 min\)", text_of(past))
+    assert operator.get(f"{PATH}?{stretch}&at={at[0]:%Y-%m-%dT%H:%M:%SZ}").status_code == 400
+    assert operator.get(f"{PATH}?from=12:00").status_code == 400
+
+
+def test_a_young_history_begins_at_the_first_watched_moment(store, operator):
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(4), until=ago(-1))
+    remember(ChangeType.CREATED, 3, holder="cp-1")
+    response = operator.get(PATH)
+    assert re.search(r"1 term since [\d:]+, when watching began", text_of(response))
+    assert (
+        "5 min"
+        in re.search(r'aria-current="true">([^<]+)<', html_of(response).split('id="past"')[1])[1]
+    )
+    assert 'class="fog"' not in html_of(response)
 
 
 def test_so_many_changes_that_they_are_only_counted_say_so(store, operator, monkeypatch):
@@ -147,6 +180,12 @@ def test_so_many_changes_that_they_are_only_counted_say_so(store, operator, monk
     )
     assert figures(response) == {}
     assert 'class="band' in html_of(response)
+    lead = re.search(
+        r'Zoom in on <a class="link" href="([^"]+)"[^>]*>\d+ changes', html_of(response)
+    )
+    closer = operator.get(unescape(lead[1]))
+    assert closer.status_code == 200
+    assert re.search(r"\d+ (changes|terms) from [^(]* to [^(]* \(", text_of(closer))
 
 
 def test_a_range_that_is_none_is_400_with_a_way_back(store, operator):
@@ -227,7 +266,9 @@ def test_a_range_that_nobody_watched_claims_no_time_with_a_holder(store, operato
     """The Lease is older than our sight of it: nothing is said of the time before."""
     remember(ChangeType.CREATED, 50, holder="cp-1")
     assert "1 term in 1 h, not watched" in text_of(operator.get(HOUR))
-    WatchSpan.objects.create(cluster="a", process="p", since=ago(20), until=ago(-1))
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    WatchSpan.objects.create(since=ago(120), until=ago(40), **span)
+    WatchSpan.objects.create(since=ago(20), until=ago(-1), **span)
     shown = operator.get(HOUR)
     assert "1 term in 1 h, no time without a holder seen" in text_of(shown)
     assert figures(shown)["Without a holder"] == "none seen"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from html import unescape
 
 import pytest
 
@@ -182,6 +183,13 @@ def test_thousands_of_changes_become_bands_that_say_how_many(operator, store, no
     type(changes[0]).objects.bulk_create(changes)
     lane = lane_of(operator.get(url(now)).content.decode())
     assert lane.count("<svg") < 60
+    assert 'role="group"' in lane
+    closer, clicks = lane, 0
+    while zoom := re.search(r'<a class="zoom" href="([^"]+)"', closer):
+        closer, clicks = lane_of(operator.get(unescape(zoom[1])).content.decode()), clicks + 1
+    assert 2 <= clicks <= 4
+    assert set(re.findall(r'data-who="([^"]*)"', closer)) == {"cp-0", "cp-1"}
+    assert "data-many" not in closer
     assert sum(map(int, re.findall(r'data-many="(\d+)"', lane))) > 2800
     assert " changes</text>" in lane
     found = item(operator, url(now, minutes_ago=200))
@@ -197,6 +205,16 @@ def test_the_table_says_the_same_in_words(operator, handed_over, now):
     assert "no holder" in rows
     assert "it expired" in html
     assert '<svg class="lane"' not in html
+
+
+def test_a_band_in_the_table_leads_to_its_changes(operator, store, remember, now):
+    for number in range(20):
+        remember(90 + number / 60, ChangeType.REPLACED, f"cp-{number % 2}")
+    html = operator.get(url(now, view="table")).content.decode()
+    zoom = re.search(r'href="([^"]+)"[^>]* aria-label="(\d+) changes: zoom in">\2 changes<', html)
+    closer = operator.get(unescape(zoom[1])).content.decode()
+    assert "changes: zoom in" not in closer
+    assert len(re.findall(r"<td[^>]*>\s*cp-[01]\s*</td>", closer)) >= 19
 
 
 def test_links_keep_the_instant_and_the_forms_keep_the_rest(operator, handed_over, now):
@@ -229,12 +247,20 @@ def test_strangers_and_guests_see_no_timeline(client, guest, store):
     assert guest.get("/c/a/timeline/").status_code == 403
 
 
-def test_a_newcomer_sees_the_last_hour_and_every_link_says_its_range(store, operator, now):
-    WatchSpan.objects.update(since=now - timedelta(minutes=5))
+def test_a_newcomer_sees_what_was_watched_and_every_link_says_its_range(store, operator, now):
+    first = now - timedelta(minutes=4)
+    WatchSpan.objects.update(since=first)
     html = operator.get("/c/a/timeline/").content.decode()
-    assert re.search(r'range=1h"[^>]* aria-current="true">1 h<', html)
+    assert re.search(r'range=5m"[^>]* aria-current="true">5 min<', html)
     assert '"/c/a/timeline/?range=6h"' in html
-    assert '<input type="hidden" name="range" value="1h">' in html
+    assert '<input type="hidden" name="range" value="5m">' in html
+    assert f'data-start="{first.timestamp()}"' in html
+    assert "when watching began" in html
+    assert "data-fog" not in html
+    assert 'class="fog"' not in html.split("<footer")[0]
+    assert (
+        f'data-start="{first.timestamp()}"' in operator.get(url(now, range="1h")).content.decode()
+    )
     asked = operator.get("/c/a/timeline/?format=json").json()["items"][0]
     length = datetime.fromisoformat(asked["to"]) - datetime.fromisoformat(asked["from"])
     assert length == timedelta(hours=6)
