@@ -191,7 +191,8 @@ class EditForm(AdminForm):
             if not self.touched(name) or yours == theirs[name]:
                 continue
             if moved or not (same or name in GUARDED_BY_TERM):
-                found.append(Collision(name, api, shown_holder(yours), shown_holder(theirs[name])))
+                mine, other = shown_holder(yours), shown_holder(theirs[name])
+                found.append(Collision(name, api, mine, other, ("spec", api)))
         for part in PAIRS:
             found += self._pairs_that_collide(part, current, seen, moved=moved)
         return tuple(found)
@@ -236,8 +237,10 @@ class EditForm(AdminForm):
             theirs = present.get(key)
             known = None if theirs is None else digest_of_value(part, theirs)
             if yours != theirs and (moved or shown.get(digest(key)) != known):
+                name = _keep(part, key).removeprefix("keep-")
                 sides = ["not set" if side is None else side for side in (yours, theirs)]
-                yield Collision(_keep(part, key).removeprefix("keep-"), f"{part}/{key}", *sides)
+                path = ("metadata", part, key)
+                yield Collision(name, f"{part}/{key}", sides[0], sides[1], path)
 
     def _present(self, part: str) -> Mapping[str, str]:
         return {} if self.current is None else getattr(self.current.metadata, part) or {}

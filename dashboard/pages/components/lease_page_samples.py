@@ -63,6 +63,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
                 Collision("duration_seconds", "leaseDurationSeconds", "30", "15"),
             ),
             "another_term": True,
+            "writers": ["kubectl-edit wrote leaseDurationSeconds at 12:04:18."],
         },
     }
 

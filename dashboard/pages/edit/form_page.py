@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from dashboard import clock
 from dashboard.access.guards import check_editor, check_writable, find_cluster
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.collision import Collision
+from dashboard.forms.collision import Collision, writers_of
 from dashboard.forms.pairs_field import press
 from dashboard.pages.edit.read_lease import as_read
 from dashboard.pages.edit.verdict import verdict_view
@@ -169,7 +169,8 @@ class FormPage(Generic[F]):
         found = self.collisions(form, moved)
         self.tracked = as_read(self.tracked, moved.lease, self.now)
         another_term = term_of(moved.lease) != self.seen_term(form)
-        conflict = {"collisions": found, "another_term": another_term}
+        conflict: dict[str, Any] = {"collisions": found, "another_term": another_term}
+        conflict["writers"] = writers_of(found, moved.current)
         rebased = self.rebased(form, moved.current)
         return await self.draw(rebased, conflict=conflict, status=409)
 

@@ -13,7 +13,6 @@ from dashboard.pages.edit.form_page import FormPage, answer
 from dashboard.pages.edit.what_happens import WhatHappens, of_edit
 from dashboard.parts.frame.yaml_text import to_yaml, without_managed_fields
 from leases.actions.guarded_write import Guard, Moved, Refused
-from leases.domain.edit.field_writer import writer_of
 from leases.domain.edit.lease_write import FieldEdit, YamlEdit
 from leases.domain.edit.merge_patch import at_path, leaves, merged
 from leases.domain.edit.term import term_of
@@ -108,10 +107,8 @@ def _collisions(form: YamlForm, whole: dict[str, Any]) -> tuple[Collision, ...]:
         theirs = at_path(whole, path)
         if path in RENEWED or theirs in (at_path(shown, path), yours):
             continue
-        writer = writer_of(whole, path)
         field = ".".join(path)
-        by = f" (by {writer.manager})" if writer and writer.manager else ""
-        found.append(Collision(field, field, _short(yours), f"{_short(theirs)}{by}"))
+        found.append(Collision(field, field, _short(yours), _short(theirs), path=path))
     return tuple(found)
 
 

@@ -144,7 +144,7 @@ async def test_yaml_that_both_changed_shows_both_sides(cluster, admin):
     text = answer.content.decode()
     assert answer.status_code == 409
     assert "spec.leaseDurationSeconds" in text
-    assert re.search(r"20 \(by leaseboard\)", text)
+    assert re.search(r"leaseboard wrote spec.leaseDurationSeconds at \d\d:\d\d:\d\d\.", text)
     sent = fields(text)
     assert "leaseDurationSeconds: 30" in sent["text"]
     assert "leaseDurationSeconds: 20" in sent["shown"]

@@ -218,6 +218,7 @@ async def test_a_field_that_somebody_else_changed_in_the_same_term_is_a_conflict
     assert answer.status_code == 409
     assert "Changed while you were editing" in text
     assert sides(text) == [("leaseDurationSeconds", "30", "20")]
+    assert re.search(r"leaseboard wrote leaseDurationSeconds at \d\d:\d\d:\d\d\.", text)
     mine = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
     assert mine.status_code == 302
     assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 30
