@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dashboard.serving.tasks.supervisor import Supervisor
     from leases.history.read.hourly_activity import Activity
     from leases.history.write.recorder import Recorder
+    from leases.tracking.store import Store
 
 
 class Board(Protocol):
@@ -65,3 +66,9 @@ def running_board() -> Board:
     if _running is None:
         raise RuntimeError("Leaseboard is not running here: start it with manage.py serve.")
     return _running
+
+
+def running_store(cluster: str) -> Store | None:
+    """The Leases of a cluster that this process watches. None for others, and without a board."""
+    watched = _running.clusters.get(cluster) if _running is not None else None
+    return watched.store if watched is not None else None

@@ -11,6 +11,7 @@ import msgspec
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.shown_name import ShownName, shown_name
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
@@ -19,10 +20,13 @@ from leases.domain.severity import LONG_GAP_SECONDS
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of a sentence; `mark` is "" (plain), "name", "holder" or "bad"."""
+    """A piece of a sentence; `mark` is "" (plain), "name", "holder" or "bad". A shortened holder
+    is `whole` in its tooltip.
+    """
 
     text: str
     mark: str = ""
+    whole: str = ""
 
 
 class WrittenBy(msgspec.Struct, frozen=True):
@@ -36,6 +40,7 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     """`window` says when an inferred change may have happened; `icon` is a symbol of the sprite."""
 
     change: Change
+    shown: ShownName
     url: str
     word: str
     phase: str
@@ -100,9 +105,11 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
     gap = change.gap_seconds
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
+    key = ObjectName(change.namespace, change.name)
     return ChangeLine(
         change=change,
-        url=lease_url(change.cluster, ObjectName(change.namespace, change.name)),
+        shown=shown_name(change.cluster, key),
+        url=lease_url(change.cluster, key),
         word=WORDS[change.change],
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
@@ -123,9 +130,9 @@ def sentence(change: Change) -> tuple[Part, ...]:
     """The change as a sentence with a full stop."""
     names = {
         "name": Part(change.name, "name"),
-        "holder": _holder(change.holder),
-        "previous": _holder(change.previous_holder),
-        "last": _holder(change.holder or change.previous_holder),
+        "holder": holder_part(change.holder),
+        "previous": holder_part(change.previous_holder),
+        "last": holder_part(change.holder or change.previous_holder),
         "what": Part(listed(change.fields, limit=4) or "its configuration"),
     }
     parts = []
@@ -176,13 +183,16 @@ def _sentence_of(change: Change, names: dict[str, Part]) -> str:
         return "{name} was deleted; " + ("last held by {previous}" if held else "nobody held it")
     if heartbeat and word in _HEARTBEAT:
         return _HEARTBEAT[word]
-    same_host = word in _SAME_HOST and names["holder"] == names["previous"]
+    same_host = word in _SAME_HOST and names["holder"].text == names["previous"].text
     return (_SAME_HOST if same_host else _SENTENCES)[word]
 
 
-def _holder(identity: str | None) -> Part:
+def holder_part(identity: str | None) -> Part:
+    """Name a holder in a sentence."""
     view = holder_view(identity)
-    return Part(view.short, "holder") if view else Part("nobody")
+    if view is None:
+        return Part("nobody")
+    return Part(view.short, "holder", "" if view.short == view.identity else view.identity)
 
 
 def _gap(change: Change) -> list[Part]:

@@ -11,7 +11,6 @@ from leases.wire.microtime import format_time
 MINUTE, HOUR, DAY = 60, 3600, 86400
 TENTHS = 10  # seconds; shorter times show tenths
 _EXACT = 1e-6  # rounding error of a tenth
-_END = 6  # letters that stay at the end of a cut name
 
 
 def age(seconds: float) -> str:
@@ -114,12 +113,6 @@ def shortened(text: str, limit: int) -> str:
         return text
     end = (limit - 1) // 2
     return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
-
-
-def two_ends(name: str) -> tuple[str, str]:
-    """Split a name so that CSS can cut the first part: the end tells nodes of a pool apart."""
-    cut = len(name) - _END if len(name) > 2 * _END else len(name)
-    return name[:cut], name[cut:]
 
 
 def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:

@@ -19,6 +19,7 @@ _POD_OF_SET = re.compile(rf"(.+-{_SAFE}{{6,10}})(-{_SAFE}{{5}})(-.+)?")
 _POD = re.compile(rf"(.+)(-{_SAFE}{{5}})()")
 _NODE_DOMAIN = re.compile(r"\.(?=[a-z])")
 SHORT = 30
+WHOLE = 18  # letters of a host that CSS need not cut
 _END = 6  # letters that stay at the end of a name without a tail, such as a UUID
 # Longer holders (an API server accepts a megabyte) are cut, not split, and not cached.
 MAX_IDENTITY = 512
@@ -34,6 +35,13 @@ class HolderView(msgspec.Struct, frozen=True):
     id: str
     hue: int
     whole: bool = True
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The part that CSS may cut, and the part that it may not."""
+        if self.tail or len(self.host) <= WHOLE:
+            return self.host, self.tail
+        return self.host[:-_END], self.host[-_END:]
 
     @property
     def short(self) -> str:

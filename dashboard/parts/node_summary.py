@@ -11,10 +11,11 @@ from typing import Protocol
 import msgspec
 
 from dashboard.parts.all_clear import Calm, calm
-from dashboard.parts.formatting import counted, two_ends, when
+from dashboard.parts.formatting import counted, when
 from dashboard.parts.kept.node_book import Grouping, NodeBook
 from dashboard.parts.lease.freshness import Freshness, freshness
-from dashboard.parts.lease.row import lease_url, short_name
+from dashboard.parts.lease.row import domain_of, lease_url
+from dashboard.parts.lease.shown_name import ShownName, shown_name
 from dashboard.parts.watched_day import watched_day
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
@@ -40,15 +41,11 @@ class NodeSummarySource(Protocol):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    name: str
+    shown: ShownName  # without its domain
     full: str
     url: str
     phase: str
     fresh: Freshness | None
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        return two_ends(self.name)
 
 
 class GroupLine(msgspec.Struct, frozen=True):
@@ -135,7 +132,8 @@ def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ..
 
 def beat_view(cluster: str, one: Tracked, now: datetime) -> Beat:
     url = lease_url(cluster, one.key)
-    return Beat(short_name(one), one.key.name, url, one.phase.value, freshness(one, now))
+    shown = shown_name(cluster, one.key, domain_of(one))
+    return Beat(shown, one.key.name, url, one.phase.value, freshness(one, now))
 
 
 def _finding(total: int, counts: Sequence[tuple[str, int]]) -> str:

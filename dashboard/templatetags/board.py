@@ -6,12 +6,13 @@ from datetime import datetime
 from functools import cache
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from dashboard.parts import formatting
 from dashboard.parts.holder_name import HolderView
 from dashboard.parts.lease.page_links import holder_url
+from dashboard.parts.lease.shown_name import ShownName, cut_name
 
 register = template.Library()
 
@@ -39,6 +40,19 @@ def holder_link(
     if holder is None or not holder.whole:
         return ""
     return holder_url(cluster, holder.identity, at=at, in_leases=in_leases)
+
+
+@register.simple_tag
+def cut(name: ShownName | str) -> SafeString:
+    """A name that CSS may cut in the middle, as inline text without any space of its own."""
+    pieces = cut_name(name) if isinstance(name, str) else name
+    if len(pieces) == 1:
+        return escape(pieces[0][0])
+    marks = ("i" if may_be_cut else "span" for _, may_be_cut in pieces)
+    html = [
+        f"<{mark}>{escape(text)}</{mark}>" for mark, (text, _) in zip(marks, pieces, strict=True)
+    ]
+    return SafeString(f'<span class="cut">{"".join(html)}</span>')
 
 
 register.filter("thousands", formatting.thousands)

@@ -127,6 +127,14 @@ class LeaseIndex:
         first = 0 if key is None else bisect_right(self._in_order, key, key=_name)
         return self._in_order[first : first + most]
 
+    def around(self, first: ObjectName, last: ObjectName) -> list[ObjectName]:
+        """Return the name just before `first` and the name just after `last`, if any."""
+        ordered = self._in_order
+        before = bisect_left(ordered, first, key=_name)
+        after = bisect_right(ordered, last, key=_name)
+        rows = (*ordered[max(0, before - 1) : before], *ordered[after : after + 1])
+        return [row.key for row in rows]
+
     def snapshot(self) -> tuple[Tracked, ...]:
         """Return all states in name order."""
         rows = tuple(self._in_order)  # atomic, so that the writer may go on

@@ -1,8 +1,8 @@
 """The current state of one cluster's Leases: events and the clock go in, updates come out.
 
-Only the event loop writes; any thread may read `get`, `snapshot`, `select`, `counts` and
-`connection`. `seq` counts the steps that changed more than freshness: an update of renewals alone
-carries the last number.
+Only the event loop writes; any thread may read `get`, `snapshot`, `select`, `counts`, `around`
+and `connection`. `seq` counts the steps that changed more than freshness: an update of renewals
+alone carries the last number.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Store:
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
         self.marks: Marks = self._ledger.overrides.marks  # the Leases that may be vacant
+        self.around = self._rows.around
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
         self.caught_up = self._blind_times.caught_up
         self.next_deadline = self._ledger.deadlines.next

@@ -2,6 +2,7 @@
 import "leaseboard/theme";
 import "leaseboard/menus";
 import "leaseboard/keys";
+import "leaseboard/copying";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";

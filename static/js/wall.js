@@ -70,4 +70,5 @@ document.addEventListener("htmx:afterSettle", ({ target }) => {
 });
 setInterval(tick, 250);
 setInterval(turn, TURN);
+addEventListener("resize", layOut);
 setInterval(nextLine, TICKER);

@@ -1,11 +1,12 @@
-// Shows the lanes of the wall in pages that take turns, the worst first.
-const LANES = 8;
-const TROUBLE = 2; // ranks up to this one stay on every page
+// Shows as many lanes of the wall as it has rows: trouble first, the others in pages that take turns.
+const TROUBLE = ["expired", "flapping", "vacant", "late"]; // the worst first: these stay on every page
 let page = 0;
 
 const rank = (lane) => Number(lane.dataset.rank);
+/** The place of its word in TROUBLE, or behind them; the ranks of what flaps lie between 0 and 1. */
+const place = (lane) => Math.ceil(rank(lane)) + (rank(lane) >= 1 ? 1 : 0);
 
-/** Worst first; trouble on every page, the others take turns. */
+/** Worst first; what has no row is counted in the last one. */
 export function layOut() {
   const list = document.querySelector("[data-lanes]");
   if (!list) return;
@@ -14,14 +15,27 @@ export function layOut() {
   const sorted = lanes.toSorted(
     (a, b) => rank(a) - rank(b) || (a.dataset.tile < b.dataset.tile ? -1 : 1),
   );
-  if (sorted.some((lane, place) => lane !== lanes[place])) list.append(...sorted);
-  const bad = sorted.filter((lane) => rank(lane) <= TROUBLE);
-  const kept = bad.slice(0, LANES - 1);
-  const rest = sorted.filter((lane) => !kept.includes(lane));
-  const size = LANES - kept.length;
-  const pages = Math.max(1, Math.ceil(rest.length / size));
+  const rest = list.querySelector("[data-rest]");
+  if (sorted.some((lane, n) => lane !== lanes[n])) list.append(...sorted, rest);
+  const bad = sorted.filter((lane) => place(lane) < TROUBLE.length);
+  const beyond = rest.dataset.beyond.split(" ").map(Number); // not on this page, as TROUBLE
+  const rows = Number(getComputedStyle(list).getPropertyValue("--lanes"));
+  const crowded = beyond.reduce((sum, number) => sum + number, bad.length) > rows;
+  const kept = bad.slice(0, crowded ? rows - 1 : rows);
+  const more = TROUBLE.map((word, n) => [
+    beyond[n] + bad.slice(kept.length).filter((lane) => place(lane) === n).length,
+    word,
+  ]);
+  rest.hidden = !crowded;
+  rest.textContent = more
+    .filter(([number]) => number)
+    .map(([number, word]) => `${number.toLocaleString("en")} more ${word}`)
+    .join(", ");
+  const calm = sorted.slice(bad.length);
+  const size = crowded ? 0 : rows - kept.length;
+  const pages = size ? Math.max(1, Math.ceil(calm.length / size)) : 1;
   page %= pages;
-  const visible = new Set([...kept, ...rest.slice(page * size, (page + 1) * size)]);
+  const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);
   for (const lane of sorted) lane.hidden = !visible.has(lane);
   document.querySelector("[data-dots]").hidden = pages === 1;
   document.querySelector("[data-page-no]").textContent = `${page + 1} / ${pages}`;

@@ -44,3 +44,15 @@ def test_a_shortened_holder_keeps_the_tail_that_distinguishes_pods():
     view = holder_view("opentelemetry-operator-controller-manager-5b97d6f4c8-kd2xs")
     assert view.short == "opentelemetry-operator-…-kd2xs"
     assert len(view.short) == SHORT
+
+
+@pytest.mark.parametrize(
+    ("identity", "ends"),
+    [
+        ("cp-1", ("cp-1", "")),
+        ("web-59d4c9cf7d-l4xvb", ("web-59d4c9cf7d", "-l4xvb")),
+        (f"jenkins-agent-eu-central-1-0_{UUID}", ("jenkins-agent-eu-centr", "al-1-0")),
+    ],
+)
+def test_a_long_host_keeps_its_end(identity, ends):
+    assert holder_view(identity).ends == ends

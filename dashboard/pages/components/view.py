@@ -54,7 +54,7 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "holders": [HolderView("", f"holder {hue}", "", "", hue) for hue in range(1, HUES + 1)],
         "rows": [row_view(cluster, lease, now, hours=HOURS, flapping=how) for lease, how in states],
         "heads": [lease_view(cluster, lease, now, flapping=how) for lease, how in states],
-        "tiles": [wall_tile(lease, now, flapping=how) for lease, how in states],
+        "tiles": [wall_tile(cluster, lease, now, flapping=how) for lease, how in states],
         "attention": attention(
             cluster, leases, now=now, flapping=[(flapper, flapping)], missed=changes[-1:]
         ),

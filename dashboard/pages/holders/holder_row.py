@@ -15,6 +15,7 @@ from dashboard.parts.formatting import age, counted, percent, span_of, when
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.kept.holdings import HELD, HolderSummary, host_of
 from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.shown_name import ShownName, shown_name
 from dashboard.parts.query.holder_filter import IDENTITY, HolderFilter
 from dashboard.parts.query.holder_parameter import holder_parameter, part_of
 from leases.domain.lease import ObjectName
@@ -125,10 +126,11 @@ def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
     return "", ""
 
 
-def _chip(cluster: str, tracked: Tracked) -> dict[str, str]:
+def _chip(cluster: str, tracked: Tracked) -> dict[str, str | ShownName]:
     plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
     return {
         "name": tracked.key.name,
+        "shown": shown_name(cluster, tracked.key),
         "url": lease_url(cluster, tracked.key),
         "phase": "" if plain else tracked.phase.value,
         "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",

@@ -12,6 +12,7 @@ from dashboard.parts.frame.list_controls import LeaseLinks
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.lease.excuse import ABANDONED, MAY_BE_VACANT
 from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.shown_name import shown_name
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.url_time import write_moment
@@ -29,6 +30,7 @@ def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[s
         "key": str(key),
         "namespace": key.namespace,
         "name": key.name,
+        "shown": shown_name(cluster, key),
         "url": f"{url}?{urlencode({'at': write_moment(at)})}",
         "phase": standing.phase.value,
         "excuse": _excuse(state),

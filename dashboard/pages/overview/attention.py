@@ -12,9 +12,8 @@ from django.urls import reverse
 
 from dashboard.pages.overview.attention_line import MANY, Attention
 from dashboard.pages.overview.flapping_lines import flapping_lines
-from dashboard.parts.change_sentence import Part
+from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.formatting import age, counted, listed, seconds, when
-from dashboard.parts.holder_name import holder_view
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease.row import lease_url, short_name
 from leases.domain.changes.change import Change
@@ -95,8 +94,7 @@ def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
 
 
 def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
-    holder = holder_view(lease.holder)
-    if lease.phase is Phase.VACANT or holder is None:
+    if lease.phase is Phase.VACANT or not lease.holder:
         return (Part("Nobody has acquired it since."),)
     if lease.phase is Phase.LATE:
         usual = lease.cadence_seconds
@@ -104,7 +102,7 @@ def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
         return (Part(f"No renewal since {when(lease.observed_at, now)}{every}."),)
     if lease.kind is Kind.HEARTBEAT:
         return (Part(f"The heartbeat stopped at {when(lease.observed_at, now)}."),)
-    return (Part("Nobody validly holds it. Last held by "), Part(holder.short, "holder"), Part("."))
+    return (Part("Nobody validly holds it. Last held by "), holder_part(lease.holder), Part("."))
 
 
 def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: datetime) -> Attention:

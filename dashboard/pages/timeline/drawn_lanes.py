@@ -21,6 +21,7 @@ from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.lane_labels import lane_marks, lane_role, shape_view
 from dashboard.parts.lease.page_links import holder_url
 from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.shown_name import shown_name
 from dashboard.parts.query.time_range import TimeRange
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.lease import ObjectName
@@ -92,6 +93,7 @@ def _lane_view(
         "key": str(lane.key),
         "namespace": lane.key.namespace,
         "name": lane.key.name,
+        "shown": shown_name(cluster, lane.key),
         "url": _url_at(cluster, lane.key, shown),
         "dot": dot_of(lane, shown.at, now=now, follows=shown.follows),
         "kind": lane.kind.value if lane.kind else "",

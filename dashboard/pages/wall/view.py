@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
+from dashboard.pages.wall.trouble_counts import WORDS, all_trouble, more, trouble_in
 from dashboard.parts.all_clear import calm
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.formatting import stopwatch
@@ -30,6 +32,7 @@ from leases.domain.severity import TROUBLE, is_in_trouble, severity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
+ROWS = 8  # lanes without a script; with one, the style sheet decides
 LANES = 300  # a page of the live socket may show 500 Leases
 SIDE = 4
 TICKER = 6
@@ -54,14 +57,10 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         wanted = read_filter(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
-    flappers = flappers_of(cluster, as_of)
-    lanes = _lanes(store, wanted, flappers)
-    counts = store.counts()
+    flappers, counts = flappers_of(cluster, as_of), store.counts()
+    context |= _lanes(store, wanted, flappers, as_of)
     context |= _side(store, counts, wanted, flappers, as_of)
     context["nothing"] = _nothing(request.cluster, wanted)
-    context["tiles"] = [
-        wall_tile(lease, as_of, flapping=flappers.get(lease.key)) for lease in lanes
-    ]
     context["summary"] = says(wanted)
     excused = store.excused()
     left = unexcused(counts, excused)
@@ -84,8 +83,11 @@ def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
     return f"No Lease in {cluster.name} looks like an election."
 
 
-def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers) -> list[Tracked]:
-    """The elections, or the kinds of the URL, worst first."""
+def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers, now: datetime) -> dict[str, Any]:
+    """The elections, or the kinds of the URL, worst first; `rest` counts those without a row.
+
+    `beyond` counts the trouble that has no tile on the page: the page adds what it hides itself.
+    """
     wanted = LeaseFilter(
         text=wanted.text,
         namespace=wanted.namespace,
@@ -95,7 +97,21 @@ def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers) -> list[Tracke
         abandoned=wanted.abandoned or "false",
         limit=LANES,
     )
-    return find(store, wanted, flapping=flappers).page
+    found = find(store, wanted, flapping=flappers)
+    bad = all_trouble(store, wanted, flappers)
+    beyond = bad - trouble_in(found.page, flappers)
+    rest = bad - trouble_in(found.page[: ROWS - 1], flappers)
+    return {
+        "tiles": _tiles(store.cluster, found.page, flappers, now),
+        "beyond": " ".join(str(beyond[word]) for word in WORDS),
+        "rest": more(rest) if bad.total() > ROWS else "",
+    }
+
+
+def _tiles(
+    cluster: str, leases: Iterable[Tracked], flappers: Flappers, now: datetime
+) -> list[dict[str, Any]]:
+    return [wall_tile(cluster, one, now, flapping=flappers.get(one.key)) for one in leases]
 
 
 def _side(
@@ -118,8 +134,8 @@ def _side(
     numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
     return {
-        "others": [wall_tile(one, now, flapping=flappers.get(one.key)) for one in worst],
-        "more": len(bad) - len(worst),
+        "others": _tiles(store.cluster, worst, flappers, now),
+        "more": more(trouble_in(bad.values(), flappers) - trouble_in(worst, flappers)),
         "calm": calm(store, counts, kinds=others, title="All in time"),
         "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",
     }

@@ -32,9 +32,9 @@ def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity
     return _plain("leases/_row.html", {"row": row})
 
 
-def render_tile(_cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
+def render_tile(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A tile of the wall."""
-    tile = wall_tile(tracked, now, flapping=flapping_of(activity, tracked, now))
+    tile = wall_tile(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
     return _plain("wall/_tile.html", {"tile": tile})
 
 

@@ -15,6 +15,7 @@ from dashboard.parts.lease.excuse import excuse_of
 from dashboard.parts.lease.flapping import FlapView, flap_view
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
+from dashboard.parts.lease.shown_name import ShownName, shown_name
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.flapping import Flapping
@@ -31,6 +32,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     namespace: str
     name: str
+    shown: ShownName  # without its domain
     domain: str  # the end of `name` that all nodes share
     url: str
     phase: str
@@ -46,10 +48,6 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     skipped: str = ""
     flap: FlapView | None = None
     excuse: str = ""
-
-    @property
-    def host(self) -> str:
-        return self.name.removesuffix(self.domain) if self.domain else self.name
 
 
 def lease_url(cluster: str, key: ObjectName) -> str:
@@ -74,6 +72,7 @@ def row_view(
         key=str(key),
         namespace=key.namespace,
         name=key.name,
+        shown=shown_name(cluster, key, domain_of(tracked)),
         domain=domain_of(tracked),
         url=lease_url(cluster, key),
         phase=state_of(tracked),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from dashboard.parts.formatting import age, two_ends
+from dashboard.parts.formatting import age
 from dashboard.parts.holder_name import HolderView, holder_view
 from dashboard.parts.lease.flapping import flap_view
 from dashboard.parts.lease.freshness import freshness
 from dashboard.parts.lease.not_understood import state_of
-from dashboard.parts.lease.row import short_name
+from dashboard.parts.lease.row import domain_of
+from dashboard.parts.lease.shown_name import ShownName, cut_name, shown_name
 from leases.domain.kind import Kind
 from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
@@ -21,7 +22,7 @@ MAX_RANKED = 1000  # changes; with more, names decide
 
 
 def wall_tile(
-    tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
+    cluster: str, tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
 ) -> dict[str, Any]:
     holder = holder_view(tracked.holder)
     bad, expired = tracked.phase in TROUBLE, tracked.phase is Phase.EXPIRED
@@ -31,7 +32,7 @@ def wall_tile(
     since = tracked.phase_since if bad or skipped else tracked.held_since
     return {
         "key": str(tracked.key),
-        "ends": two_ends(short_name(tracked)),
+        "shown": shown_name(cluster, tracked.key, domain_of(tracked)),
         "phase": state_of(tracked),
         "excused": excused,
         "rank": _rank(tracked.phase, flapping, excused=excused),
@@ -52,10 +53,10 @@ def _rank(phase: Phase, flapping: Flapping | None, *, excused: bool) -> float:
     return round(rank - min(flapping.changes, MAX_RANKED) / 10_000, 4)
 
 
-def _who(tracked: Tracked, holder: HolderView | None) -> str:
+def _who(tracked: Tracked, holder: HolderView | None) -> ShownName:
     """The holder; for a heartbeat, which holds itself, its state."""
     if tracked.lasting.not_understood is not None:
-        return "not understood"
+        return cut_name("not understood")
     if tracked.kind is Kind.HEARTBEAT:
-        return "stopped" if holder is None else tracked.phase.value
-    return "No holder" if holder is None else holder.short
+        return cut_name("stopped" if holder is None else tracked.phase.value)
+    return cut_name("No holder") if holder is None else cut_name(holder.host + holder.tail)

@@ -1,0 +1,108 @@
+"""A cluster whose names are long, and differ in few letters; and how much of a name is seen."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from playwright.sync_api import Page
+
+from tests.support.api_client import LeaseApi, leases, timestamp
+
+CERT_MANAGER = [
+    "cert-manager-cainjector-leader-election",
+    "cert-manager-cainjector-leader-election-core",
+    "cert-manager-controller",
+]
+KYVERNO = [f"kyverno-{part}-controller" for part in ("admission", "background", "cleanup")]
+CSI = [f"external-{part}-leader-ebs-csi-aws-com" for part in ("attacher", "provisioner", "resizer")]
+GRID = [
+    f"payments-eu-west-{zone}-worker-{n}-leader-election" for zone in (1, 2) for n in (1, 2, 11)
+]
+OF_63 = [f"{'b' * 30}-{one}-{'a' * 30}" for one in "xyz"]
+OF_253 = [f"{'shard-' * 20}{one}{'-leader' * 18}-{'z' * 5}" for one in "123456"]
+NODES = [
+    f"gke-production-pool-1-8d3f2a11-{tail}.eu-central-1.internal" for tail in ("x2vf", "x2vg")
+]
+UUID = "8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
+TEAM = "team-payments-production-eu-central-1"
+EXPIRED = [*OF_253, *GRID]
+
+
+def fill(api: LeaseApi) -> None:
+    """Long names in five namespaces; the elections in EXPIRED and the heartbeats have run out."""
+    for namespace in ("cert-manager", "kyverno", TEAM):
+        api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    _create(api, "cert-manager", CERT_MANAGER)
+    _create(api, "kyverno", KYVERNO)
+    _create(api, TEAM, OF_63)
+    _create(api, TEAM, GRID, leaseDurationSeconds=1)
+    _create(api, "default", CSI)
+    _create(api, "default", OF_253, leaseDurationSeconds=1)
+    for name in NODES:
+        heartbeat = {"acquireTime": None, "leaseTransitions": None, "leaseDurationSeconds": 1}
+        _create(api, "kube-node-lease", [name], holderIdentity=name, **heartbeat)
+
+
+def _create(api: LeaseApi, namespace: str, names: list[str], **spec: Any) -> None:
+    for name in names:
+        held = {
+            "holderIdentity": _pod(name),
+            "leaseDurationSeconds": 3600,
+            "acquireTime": timestamp(),
+            "renewTime": timestamp(),
+            "leaseTransitions": 1,
+        }
+        body = {"metadata": {"name": name}, "spec": held | spec}
+        api.send("POST", leases(namespace), body)
+
+
+def _pod(name: str) -> str:
+    """A pod of a Deployment, as a controller names itself."""
+    letters = "bcdfghjklmnpqrstvwxz2456789"
+    number = zlib.crc32(name.encode())
+    tail = "".join(letters[number // len(letters) ** place % len(letters)] for place in range(5))
+    return f"{name[:40].strip('-')}-59d4c9cf7d-{tail}_{UUID}"
+
+
+# Each name on the page with the letters of it that are seen: not those behind an edge, nor those
+# that an ellipsis hides (it is at most as wide as the letters are high).
+SEEN = """(names) => {
+  const seen = (el) => {
+    const letters = [];
+    const walker = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      let [left, right, cut] = [0, innerWidth, false];
+      for (let box = node.parentElement; box; box = box.parentElement) {
+        const style = getComputedStyle(box);
+        if (style.overflowX === "visible" || style.display === "inline") continue;
+        const place = box.getBoundingClientRect();
+        const hides = style.textOverflow === "ellipsis" && box.scrollWidth > box.clientWidth;
+        cut ||= hides;
+        left = Math.max(left, place.left);
+        right = Math.min(right, place.right - (hides ? parseFloat(style.fontSize) : 0));
+      }
+      const range = document.createRange();
+      for (let at = 0; at < node.data.length; at += 1) {
+        range.setStart(node, at);
+        range.setEnd(node, at + 1);
+        const { width, left: from, right: to } = range.getBoundingClientRect();
+        if (width && from >= left - 0.5 && to <= right + 0.5) letters.push(node.data[at]);
+      }
+      if (cut) letters.push("…");
+    }
+    return letters.join("").trim();
+  };
+  return [...document.querySelectorAll(names)]
+    .filter((el) => el.checkVisibility({ visibilityProperty: true }))
+    .map((el) => [el.textContent.trim(), seen(el)]);
+}"""
+
+
+def names_seen(page: Page, css: str) -> dict[str, str]:
+    """Whole names with what is seen of them where least is seen."""
+    least: dict[str, str] = {}
+    for whole, seen in page.evaluate(SEEN, css):
+        if whole not in least or len(seen) < len(least[whole]):
+            least[whole] = seen
+    return least

@@ -1,0 +1,127 @@
+"""No name shrinks to a letter, siblings stay apart, and a cut name is whole for everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.sizes.long_names import CERT_MANAGER, OF_253, fill, names_seen
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
+
+SIZES = [(390, 844), (1024, 768), (1200, 800), (1440, 900), (1920, 1080), (1080, 1920)]
+FEWEST = 10  # letters of a name that are seen at least
+LISTS = {
+    "overview": "",
+    "leases": "leases/",
+    "leases in trouble": "leases/?phase=expired&phase=vacant&phase=late",
+    "leases as they stood": "leases/?at={now:%Y-%m-%dT%H:%M:%S}Z",
+    "a lease's form": f"leases/default/{OF_253[0]}/edit/",
+    "a lease": f"leases/cert-manager/{CERT_MANAGER[0]}/",
+    "a lease with the longest name": f"leases/default/{OF_253[0]}/",
+    "timeline": "timeline/",
+    "timeline as a table": "timeline/?view=table",
+    "holders": "holders/",
+    "nodes": "nodes/",
+    "history": "history/",
+    "history in sentences": "history/?view=sentences",
+    "wall": "wall/",
+}
+NAMES = (
+    ".lease .name, .lease .ns, .worst .name, .feed .name, .chips .tag, main .holder, "
+    ".w-lane .nm, .w-lane .who, .w-tick .name, .w-tick code"
+)
+WITHOUT_LISTS = ("a lease's form", "timeline as a table")
+# What a browser would put on the clipboard if somebody marked an element and copied it.
+COPIED = """(el) => {
+  getSelection().selectAllChildren(el);
+  const clipboardData = new DataTransfer();
+  document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true }));
+  return clipboardData.getData("text/plain") || getSelection().toString();
+}"""
+WIDER = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("sizes") / "data", "--no-demo") as one:
+        fill(LeaseApi(one.kubeconfig))
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def visits(server: Server, browser: Browser) -> Iterator[Visits]:
+    visits = Visits(browser, server)
+    yield visits
+    visits.leave()
+
+
+def too_short(seen: dict[str, str]) -> list[str]:
+    return [
+        f"{shown!r} of {whole!r}"
+        for whole, shown in seen.items()
+        if shown != whole and len(shown.replace("…", "")) < FEWEST
+    ]
+
+
+def alike(seen: dict[str, str]) -> list[str]:
+    wholes: dict[str, list[str]] = {}
+    for whole, shown in seen.items():
+        wholes.setdefault(shown, []).append(whole)
+    return [f"{shown!r} is {names}" for shown, names in wholes.items() if len(names) > 1]
+
+
+@pytest.mark.parametrize("name", list(LISTS))
+def test_every_name_is_told_from_its_siblings_at_every_size(name: str, visits: Visits) -> None:
+    page = visits.open(f"/c/embedded/{LISTS[name].format(now=datetime.now(UTC))}")
+    expect(page.locator("main")).to_be_visible()
+    found = []
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        seen = names_seen(page, NAMES)
+        assert seen or name in WITHOUT_LISTS
+        wrong = too_short(seen) + alike(seen)
+        if page.evaluate(WIDER) > 0:
+            wrong.append(f"{page.evaluate(WIDER)} px wider than the screen")
+        found += [f"{width}: {line}" for line in wrong]
+    visits.leave()
+    assert found == []
+
+
+def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
+    for name in CERT_MANAGER:
+        link = page.get_by_role("link", name=name, exact=True)
+        expect(link).to_have_count(1)
+        expect(link.locator("xpath=..")).to_have_attribute("title", f"cert-manager/{name}")
+    visits.leave()
+
+
+def test_a_cut_name_is_copied_as_one_word(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
+    row = page.locator(f'tr[data-key="cert-manager/{CERT_MANAGER[0]}"]')
+    copied = row.evaluate(COPIED)
+    assert CERT_MANAGER[0] in copied
+    holder = row.locator(".holder").get_attribute("title")
+    assert holder
+    assert holder in copied
+    visits.leave()
+
+
+def test_a_phone_shows_every_choice_of_phase_and_kind(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/leases/", viewport={"width": 390, "height": 844})
+    choices = page.locator(".filters .chips a")
+    assert choices.count() >= 8
+    for choice in choices.all():
+        place = choice.bounding_box()
+        assert place
+        assert place["x"] >= 0
+        assert place["x"] + place["width"] <= 390
+    scrolls = "(el) => el.scrollWidth > el.clientWidth"
+    assert not page.locator(".filters .chips").evaluate(scrolls)
+    visits.leave()

@@ -1,0 +1,84 @@
+"""The wall on its side and upright, with more trouble than rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.sizes.long_names import EXPIRED, fill
+from tests.support.api_client import LeaseApi, leases
+from tests.support.processes import Server, serving, wait_for
+
+LYING, UPRIGHT = {"width": 1920, "height": 1080}, {"width": 1080, "height": 1920}
+# What does not fit: content higher than its place, or a place that is off the screen.
+PLACES = ".w-lane, .w-rest, .w-side, .w-comb, .w-tick, .w-top"
+LOST = """(places) => [...document.querySelectorAll(places)]
+  .filter((el) => el.checkVisibility())
+  .filter((el) => el.scrollHeight > el.clientHeight + 2
+    || el.getBoundingClientRect().bottom > innerHeight + 1
+    || el.getBoundingClientRect().right > innerWidth + 1)
+  .map((el) => `${el.className}: ${el.textContent.trim().slice(0, 60)}`)"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("walls") / "data", "--no-demo") as one:
+        fill(LeaseApi(one.kubeconfig))
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture
+def wall(server: Server, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport=LYING)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(server.printed("Wall"))
+    expect(page.locator("[data-wall-live]")).to_contain_text("Live")
+    yield page
+    context.close()
+
+
+def test_a_wall_counts_the_trouble_it_has_no_row_for_while_it_is_live(
+    wall: Page, server: Server
+) -> None:
+    lanes, rest = wall.locator("#lanes > [data-tile]:visible"), wall.locator("[data-rest]")
+    expect(rest).to_have_text(f"{len(EXPIRED) - 7} more expired")
+    expect(lanes).to_have_count(7)
+    api = LeaseApi(server.kubeconfig)
+    api.create("one-more", holder="pod-1", duration=1)
+    expect(rest).to_have_text(f"{len(EXPIRED) - 6} more expired")
+    api.create("nobody", holder="")
+    expect(rest).to_have_text(f"{len(EXPIRED) - 6} more expired, 1 more vacant")
+    for name in ("one-more", "nobody"):
+        api.delete(name)
+    expect(rest).to_have_text(f"{len(EXPIRED) - 7} more expired")
+    for name in EXPIRED[:6]:
+        api.send("DELETE", f"{leases()}/{name}")
+    expect(rest).to_be_hidden()
+    expect(lanes).to_have_count(8)
+    expect(wall.locator("#lanes > .is-expired:visible")).to_have_count(len(EXPIRED) - 6)
+
+
+def stacked(wall: Page, parts: list[str]) -> bool:
+    """Whether each part is nearly as wide as an upright wall, and below the one before it."""
+    script = """(parts) => parts.map((part) => {
+      const { top, width } = document.querySelector(part).getBoundingClientRect();
+      return [top, width];
+    })"""
+    places = wall.evaluate(script, parts)
+    return places == sorted(places) and all(width > 900 for _, width in places)
+
+
+def test_an_upright_wall_uses_its_height(wall: Page) -> None:
+    lanes = wall.locator("#lanes > :visible")
+    assert wall.evaluate(LOST, PLACES) == []
+    wall.set_viewport_size(UPRIGHT)  # type: ignore[arg-type]
+    expect(lanes).to_have_count(10)
+    assert wall.evaluate(LOST, PLACES) == []
+    parts = ["#counts", "#lanes", "#side", ".w-comb"]
+    wait_for(lambda: stacked(wall, parts), what="parts over each other, as wide as the wall")
+    letters = wall.locator(".w-lane .nm").first.evaluate("(el) => getComputedStyle(el).fontSize")
+    assert float(re.sub("px", "", letters)) >= 28
