@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dashboard.live.publisher import Publisher
     from dashboard.parts.kept.watched_cluster import WatchedCluster
     from dashboard.serving.tasks.clock_watch import ClockWatch
+    from dashboard.serving.tasks.deletions import Deletions
     from dashboard.serving.tasks.kind_overrides import KindOverrides
     from dashboard.serving.tasks.supervisor import Supervisor
     from leases.history.read.hourly_activity import Activity
@@ -42,6 +43,8 @@ class Board(Protocol):
     def overrides(self) -> KindOverrides: ...
     @property
     def rights(self) -> RightsWatch: ...
+    @property
+    def deletions(self) -> Mapping[str, Deletions]: ...
     @property
     def link_use(self) -> LinkUse: ...
 

@@ -12,6 +12,7 @@ from dashboard.pages.account import sign_in_view
 from dashboard.pages.audit import view as audit
 from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
+from dashboard.pages.delete import deletion_view, many_view
 from dashboard.pages.delete import view as lease_delete
 from dashboard.pages.edit import edit_view, hand_over_view, outcome_view, release_view, yaml_view
 from dashboard.pages.errors import refused_view
@@ -33,6 +34,10 @@ of_cluster = [
     path("", overview.overview, name="overview"),
     path("leases/", leases.leases, name="leases"),
     path("leases/new/", create.new_lease, name="new_lease"),
+    path("leases/delete/", many_view.delete_many, name="delete_many"),
+    path("deletions/", deletion_view.deletions, name="deletions"),
+    path("deletions/<int:number>/", deletion_view.deletion, name="deletion"),
+    path("deletions/<int:number>/stop/", deletion_view.stop_deletion, name="stop_deletion"),
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
     path(
         "leases/<str:namespace>/<str:name>/asked/",

@@ -7,10 +7,11 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
+from leases.deletion_model import Deletion
 from leases.override_models import KindOverride, VacancyMark
 
 __all__ = [
-    "ChangeRecord", "Edit", "KindOverride", "LeaseRecord", "RefusedRow", "SignInLink",
+    "ChangeRecord", "Deletion", "Edit", "KindOverride", "LeaseRecord", "RefusedRow", "SignInLink",
     "VacancyMark", "WallLink", "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 

@@ -33,6 +33,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.audit_rows import resolve_open_rows
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
+from dashboard.serving.tasks.deletions import Deletions
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
 from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.retention import Forgetting
@@ -94,6 +95,15 @@ class Runtime:
             hub.unwritten = lambda: self.recorder.waiting
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
+        self.deletions = {
+            name: Deletions(
+                cluster,
+                process=self.recorder.watches.process,
+                in_thread=self.recorder.in_thread,
+                clock=self.clock.now,
+            )
+            for name, cluster in self.clusters.items()
+        }
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -144,6 +154,11 @@ class Runtime:
             "publisher",
             hub.run,
             effect=f"Open pages of {cluster.name} do not follow what happens.",
+        )
+        start(
+            "deletions",
+            self.deletions[cluster.name].run,
+            effect=f"Deletions of many Leases of {cluster.name} are interrupted.",
         )
 
     def _start_tasks(self) -> None:

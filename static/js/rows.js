@@ -47,6 +47,7 @@ function replace(old, html, key) {
   if (phase && phase !== phaseOf(old)) say(`${key} is ${phase}`);
   const focused = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
   fresh.hidden = old.hidden;
+  if (old.querySelector("[name=lease]:checked")) fresh.querySelector("[name=lease]").checked = true;
   if (look(fresh) !== look(old)) fresh.classList.add("moved");
   old.replaceWith(fresh);
   scan(fresh);

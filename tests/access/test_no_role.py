@@ -13,7 +13,7 @@ from tests.support.every_url import every_page
 
 pytestmark = pytest.mark.django_db
 OPEN = {"healthz", "readyz", "metrics", "sign_in", "sign_in_by_link"}  # ask for no role
-POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out"}
+POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion"}
 
 
 @pytest.fixture(autouse=True)

@@ -38,6 +38,10 @@ OF_CLUSTER = {
     "lease_release": f"leases/{HELD}/release/",
     "lease_hand_over": f"leases/{HELD}/hand-over/",
     "lease_yaml": f"leases/{HELD}/edit/yaml/",
+    "lease_delete": f"leases/{HELD}/delete/",
+    "delete_many": "leases/delete/?namespace=default&held=delete",
+    "delete_many (ready selections)": "leases/delete/",
+    "deletions": "deletions/",
     "lease_outcome": f"leases/{FREE}/written/1/",
     "timeline": "timeline/",
     "timeline (as a table)": "timeline/?view=table",
@@ -63,6 +67,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
+    "deletion", "stop_deletion",
 }  # fmt: skip
 RUN = """async (part) => {
   const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});

@@ -18,6 +18,7 @@ from django.test import Client
 
 from dashboard.access.wall import links
 from leases import models
+from leases.actions.delete_many.choice import pack
 from leases.domain.lease import ObjectName
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.every_url import Page, every_page
@@ -38,6 +39,9 @@ READS = {
     "lease_asked": set(),
     "lease_edit": {"holder"},
     "lease_delete": set(),
+    "delete_many": FILTER | {"ready", "held", "again", "lease"},
+    "deletions": set(),
+    "deletion": {"format"},
     "new_lease": {"namespace", "name", "holder_identity", "duration_seconds"},
     "lease_release": set(),
     "lease_hand_over": {"holder"},
@@ -70,7 +74,8 @@ READS = {
     "metrics": set(),
 }  # fmt: skip
 EVERYWHERE = {"q", "key"}  # read by the frame of each page
-POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out"}  # answer no GET
+# They answer no GET.
+POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion"}
 FORMATS = {
     "leases": ("json",),
     "timeline": ("json",),
@@ -92,6 +97,10 @@ def browser(board, admin) -> Client:
     other = ObjectName("team-a", "worker")
     fill(board.clusters["a"].store, a_lease(), a_lease(other, holder="w-1", now=now))
     fill(board.clusters["b"].store)
+    models.Deletion.objects.create(
+        pk=1, batch="one", cluster="a", user=User.objects.get(username="ada"), chosen=pack([]),
+        total=0, made_at=now, beat_at=now,
+    )  # fmt: skip
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
     models.Edit.objects.create(
         pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",

@@ -41,7 +41,9 @@ SEEN_BY = {
     ("leases/tracking/expiry/deadline_timer.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
     ("dashboard/access/rights/rights_watch.py", "renewing"): "the next look closes what it left",
+    ("dashboard/serving/tasks/deletions.py", "wake"): "sets an event",
     # Whoever started it awaits it.
+    ("leases/actions/delete_many/run.py", "run"): "the group of tasks, which the run awaits",
     ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/early_watch.py", "__init__"): "follow awaits the reading",
@@ -61,6 +63,7 @@ SEEN_BY = {
 
 # Places that start more than one.
 TIMES = {
+    ("leases/actions/delete_many/run.py", "run"): 2,  # the group, and the task in it
     ("leases/apiserver/storage/group_commit.py", "_schedule"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
 }

@@ -1,0 +1,277 @@
+"""Ten thousand Leases deleted on the embedded API while the board watches, and shorter runs."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.test import AsyncClient
+
+from dashboard.board import install_board
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.serving.runtime import Options, Runtime
+from leases.actions.delete_many import records
+from leases.apiserver import serving
+from leases.apiserver.app import App
+from leases.domain.connection import ConnectionState
+from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import Source, SourceKind
+from leases.models import ChangeRecord, Deletion, Edit
+from leases.wire.status import TooManyRequests
+from tests.support.board import member
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MANY = 10_000
+AT_ONCE = 50  # creates
+BULK = "namespace=default"
+
+
+class Busy(App):
+    """The real API, which counts its deletes and sends some of them away for a second."""
+
+    on_their_way = most = 0
+    deletes = refused = 0
+    refuse_every = 0  # every so many deletes are answered with 429
+    closed_until = 0.0  # monotonic seconds; the time that Retry-After names
+    too_early = 0  # deletes that came before that time: those that were on their way
+    uncounted = "/of somebody else"  # the end of a path
+    barrier: asyncio.Event | None = None  # deletes wait for it
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        cls = type(self)
+        counts = scope["type"] == "http" and scope["method"] == "DELETE"
+        if not counts or scope["path"].endswith(cls.uncounted):
+            await super().__call__(scope, receive, send)
+            return
+        cls.deletes += 1
+        cls.on_their_way += 1
+        cls.too_early += time.monotonic() < cls.closed_until
+        cls.most = max(cls.most, cls.on_their_way)
+        try:
+            if cls.barrier is not None:
+                await cls.barrier.wait()
+            if cls.refuse_every and cls.deletes % cls.refuse_every == 0:
+                cls.refused += 1
+                cls.closed_until = time.monotonic() + 1.0
+                await _too_many(send)
+                return
+            await super().__call__(scope, receive, send)
+        finally:
+            cls.on_their_way -= 1
+
+
+async def _too_many(send: Any) -> None:
+    headers = [(b"content-type", b"text/plain"), (b"retry-after", b"1")]
+    await send({"type": "http.response.start", "status": TooManyRequests.code, "headers": headers})
+    await send({"type": "http.response.body", "body": b"too many requests"})
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> type[Busy]:
+    fresh = type("Busy", (Busy,), {})
+    monkeypatch.setattr(serving, "App", fresh)
+    return fresh
+
+
+@pytest.fixture
+async def running(tmp_path: Path, busy: type[Busy]) -> AsyncIterator[Runtime]:
+    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    one = Runtime(Options(clusters=(spec,), data=tmp_path))
+    install_board(one)
+    await one.start()
+    await until(lambda: one.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    yield one
+    await one.stop()
+    install_board(None)
+    await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture
+async def admin() -> AsyncClient:
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
+    return client
+
+
+async def until(seen: Callable[[], object], *, seconds: float = 900) -> None:
+    async with asyncio.timeout(seconds):
+        while not seen():
+            await asyncio.sleep(0.02)
+
+
+async def create(running: Runtime, namespace: str, names: list[str]) -> None:
+    """Vacant Leases, as many as there are names."""
+    client, store = running.clusters["a"].writer, running.clusters["a"].store
+    left = iter(names)
+
+    async def some() -> None:
+        for name in left:
+            await client.create(
+                {
+                    "metadata": {"namespace": namespace, "name": name},
+                    "spec": {"holderIdentity": "", "leaseDurationSeconds": 15},
+                }
+            )
+
+    before = len(store.snapshot())
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+    await until(lambda: len(store.snapshot()) == before + len(names))
+
+
+async def start(admin: AsyncClient, number: int, query: str = BULK) -> str:
+    """Confirm as a person does; returns the address of the deletion."""
+    path = f"/c/a/leases/delete/?{query}"
+    page = (await admin.get(path)).content.decode()
+    sent = {
+        "seen": value_of(page, "seen"),
+        "once": value_of(page, "once"),
+        "typed_number": str(number),
+        "reason": "drill",
+    }
+    answer = await admin.post(path, sent)
+    assert answer.status_code == 302, answer.content.decode()[-3000:]
+    return str(answer["Location"])
+
+
+def value_of(page: str, name: str) -> str:
+    """What a hidden field of the page holds."""
+    start = page.index(f'name="{name}" value="') + len(f'name="{name}" value="')
+    return page[start : page.index('"', start)]
+
+
+async def ended(address: str) -> Deletion:
+    number = int(address.rstrip("/").rpartition("/")[2])
+    async with asyncio.timeout(900):
+        while True:
+            row = await Deletion.objects.aget(pk=number)
+            if row.ended_at is not None:
+                return row
+            await asyncio.sleep(0.1)
+
+
+async def report(admin: AsyncClient, address: str) -> list[dict[str, str]]:
+    answer = await admin.get(f"{address}?format=csv")
+    text = "".join([part.decode() async for part in answer])
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+async def test_ten_thousand_are_deleted_and_each_is_accounted_for(running, busy, admin):
+    store, client = running.clusters["a"].store, running.clusters["a"].writer
+    names = [f"n-{number:05}" for number in range(MANY)]
+    await create(running, "default", names)
+    await create(running, "kube-system", ["one", "two"])
+    busy.refuse_every = 2500
+    busy.uncounted = f"/{names[-3]}"
+    busy.barrier = asyncio.Event()
+    address = await start(admin, MANY)
+    await until(lambda: busy.on_their_way == 20)
+    # While the first are on their way: two come alive, and one goes.
+    for name in names[-2:]:
+        await client.patch(ObjectName("default", name), {"spec": {"holderIdentity": "me"}})
+    await client.delete(ObjectName("default", names[-3]))
+    busy.barrier.set()
+
+    row = await ended(address)
+    assert (row.state, row.note) == (Deletion.DONE, "")
+    assert busy.most == 20
+    assert busy.refused == 4
+    assert busy.too_early < 20 * busy.refused  # nobody sent more before the time
+    assert busy.deletes == MANY - 1 + busy.refused  # those that were sent away came again
+
+    lines = await report(admin, address)
+    fates = {line["name"]: line["outcome"] for line in lines}
+    assert len(lines) == len(fates) == MANY
+    assert Counter(fates.values()) == {"deleted": MANY - 3, "left alone": 2, "gone": 1}
+    assert {fates[name] for name in names[-2:]} == {"left alone"}
+    assert fates[names[-3]] == "gone"
+
+    left = {str(lease.key) for lease in (await listed(client))}
+    assert left == {
+        f"default/{names[-1]}",
+        f"default/{names[-2]}",
+        "kube-system/one",
+        "kube-system/two",
+    }
+    await until(lambda: {str(one.key) for one in store.snapshot()} == left)
+    await until(lambda: not running.recorder.waiting)
+    gone = ChangeRecord.objects.filter(namespace="default", change="deleted")
+    rows = [name async for name in gone.values_list("name", flat=True)]
+    assert sorted(rows) == names[:-2]
+    assert not await gone.filter(inferred=True).aexists()
+    audited = Edit.objects.filter(batch=row.batch)
+    assert await audited.acount() == MANY
+    assert await audited.filter(outcome="done", reason="drill", username="ada").acount() == MANY - 3
+    assert not await audited.filter(outcome=Edit.INTENDED).aexists()
+    page = (await admin.get(address)).content.decode()
+    assert "9,997 deleted" in page
+    assert "2 left alone" in page
+
+
+async def listed(client: Any) -> list[Any]:
+    found: list[Any] = []
+    async for part in client.list():
+        found += part.leases
+    return found
+
+
+async def test_a_stop_leaves_the_rest_and_says_so(running, busy, admin):
+    await create(running, "default", [f"n-{number:03}" for number in range(100)])
+    busy.barrier = asyncio.Event()
+    address = await start(admin, 100)
+    await until(lambda: busy.on_their_way == 20)
+    stop = await admin.post(f"{address}stop/")
+    assert stop.status_code == 302
+    await asyncio.sleep(0)
+    row = Deletion.objects.filter(stop_asked=True)
+    assert await row.acount() == 1
+    await until(lambda: running.deletions["a"]._running._stopped.is_set())
+    busy.barrier.set()
+    assert (await ended(address)).state == Deletion.STOPPED
+    fates = Counter(line["outcome"] for line in await report(admin, address))
+    assert fates == {"deleted": 20, "not tried": 80}
+    assert len(running.clusters["a"].store.snapshot()) >= 80
+    assert "Try the 80 again" in (await admin.get(address)).content.decode()
+    again = await start(admin, 80, query=f"again={address.rstrip('/').rpartition('/')[2]}")
+    assert (await ended(again)).state == Deletion.DONE
+    fates = Counter(line["outcome"] for line in await report(admin, again))
+    assert fates == {"deleted": 80}
+
+
+async def test_who_loses_the_right_loses_the_deletion(running, busy, admin):
+    await create(running, "default", [f"n-{number:03}" for number in range(60)])
+    busy.barrier = asyncio.Event()
+    address = await start(admin, 60)
+    await until(lambda: busy.on_their_way == 20)
+    row = await Deletion.objects.select_related("user").afirst()
+    row.user.is_active = False
+    await row.user.asave()
+    running.deletions["a"].wake()
+    await until(lambda: running.deletions["a"]._running._stopped.is_set())
+    busy.barrier.set()
+    ended_row = await ended(address)
+    assert (ended_row.state, ended_row.note) == (
+        Deletion.STOPPED,
+        "ada may not edit Leases any more.",
+    )
+
+
+async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admin, busy):
+    await create(running, "default", ["one"])
+    address = await start(admin, 1)
+    row = await ended(address)
+    lost = {"state": Deletion.RUNNING, "process": "another", "ended_at": None}
+    await Deletion.objects.filter(pk=row.pk).aupdate(**lost)
+    running.deletions["a"].wake()
+    found = await ended(address)
+    assert found.state == Deletion.INTERRUPTED
+    assert found.note == records.INTERRUPTED
