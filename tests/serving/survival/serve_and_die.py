@@ -1,0 +1,55 @@
+"""`manage.py` that kills itself (SIGKILL) at one step of a write: the one named in the file DIE_AT.
+
+The steps, in order: opened (the row of the audit trail is stored), sending (with the request),
+written (the API carried it out), answered (before the row is closed), closed.
+"""
+
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management import execute_from_command_line
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+django.setup()
+
+from leases.actions import open_rows
+from leases.kube.http_session import Session
+from leases.models import Edit
+
+DIE_AT = Path(os.environ["DIE_AT"])
+OBJECTS = "/apis/coordination.k8s.io/v1/namespaces/"
+
+# A test does not wait until a lost request cannot arrive any more: its sender is dead.
+open_rows.UNDER_WAY = timedelta(0)
+save, fetch = Edit.asave, Session.fetch
+
+
+def die_at(step: str) -> None:
+    if DIE_AT.exists() and DIE_AT.read_text() == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def dying_save(row: Edit, *given: Any, **named: Any) -> None:
+    closing = not named
+    if closing:
+        die_at("answered")
+    await save(row, *given, **named)
+    die_at("closed" if closing else "opened" if "force_insert" in named else "sending")
+
+
+async def dying_fetch(session: Session, method: str, path: str, **named: Any) -> bytes:
+    answer = await fetch(session, method, path, **named)
+    dry = "dryRun" in str(named.get("query", ())) + str(named.get("body"))
+    if method != "GET" and path.startswith(OBJECTS) and not dry:
+        die_at("written")
+    return answer
+
+
+Edit.asave = dying_save  # type: ignore[assignment, method-assign]
+Session.fetch = dying_fetch  # type: ignore[assignment, method-assign]
+execute_from_command_line(sys.argv)
