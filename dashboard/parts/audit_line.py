@@ -50,6 +50,8 @@ MEANS = {
     audit.NOT_DONE: "It did not happen. Leaseboard found this out afterwards, from the cluster.",
     audit.UNKNOWN: "The cluster no longer shows whether it happened.",
 }
+MAX_BRIEF = 2  # fields of a write in a list
+_TIMES = ("spec.acquireTime", "spec.renewTime")
 MAX_SHOWN = 200  # characters of a value
 
 
@@ -76,6 +78,26 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[FieldLine, ...]
     answer: str
     at: datetime
+
+    @property
+    def brief(self) -> tuple[FieldLine, ...]:
+        """The fields for a list: times only if nothing else changed, names without their part."""
+        told = [one for one in self.fields if one.field not in _TIMES] or self.fields
+        return tuple(
+            FieldLine(
+                one.field.removeprefix("spec.").removeprefix("metadata."), one.before, one.after
+            )
+            for one in told[:MAX_BRIEF]
+        )
+
+    @property
+    def more(self) -> bool:
+        return len(self.brief) < len(self.fields)
+
+    @property
+    def remark(self) -> str:
+        """The detail, unless it says only that the first attempt succeeded."""
+        return "" if self.detail == "written at attempt 1" else self.detail
 
     @property
     def key(self) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from leases.actions import audit
 from leases.actions.changed_fields import leaves, same
 from leases.actions.first_event import FirstEvent, first_event
-from leases.domain.lease import ObjectName
+from leases.domain.lease import ObjectName, number_of
 from leases.history.database_text import from_stored_json, to_stored
 from leases.kube.lease_client import FIELD_MANAGER, LeaseClient
 from leases.models import Edit
@@ -36,6 +36,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 NOT_SENT = Verdict(
     audit.NOT_DONE, "Leaseboard stopped before it sent the request. The cluster was not asked."
+)
+WENT_BACK = Verdict(
+    audit.UNKNOWN,
+    "The cluster is at an older resourceVersion than the request: it was restored or replaced.",
 )
 _ANOTHER_FIRST = "Another write came first, so the cluster could not accept this request."
 
@@ -75,6 +79,8 @@ async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | 
             event = await first_event(client, key, since)
             if event is not None:
                 return judge_event(row, event)
+            if number_of(await client.newest_version()) < number_of(since):
+                return WENT_BACK
     except Gone:
         since = ""
     try:
@@ -90,6 +96,8 @@ def judge_event(row: Edit, event: FirstEvent) -> Verdict:
     """Judge by the first event after the version that the request required."""
     meta = event.document.get("metadata", {})
     version = str(meta.get("resourceVersion", ""))
+    if row.request["uid"] not in ("", meta.get("uid")):
+        return Verdict(audit.UNKNOWN, "This cluster is not the one that the request was sent to.")
     if row.request["verb"] == "delete":
         if event.type == "DELETED":
             return Verdict(

@@ -156,6 +156,13 @@ async def test_a_lease_that_another_deletion_removed_after_ours_was_written(clie
     assert await verdict(row, client, now=SOON) == "done"
 
 
+async def test_a_cluster_that_went_back_proves_nothing_by_its_silence(client):
+    await client.create(BODY)
+    row = await crashed(client, "patch")
+    row.request["resource_version"] = "999999"
+    assert await verdict(row, client) == "unknown"
+
+
 async def test_rows_of_running_requests_and_other_clusters_are_left_alone(client):
     await client.create(BODY)
     row = await crashed(client, "patch")
@@ -220,6 +227,11 @@ def test_without_events_only_what_the_lease_proves_is_said(verb, found, outcome)
     judged = judge_current(row_of(verb), found, complete=False, may_arrive=False)
     assert judged is not None
     assert judged.outcome == outcome
+
+
+def test_an_event_of_another_object_proves_nothing():
+    event = FirstEvent("MODIFIED", current(uid="other", **OURS))
+    assert judge_event(row_of("patch"), event).outcome == "unknown"
 
 
 def test_a_deletion_that_finalizers_delay_is_done():
