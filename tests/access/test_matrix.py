@@ -65,6 +65,7 @@ RULES = {
     "deletions": Rule(ADMINS),
     "deletion": Rule(ADMINS),
     "stop_deletion": Rule(ADMINS, POST),
+    "switch_cluster": Rule(READERS),
     "lease_kind": Rule(ADMINS, POST),
     "lease_vacancy": Rule(ADMINS, POST),
     "wall_links": Rule(ADMINS, FORM),
