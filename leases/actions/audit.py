@@ -25,6 +25,7 @@ from leases.wire.status import ApiError
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 NOT_DONE, UNKNOWN = "not_done", "unknown"  # only of rows that were resolved later
 _MAX_DETAIL = 1000
+SERVER_ERROR = 500
 
 # Rows whose request runs in this process: nobody else closes them.
 running: set[int] = set()
@@ -155,8 +156,11 @@ def answered(row: Edit, lease: Lease | Document | None = None) -> None:
 def _note_error(row: Edit, error: ApiError) -> None:
     status = error.status
     row.detail = to_stored(str(error))
-    if status.code or not row.request:
-        row.outcome = REFUSED if status.code else FAILED
+    # After a 5xx the write may have reached etcd: only the cluster knows.
+    if 0 < status.code < SERVER_ERROR:
+        row.outcome = REFUSED
+    elif not row.request:
+        row.outcome = FAILED
     row.answer = to_stored_json(
         {
             "code": status.code,

@@ -12,6 +12,7 @@ from leases.actions import audit
 from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
 from leases.models import Edit
 from leases.wire.status import (
+    ApiError,
     Invalid,
     Status,
     StatusCause,
@@ -87,7 +88,15 @@ async def test_a_refusal_notes_code_reason_and_fields(intent):
     }
 
 
-@pytest.mark.parametrize("end", [Unreachable("cut"), asyncio.CancelledError(), ValueError("odd")])
+@pytest.mark.parametrize(
+    "end",
+    [
+        Unreachable("cut"),
+        ApiError(Status(code=504, reason="Timeout")),
+        asyncio.CancelledError(),
+        ValueError("odd"),
+    ],
+)
 async def test_a_request_that_may_have_arrived_leaves_the_row_open(intent, end):
     with pytest.raises(type(end)):
         await run(intent, end)

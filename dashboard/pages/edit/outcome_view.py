@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.access.roles import READ_TRAIL
 from dashboard.pages.edit.outcome import outcome_of
 from dashboard.parts.lease.row import lease_url, row_view
 from dashboard.parts.query.recent_changes import changes_of
@@ -24,7 +25,7 @@ def lease_outcome(
 ) -> HttpResponse:
     key = ObjectName(namespace, name)
     row = Edit.objects.filter(pk=number, cluster=cluster, namespace=namespace, name=name).first()
-    if row is None:
+    if row is None or not (row.user == request.user or request.user.has_perm(READ_TRAIL)):
         raise Http404(f"No write {number} of {key} in {cluster} is known.")
     now = clock.now()
     as_of = request.cluster.as_of(now)
