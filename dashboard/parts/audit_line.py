@@ -32,6 +32,7 @@ ACTIONS = {
     "lease.delete": "Delete",
     "lease.yaml": "Edit YAML",
     "lease.overrule_kind": "Set kind",
+    "lease.may_be_vacant": "Set vacancy",
 }
 PHASES = {
     audit.DONE: "held",
@@ -42,7 +43,7 @@ PHASES = {
     audit.UNKNOWN: "late",
 }
 MEANS = {
-    audit.DONE: "The cluster carried it out.",
+    audit.DONE: "It was carried out.",
     Edit.INTENDED: "Whether the cluster carried it out is not known yet. Leaseboard looks every "
     "few seconds, and decides within a minute if the cluster answers.",
     audit.REFUSED: "The cluster refused it. Nothing was written.",

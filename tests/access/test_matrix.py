@@ -1,7 +1,7 @@
 """Who may do what: every URL and every socket, for every kind of visitor and every method.
 
 The URLs come from the URL configuration, the sockets from their routing: one that has no rule here
-fails. A rule says who is let in, and with which methods.
+fails. The rules of the URLs are in tests.support.url_rules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
@@ -25,59 +24,9 @@ from leases.models import Edit, KindOverride, WallLink
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.communicator import Socket
 from tests.support.every_url import every_page
+from tests.support.url_rules import ADMINS, ALL, READERS, RULES
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-READ, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
-VISITORS = ("stranger", "wall", "guest", "operator", "admin")
-ALL, READERS, ADMINS = frozenset(VISITORS), frozenset({"operator", "admin"}), frozenset({"admin"})
-
-
-class Rule(msgspec.Struct, frozen=True):
-    """Who is let in, with which methods."""
-
-    who: frozenset[str]
-    methods: tuple[str, ...] = READ
-
-
-RULES = {
-    "home": Rule(READERS),
-    "overview": Rule(READERS),
-    "leases": Rule(READERS),
-    "lease": Rule(READERS),
-    "lease_asked": Rule(READERS),
-    "timeline": Rule(READERS),
-    "holders": Rule(READERS),
-    "nodes": Rule(READERS),
-    "node_cells": Rule(READERS),
-    "history": Rule(READERS),
-    "wall": Rule(READERS | {"wall"}),
-    "audit": Rule(READERS),
-    "audit_row": Rule(READERS),
-    "components": Rule(READERS),
-    "new_lease": Rule(ADMINS, FORM),
-    "lease_edit": Rule(ADMINS, FORM),
-    "lease_release": Rule(ADMINS, FORM),
-    "lease_hand_over": Rule(ADMINS, FORM),
-    "lease_yaml": Rule(ADMINS, FORM),
-    "lease_outcome": Rule(READERS),
-    "lease_delete": Rule(ADMINS, FORM),
-    "delete_many": Rule(ADMINS, FORM),
-    "deletions": Rule(ADMINS),
-    "deletion": Rule(ADMINS),
-    "stop_deletion": Rule(ADMINS, POST),
-    "switch_cluster": Rule(READERS),
-    "lease_kind": Rule(ADMINS, POST),
-    "lease_vacancy": Rule(ADMINS, POST),
-    "wall_links": Rule(ADMINS, FORM),
-    "revoke_wall_link": Rule(ADMINS, FORM),
-    "sign_in": Rule(ALL, (*FORM, "PUT", "OPTIONS")),
-    "redeem_sign_in_link": Rule(ALL, POST),
-    "sign_in_by_link": Rule(ALL),
-    "sign_out": Rule(ALL, ("POST", "OPTIONS")),
-    "healthz": Rule(ALL),
-    "readyz": Rule(ALL),
-    "metrics": Rule(ALL),
-}
 # The site under /admin/ has its own permissions; none of it is open to anybody but admins, except:
 OPEN_IN_ADMIN = {"logout": ALL, "jsi18n": ADMINS}
 SOCKETS = {

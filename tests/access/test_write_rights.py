@@ -28,9 +28,9 @@ from leases.kube.connect import connect
 from leases.kube.lease_client import ReadOnly
 from leases.models import Edit
 from leases.wire.status import Unreachable
-from tests.access.test_matrix import ADMINS, RULES
 from tests.support.board import fill, member
 from tests.support.every_url import every_page
+from tests.support.url_rules import ADMINS, RULES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,0 +1,57 @@
+"""Who is let in at each URL, and with which methods. tests.access.test_matrix holds them to it."""
+
+from __future__ import annotations
+
+import msgspec
+
+READ, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
+VISITORS = ("stranger", "wall", "guest", "operator", "admin")
+ALL, READERS, ADMINS = frozenset(VISITORS), frozenset({"operator", "admin"}), frozenset({"admin"})
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Who is let in, with which methods."""
+
+    who: frozenset[str]
+    methods: tuple[str, ...] = READ
+
+
+RULES = {
+    "home": Rule(READERS),
+    "overview": Rule(READERS),
+    "leases": Rule(READERS),
+    "lease": Rule(READERS),
+    "lease_asked": Rule(READERS),
+    "timeline": Rule(READERS),
+    "holders": Rule(READERS),
+    "nodes": Rule(READERS),
+    "node_cells": Rule(READERS),
+    "history": Rule(READERS),
+    "wall": Rule(READERS | {"wall"}),
+    "audit": Rule(READERS),
+    "audit_row": Rule(READERS),
+    "components": Rule(READERS),
+    "new_lease": Rule(ADMINS, FORM),
+    "lease_edit": Rule(ADMINS, FORM),
+    "lease_release": Rule(ADMINS, FORM),
+    "lease_hand_over": Rule(ADMINS, FORM),
+    "lease_yaml": Rule(ADMINS, FORM),
+    "lease_outcome": Rule(READERS),
+    "lease_delete": Rule(ADMINS, FORM),
+    "delete_many": Rule(ADMINS, FORM),
+    "deletions": Rule(ADMINS),
+    "deletion": Rule(ADMINS),
+    "stop_deletion": Rule(ADMINS, POST),
+    "switch_cluster": Rule(READERS),
+    "lease_kind": Rule(ADMINS, POST),
+    "lease_vacancy": Rule(ADMINS, POST),
+    "wall_links": Rule(ADMINS, FORM),
+    "revoke_wall_link": Rule(ADMINS, FORM),
+    "sign_in": Rule(ALL, (*FORM, "PUT", "OPTIONS")),
+    "redeem_sign_in_link": Rule(ALL, POST),
+    "sign_in_by_link": Rule(ALL),
+    "sign_out": Rule(ALL, ("POST", "OPTIONS")),
+    "healthz": Rule(ALL),
+    "readyz": Rule(ALL),
+    "metrics": Rule(ALL),
+}
