@@ -58,6 +58,7 @@ OF_CLUSTER = {
 }
 PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "audit": "audit/",
+    "audit_row": "audit/1/",
     "wall_links": "wall-links/",
     "revoke_wall_link": "wall-links/1/revoke/",
     "components": "components/",
