@@ -43,5 +43,5 @@ def mark_may_be_vacant(
             before={"may_be_vacant": not may_be_vacant},
             after={"may_be_vacant": may_be_vacant},
             outcome=DONE,
-            detail="may be vacant" if may_be_vacant else "may not be vacant any more",
+            detail="may be vacant" if may_be_vacant else "must have a holder again",
         )

@@ -52,7 +52,7 @@ def test_a_mark_that_is_taken_back_stays_as_the_past_and_can_be_set_again(ada):
     assert [edit.after["may_be_vacant"] for edit in Edit.objects.order_by("at")] == [
         True, False, True,
     ]  # fmt: skip
-    assert Edit.objects.order_by("at")[1].detail == "may not be vacant any more"
+    assert Edit.objects.order_by("at")[1].detail == "must have a holder again"
 
 
 @pytest.mark.parametrize("may", [True, False])

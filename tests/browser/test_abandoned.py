@@ -106,7 +106,7 @@ def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(page: Page, serv
     expect(line).to_have_text("2 Leases abandoned")
     visit(page, server, f"leases/default/{name}/")
     expect(page.locator("[data-excuse]")).to_contain_text("Abandoned:")
-    choice = page.get_by_label("Without a holder, this Lease")
+    choice = page.get_by_label("This Lease")
     choice.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
@@ -116,7 +116,7 @@ def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(page: Page, serv
     expect(line).to_have_text("1 Lease abandoned")
     choice.select_option("false")
     page.get_by_role("button", name="Set vacancy").click()
-    expect(page.locator("#vacancy .note")).to_have_text("a problem when nobody holds it")
+    expect(page.locator("#vacancy .note")).to_have_text("must have a holder")
     expect(line).to_have_text("2 Leases abandoned")
 
 

@@ -295,6 +295,11 @@ async def test_nothing_is_left_after_the_end(start):
     assert watching == []
 
 
+def test_the_threshold_of_abandoned_leases_reaches_every_cluster(tmp_path):
+    running = Runtime(options(tmp_path, abandoned_seconds=7))
+    assert running.clusters["a"].store.abandoned_after == timedelta(seconds=7)
+
+
 async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypatch, settings):
     config = settings.LEASEBOARD
     named = runtime._from_settings()

@@ -11,8 +11,9 @@ from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Tracked
-from leases.wire.watch_events import Applied, Listed
+from leases.tracking.tracked_lease import Tracked, Update
+from leases.tracking.tracker import Tracker
+from leases.wire.watch_events import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
 
 KEY = lease().key
@@ -85,6 +86,25 @@ def test_a_vacant_lease_that_is_edited_stays_abandoned():
     labelled = lease(None, renewed=10, acquired=10, duration=30, labels={"a": "b"}, version=4)
     store.apply(Applied(labelled), after(30 + HOUR))
     assert known(store).abandoned
+
+
+async def test_nothing_is_abandoned_while_nobody_watches() -> None:
+    now = after(0)
+    updates: list[Update] = []
+    store = Store("c", abandoned_after=timedelta(minutes=1))
+    tracker = Tracker(store, [updates.append], lambda: now)
+    tracker.handle(Listed((released(0, version=1),), "1"))
+    tracker.handle(Connected())
+    tracker.handle(Disconnected("cut"))
+    now = after(HOUR)
+    tracker.tick()
+    assert not known(store).abandoned
+    tracker.handle(Connected())
+    for now in (after(HOUR + seconds) for seconds in range(30)):  # noqa: B007 - the clock
+        tracker.tick()
+    assert known(store).abandoned
+    assert updates[-1].redraw == (KEY,)
+    tracker.stop()
 
 
 def test_the_first_list_believes_when_a_lease_was_released():

@@ -26,9 +26,9 @@ class LeaseVacancyForm(forms.Form):
     """Whether it is in order that nobody holds the Lease."""
 
     may_be_vacant = forms.TypedChoiceField(
-        label="Without a holder",
+        label="Vacancy",
         widget=forms.Select(attrs={"class": "select"}),
-        choices=[(MUST_NOT, "is a problem"), (MAY, "is in order: it may be vacant")],
+        choices=[(MUST_NOT, "must have a holder"), (MAY, "may be vacant")],
         coerce=lambda value: value == MAY,
     )
 
@@ -59,7 +59,7 @@ def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseB
             may_be_vacant=may,
             at=clock.now(),
         )
-        said = "may be vacant from now on" if may else "must not be vacant any more"
+        said = "may be vacant from now on" if may else "must have a holder again"
         messages.success(request, f"{key} {said}.")
     else:
         messages.error(request, form.errors["may_be_vacant"].as_text())

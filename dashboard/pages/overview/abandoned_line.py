@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from dashboard.pages.overview.attention_line import Attention
 from dashboard.parts.change_sentence import Part
-from dashboard.parts.formatting import counted, listed, span_of, when
+from dashboard.parts.formatting import age, counted, listed, span_of, when
 from leases.tracking.tracked_lease import Tracked
 
 
@@ -31,6 +31,7 @@ def abandoned_line(
         url=f"{reverse('leases', args=[cluster])}?abandoned=true",
         word="",
         why=(Part(f"Vacant for more than {span_of(threshold)}, or never renewed: {names}."),),
-        amount=counted(len(found), "Lease"),
-        moment=f"first since {when(first, now)}",
+        amount=age((now - first).total_seconds()),
+        moment=f"first at {when(first, now)}",
+        since=first.timestamp(),
     )
