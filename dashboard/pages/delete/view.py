@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import cast
 
 from asgiref.sync import sync_to_async
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -24,6 +23,7 @@ from leases.actions.audit import AlreadySent
 from leases.actions.delete_lease import ACTION, TermEnded, delete_lease, refusal_of
 from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
+from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict, NotFound
 
@@ -81,9 +81,9 @@ class DeletePage:
         if not form.is_valid():
             return await self.draw(form, status=422)
         try:
-            await self._write(form)
-        except AlreadySent:
-            pass
+            row = await self._write(form)
+        except AlreadySent as sent:
+            row = sent.row
         except TermEnded as ended:
             return await self._draw_conflict(form, ended.current)
         except NotFound:
@@ -93,11 +93,9 @@ class DeletePage:
             text = conflict if isinstance(error, Conflict) else form.place(error)
             status = STATUS_OF_ERROR.get(error.status.code, 502)
             return await self.draw(form, error=text, status=status)
-        text = f"{self.key} was deleted. If somebody makes it anew, this page shows it."
-        await sync_to_async(messages.success)(self.request, text)
-        return redirect("lease", self.cluster.name, self.key.namespace, self.key.name)
+        return redirect("lease_outcome", row.cluster, row.namespace, row.name, row.pk)
 
-    async def _write(self, form: DeleteLeaseForm) -> None:
+    async def _write(self, form: DeleteLeaseForm) -> Edit:
         intent = await sync_to_async(intent_of)(
             self.request,
             self.cluster,
@@ -106,7 +104,7 @@ class DeletePage:
             reason=form.cleaned_data["reason"],
             once=form.cleaned_data["once"],
         )
-        await delete_lease(
+        return await delete_lease(
             self.cluster.writer_for(self.user),
             self.key,
             seen_term=form.cleaned_data["seen_term"],

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from dashboard.pages.edit.outcome_of_delete import sentences_of_delete, since_delete
 from dashboard.pages.edit.what_happens import short
 from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.formatting import age, fine_clock, shortened
+from leases.actions.delete_lease import ACTION as DELETE
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.edit.lease_write import FieldEdit, HandOver, Release, YamlEdit
 from leases.domain.edit.merge_patch import MISSING, at_path
@@ -49,6 +51,15 @@ def outcome_of(
     if row.outcome != DONE:
         title = "Sent; there is no answer yet" if row.closed_at is None else "Nothing is known done"
         return Outcome(title=title, phase="expired", sentences=(row.detail,), settled=settled)
+    if row.action == DELETE:
+        found = since_delete(row, changes)
+        return Outcome(
+            title=f"Deleted at {fine_clock(at)}",
+            phase="held" if found else "late",
+            sentences=tuple(sentences_of_delete(found, now)),
+            lines=tuple(change_line(change, now) for change in found),
+            settled=settled,
+        )
     since = _Since(row, tracked, changes)
     word = WORDS.get(row.action, "Written")
     return Outcome(

@@ -131,3 +131,28 @@ def test_a_refusal_and_an_open_row_say_so():
 def test_the_page_stops_looking_after_half_a_minute():
     old = WRITTEN - timedelta(seconds=30)
     assert after(write("lease.release", closed_at=old), RELEASED).settled
+
+
+DELETED = change(ChangeType.DELETED, 0.1, "11", previous_holder="cp-1")
+ANEW = change(ChangeType.CREATED, 1.8, "12", holder="cp-1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ((), "The watch has not reported it yet."),
+        ((DELETED,), "Nobody has made it anew since, for 9.9 s."),
+        ((DELETED, ANEW), "cp-1 made it anew 1.7 s later."),
+        (
+            (DELETED, msgspec.structs.replace(ANEW, holder=None)),
+            "Somebody made it anew 1.7 s later, without a holder.",
+        ),
+    ],
+)
+def test_a_delete_says_who_made_the_lease_anew(changes, sentence):
+    earlier = change(ChangeType.DELETED, -60, "3", previous_holder="cp-9")
+    row = write("lease.delete", "", request={"verb": "delete", "resource_version": "10"})
+    found = after(row, earlier, *changes)
+    assert found.title.startswith("Deleted at ")
+    assert found.sentences == (sentence,)
+    assert len(found.lines) == len(changes)
