@@ -14,18 +14,16 @@ from dashboard.access.guards import ClusterRequest
 from dashboard.pages.lease.as_of_head import lease_as_of_view
 from dashboard.pages.lease.past_terms import past_view
 from dashboard.pages.lease.past_terms_query import read_past
-from dashboard.pages.lease.stretch import past_links, read_lease_stretch
+from dashboard.pages.lease.stretch import LeasePastLinks, past_links, read_lease_stretch
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.frame.list_controls import ListLinks
-from dashboard.parts.lease.page_links import ShownTime, history_url, timeline_url
+from dashboard.parts.lease.page_links import ShownTime, history_url, lease_pages
 from dashboard.parts.query.blind_times import NOT_YET, blind_at, created_after
-from dashboard.parts.query.time_range import range_label
 from dashboard.parts.query.url_time import passed, read_moment, write_moment
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
 from leases.history.read import find_changes
 from leases.history.read.indexed_search import HistoryFilter
-from leases.history.read.states_as_of import State, born_later, states_at
+from leases.history.read.states_as_of import born_later, states_at
 from leases.history.write.watched_spans import watched_since
 
 CHANGES = 20
@@ -48,7 +46,8 @@ def lease_as_of(
     standing = state.standing if state else _not_there(request, key, at, found.total)
     if tracked is None and not found.total and not born_later(cluster, [key], at):
         raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
-    past, links = _past(request, cluster, key, at, now)
+    past, around = _past(request, cluster, key, at, now)
+    past["pages"] = lease_pages(cluster, key, state.kind if state else None, around.time)
     context: dict[str, Any] = {
         "namespace": key.namespace,
         "name": key.name,
@@ -58,12 +57,13 @@ def lease_as_of(
         ),
         "past": past,
         "lines": [change_line(change, now) for change in found.changes],
-        "older_url": links.url(before=found.older) if found.older else "",
-        "newest_url": links.url(before="") if request.GET.get("before") else "",
+        "older_url": around.links.url(before=found.older) if found.older else "",
+        "newest_url": around.links.url(before="") if request.GET.get("before") else "",
         "now_url": request.path if tracked else reverse("leases", args=[cluster]),
         "there_now": tracked is not None,
         "at": at,
-        **_links(cluster, key, at, state),
+        "leases_url": f"{reverse('leases', args=[cluster])}?{urlencode({'at': write_moment(at)})}",
+        "history_url": history_url(cluster, key, ShownTime(at=at)),
     }
     return render(request, "leases/detail_as_of.html", context)
 
@@ -80,23 +80,11 @@ def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: 
 
 def _past(
     request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
-) -> tuple[dict[str, Any], ListLinks]:
-    """The past up to the instant, and the links of the page. Raises BadFilter."""
+) -> tuple[dict[str, Any], LeasePastLinks]:
+    """The past up to the instant, and the links around it. Raises BadFilter."""
     wanted = read_lease_stretch(request.GET, at, USUAL_RANGE, instant=at)
     around = past_links(request.path, wanted, at, watched=watched_since(cluster))
     past = read_past(cluster, key, around.shown, now=now)
     end = around.shown.until
     view = past_view(past, around.choices, now, zoom=around.zoom, end=end)
-    return view, around.links
-
-
-def _links(cluster: str, key: ObjectName, at: datetime, state: State | None) -> dict[str, str]:
-    time = ShownTime(range=USUAL_RANGE, at=at)
-    instant = urlencode({"at": write_moment(at)})
-    return {
-        "timeline_url": timeline_url(cluster, key, state.kind if state else None, time),
-        "leases_url": f"{reverse('leases', args=[cluster])}?{instant}",
-        "history_url": history_url(cluster, key, ShownTime(at=at)),
-        "csv_url": history_url(cluster, key, time, "csv"),
-        "csv_label": f"CSV of the {range_label(USUAL_RANGE)} before",
-    }
+    return view, around

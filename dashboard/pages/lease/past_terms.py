@@ -126,6 +126,7 @@ def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> di
     begun = when(term.since, now)
     return {
         "holder": holder_view(term.holder),
+        "at": term.since,
         "since": begun if term.began else f"before {begun}",
         "until": until_when(term.until, now, end),
         "held_for": age(((term.until or end or now) - term.since).total_seconds()),

@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.stretch_links import Zoom, stretch_links, zoom_to
+from dashboard.parts.lease.page_links import ShownTime, shown_time
 from dashboard.parts.query.time_range import StretchFilter, TimeRange, read_stretch, window
 from dashboard.parts.query.url_parameters import BadFilter
 
@@ -32,6 +33,7 @@ class LeasePastLinks(msgspec.Struct, frozen=True, kw_only=True):
     links: ListLinks
     choices: dict[str, Any]
     zoom: Zoom
+    time: ShownTime
 
 
 def read_lease_stretch(
@@ -59,4 +61,5 @@ def past_links(
         links=links,
         choices=stretch_links(links, wanted, shown, now=now),
         zoom=zoom_to(links, shown, now=now),
+        time=shown_time(shown, wanted.range, wanted.instant),
     )

@@ -31,7 +31,7 @@ from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.kept.holdings import host_of
 from dashboard.parts.lease.head import lease_view
-from dashboard.parts.lease.page_links import LAST_HOUR, history_url
+from dashboard.parts.lease.page_links import LAST_HOUR, history_url, lease_pages
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.holder_parameter import part_of
 from dashboard.parts.query.recent_changes import changes_of
@@ -156,6 +156,8 @@ class LeasePage:
         past = read_past(self.cluster, self.key, shown, now=self.now, known=known)
         end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
         view = past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
+        kind = self.tracked.kind if self.tracked else None
+        view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
         hub = running_board().publisher.hubs[self.cluster]
         if self.tracked and self.tracked.held_since and hub.clock_moved:
             return with_held_since(view, self.tracked.held_since, self.now)

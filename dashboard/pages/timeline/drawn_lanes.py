@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -19,11 +18,9 @@ from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stoo
 from dashboard.parts.frame.stretch_links import Zoom
 from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.lane_labels import lane_marks, lane_role, shape_view
-from dashboard.parts.lease.page_links import holder_url
-from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.lease.shown_name import shown_name
 from dashboard.parts.query.time_range import TimeRange
-from dashboard.parts.query.url_time import write_moment
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
 
@@ -47,6 +44,7 @@ def lane_views(
     *,
     unseen: str,
     now: datetime,
+    time: ShownTime,
     zoom: Zoom,
     end: datetime | None = None,
 ) -> list[dict[str, Any]]:
@@ -63,6 +61,7 @@ def lane_views(
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
         view["shapes"] = tuple(shape_view(shape, now, zoom=zoom, end=end) for shape in drawn)
+        view["url"] = lease_url_at(cluster, lane.key, time)
         view["role"] = lane_role(view["shapes"])
         view["says"] = says(lane.key, drawn, unseen=unseen)
         views.append(view)
@@ -94,7 +93,6 @@ def _lane_view(
         "namespace": lane.key.namespace,
         "name": lane.key.name,
         "shown": shown_name(cluster, lane.key),
-        "url": _url_at(cluster, lane.key, shown),
         "dot": dot_of(lane, shown.at, now=now, follows=shown.follows),
         "kind": lane.kind.value if lane.kind else "",
         "group": group[0],
@@ -110,11 +108,6 @@ def _lane_view(
 def _holder_url(cluster: str, holder: str | None, shown: TimeRange) -> str:
     at = None if shown.follows else shown.at
     return holder_url(cluster, holder, at=at, in_leases=True) if holder else ""
-
-
-def _url_at(cluster: str, key: ObjectName, shown: TimeRange) -> str:
-    url = lease_url(cluster, key)
-    return url if shown.follows else f"{url}?{urlencode({'at': write_moment(shown.at)})}"
 
 
 def as_of_view(standing: PastState, now: datetime, *, watched: bool) -> AsOf:

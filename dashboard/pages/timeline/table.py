@@ -13,7 +13,7 @@ from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.frame.stretch_links import Zoom
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.lane_labels import among, how_ended, until_when
-from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.page_links import ShownTime, lease_url_at
 
 
 def table_rows(
@@ -22,6 +22,7 @@ def table_rows(
     scale: Scale,
     *,
     now: datetime,
+    time: ShownTime,
     zoom: Zoom,
     end: datetime | None = None,
 ) -> list[dict[str, Any]]:
@@ -30,12 +31,13 @@ def table_rows(
     most = shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
-        rows += _of_lane(cluster, lane, drawn, now, zoom, end)
+        url = lease_url_at(cluster, lane.key, time)
+        rows += _of_lane(url, lane, drawn, now, zoom, end)
     return rows
 
 
 def _of_lane(
-    cluster: str,
+    url: str,
     lane: TimelineLane,
     drawn: tuple[Shape, ...],
     now: datetime,
@@ -45,7 +47,7 @@ def _of_lane(
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {
         "lease": str(lane.key),
-        "url": lease_url(cluster, lane.key),
+        "url": url,
         "as_of": f"at the playhead: {at.holder.identity if at.holder else at.word}",
         "rows": max(1, len(drawn)),
     }

@@ -24,6 +24,7 @@ from dashboard.parts.frame import responses
 from dashboard.parts.frame.as_of_words import instant_of
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.stretch_links import zoom_to
+from dashboard.parts.lease.page_links import shown_time
 from dashboard.parts.query.recent_changes import settled_seq
 from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
 from dashboard.parts.query.time_range import (
@@ -67,15 +68,15 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     context["strip"] = _strip(request, wanted, overview, now)
     context["strip_ends_now"] = overview.scale.until >= now
     zoom = zoom_to(ListLinks(request.path, wanted), shown, now=now)
+    time = shown_time(shown, wanted.range, None if shown.follows else shown.at)
+    how: dict[str, Any] = {"now": now, "time": time, "zoom": zoom, "end": end}
     if wanted.view == TABLE:
         context["lanes"] = lanes.page
-        context["rows"] = table_rows(
-            cluster, lanes, Scale(shown.since, shown.until), now=now, zoom=zoom, end=end
-        )
+        scale = Scale(shown.since, shown.until)
+        context["rows"] = table_rows(cluster, lanes, scale, **how)
     else:
-        context["lanes"] = lane_views(
-            cluster, lanes, shown, unseen=context["stretch"]["unseen"], now=now, zoom=zoom, end=end
-        )
+        unseen = context["stretch"]["unseen"]
+        context["lanes"] = lane_views(cluster, lanes, shown, unseen=unseen, **how)
         context["holders"] = holders_of(context["lanes"])
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 

@@ -9,8 +9,9 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.parts.kept.holdings import host_of
+from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.holder_parameter import holder_parameter, part_of
-from dashboard.parts.query.time_range import RANGES
+from dashboard.parts.query.time_range import RANGES, TimeRange
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -44,8 +45,33 @@ class ShownTime(msgspec.Struct, frozen=True, kw_only=True):
         return {"since": write_moment(since), "until": write_moment(until)}
 
 
+def shown_time(shown: TimeRange, name: str, at: datetime | None) -> ShownTime:
+    """The time of a page that shows a stretch; `name` is that of its range, if it is live."""
+    if shown.live:
+        return ShownTime(range=name, at=at)
+    return ShownTime(since=shown.since, until=shown.until, at=at)
+
+
 NOW = ShownTime()
 LAST_HOUR = ShownTime(range="1h")
+
+
+def lease_pages(
+    cluster: str, key: ObjectName, kind: Kind | None, time: ShownTime
+) -> dict[str, str]:
+    """The pages and the file that tell more of the same Lease and time."""
+    return {
+        "cluster": cluster,
+        "timeline": timeline_url(cluster, key, kind, time),
+        "history": history_url(cluster, key, time),
+        "csv": history_url(cluster, key, time, "csv"),
+    }
+
+
+def lease_url_at(cluster: str, key: ObjectName, time: ShownTime) -> str:
+    """The page of a Lease; its parameters are those of the timeline."""
+    query = urlencode({name: value for name, value in time.of_timeline().items() if value})
+    return f"{lease_url(cluster, key)}?{query}"
 
 
 def timeline_url(

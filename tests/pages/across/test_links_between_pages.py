@@ -61,6 +61,24 @@ def test_a_lease_leads_to_its_lane_its_holder_and_its_changes(operator):
     assert has(found, "/c/a/history/", **LEASE, format="csv", range="1h")
 
 
+def test_the_stretch_of_a_leases_past_is_carried_on(operator):
+    for query, timeline, history in (
+        ("range=6h", {"range": "6h"}, {"range": "6h"}),
+        (FIXED, STRETCH, OF_HISTORY),
+        (f"{FIXED}&at={AT}", {"from": STRETCH["from"], "at": AT}, {"since": STRETCH["from"]}),
+    ):
+        found = links(operator, f"/c/a/leases/{KEY}/?{query}")
+        assert has(found, "/c/a/timeline/", q=str(KEY), **timeline)
+        assert has(found, "/c/a/history/", **LEASE, **history)
+        assert has(found, "/c/a/history/", **LEASE, **history, format="csv")
+
+
+def test_a_term_leads_to_what_its_holder_held_then(operator):
+    found = links(operator, f"/c/a/leases/{KEY}/?range=1h")
+    holders = {query["holder"][0] for path, query in found if "holder" in query and "at" in query}
+    assert holders == {"cp-1", "cp-3"}
+
+
 def test_a_lease_as_of_an_instant_leads_to_the_same_instant(operator):
     found = links(operator, f"/c/a/leases/{KEY}/?at={AT}")
     assert has(found, "/c/a/timeline/", q=str(KEY), at=AT)
@@ -82,12 +100,14 @@ def test_the_list_as_of_an_instant_leads_on(operator):
 
 def test_a_lane_leads_to_the_lease_its_holder_and_the_changes(operator):
     live = links(operator, "/c/a/timeline/?range=1h")
-    assert has(live, f"/c/a/leases/{KEY}/")
+    assert has(live, f"/c/a/leases/{KEY}/", range="1h")
     assert has(live, "/c/a/leases/", holder="cp-1")
     assert has(live, "/c/a/history/", range="1h", kind="election")
     assert has(live, "/c/a/history/", range="1h", kind="election", format="csv")
     fixed = links(operator, f"/c/a/timeline/?{FIXED}&q=sched&at={AT}")
-    assert has(fixed, f"/c/a/leases/{KEY}/", at=AT)
+    assert has(fixed, f"/c/a/leases/{KEY}/", at=AT, **STRETCH)
+    table = links(operator, f"/c/a/timeline/?{FIXED}&q=sched&at={AT}&view=table")
+    assert has(table, f"/c/a/leases/{KEY}/", at=AT, **STRETCH)
     assert has(fixed, "/c/a/history/", **OF_HISTORY, q="sched")
 
 
