@@ -160,6 +160,7 @@ async def test_without_impersonation_the_cluster_sees_leaseboard(start):
     assert done.status_code == 302, done.content.decode()[-2000:]
     row = await Edit.objects.aget()
     assert (row.username, row.as_user, row.outcome) == ("bea", "", "done")
+    assert row.address == "127.0.0.1"
 
 
 async def test_the_form_and_the_page_say_what_the_cluster_would_refuse(start):
