@@ -102,7 +102,7 @@ def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
         expect(lanes).to_have_count(8)
         expect(page.locator(".w-comb p")).to_have_text("1 cell = 1 node")
         assert page.locator(".w-comb canvas").evaluate(COLOURS) > 1
-        expired = page.locator('[data-count="expired"]')
+        expired = page.locator('[data-count="unexcused.expired"]')
         expect(expired).to_have_text("0")
         quiet = expired.evaluate("(number) => getComputedStyle(number).color")
         api.create("node-5", holder="node-5", duration=1)
