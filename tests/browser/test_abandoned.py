@@ -106,7 +106,7 @@ def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(page: Page, serv
     expect(line).to_have_text("2 Leases abandoned")
     visit(page, server, f"leases/default/{name}/")
     expect(page.locator("[data-excuse]")).to_contain_text("Abandoned:")
-    choice = page.get_by_label("This Lease")
+    choice = page.get_by_label("Whether this Lease may be vacant")
     choice.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
