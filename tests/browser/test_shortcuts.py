@@ -15,14 +15,14 @@ EVERYWHERE = ["/", "Esc", "?"]
 ROWS = ["j", "k", "Enter"]
 ARROWS = ["←", "→"]
 PLAYHEAD = [*ARROWS, "Page Up", "Page Down", "Home", "End"]
-BRUSH = [*ARROWS, "Page Up", "Page Down"]
+BRUSH = [*ARROWS, "Shift", *ARROWS, "Page Up", "Page Down"]
 GRID = [*ARROWS, "↑", "↓", "Enter", "+", "-"]
 KEYS = {
     "": [*EVERYWHERE, *ROWS],
     "leases/": [*EVERYWHERE, *ROWS],
     "leases/?q=nothing-is-called-so": EVERYWHERE,
-    "leases/default/one/": [*EVERYWHERE, "e", "s"],
-    "timeline/?range=6h": [*EVERYWHERE, ",", "+", "-", *PLAYHEAD, *BRUSH],
+    "leases/default/one/": EVERYWHERE,
+    "timeline/?range=6h": [*EVERYWHERE, *PLAYHEAD, *BRUSH],
     "holders/": EVERYWHERE,
     "nodes/": [*EVERYWHERE, *GRID],
     "history/": [*EVERYWHERE, *ROWS],
@@ -56,13 +56,25 @@ def dialog(page: Page) -> Locator:
     return page.get_by_role("dialog", name="Keyboard shortcuts")
 
 
+def pressing(page: Page) -> list[str]:
+    """The keys that press a control of the page."""
+    controls = page.locator("main [data-key]:not([data-href])")
+    return sorted(set(controls.evaluate_all("all => all.map((one) => one.dataset.key)")))
+
+
+def test_a_leases_page_and_the_timeline_have_keys_of_their_own(visits: Visits) -> None:
+    lease = visits.open_live("/c/embedded/leases/default/one/")
+    assert {"e", "s"} <= set(pressing(lease))
+    assert {",", "-"} <= set(pressing(visits.open_live("/c/embedded/timeline/?range=6h")))
+
+
 @pytest.mark.parametrize("path", list(KEYS))
 def test_a_page_lists_the_keys_that_it_has(visits: Visits, path: str) -> None:
     page = visits.open_live(f"/c/embedded/{path}")
     page.keyboard.press("?")
     expect(dialog(page)).to_be_visible()
     shown = dialog(page).locator("kbd:visible").all_inner_texts()
-    assert sorted(shown) == sorted(KEYS[path])
+    assert sorted(shown) == sorted(KEYS[path] + pressing(page))
     words = dialog(page).locator("dd:visible").all_inner_texts()
     assert all(word.strip() for word in words)
     page.keyboard.press("Escape")
