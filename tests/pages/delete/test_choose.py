@@ -80,7 +80,7 @@ def test_a_filter_chooses_and_leaves_out_the_held(store, admin):
     assert "2 Leases will be removed" in page
     assert "2 vacant." in page
     assert "All in the namespace apps." in page
-    assert "Leave out the 1 that is held" in page
+    assert "Leave out the 1 held" in page
     answer = confirm(admin, "namespace=apps", "2")
     row = Deletion.objects.get()
     assert answer["Location"] == f"/c/a/deletions/{row.pk}/"

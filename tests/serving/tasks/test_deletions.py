@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -28,6 +29,7 @@ from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, Deletion, Edit
 from leases.wire.status import TooManyRequests
 from tests.support.board import member
+from tests.support.postgres import passes_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -275,3 +277,8 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
     found = await ended(address)
     assert found.state == Deletion.INTERRUPTED
     assert found.note == records.INTERRUPTED
+
+
+@pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
+def test_the_same_on_postgresql(postgres):
+    passes_on(postgres, __file__, "-k", "stop or dead")
