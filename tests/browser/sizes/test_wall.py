@@ -46,6 +46,7 @@ def test_a_wall_counts_the_trouble_it_has_no_row_for_while_it_is_live(
 ) -> None:
     lanes, rest = wall.locator("#lanes > [data-tile]:visible"), wall.locator("[data-rest]")
     expect(rest).to_have_text(f"{len(EXPIRED) - 7} more expired")
+    expect(rest).to_be_visible()
     expect(lanes).to_have_count(7)
     api = LeaseApi(server.kubeconfig)
     api.create("one-more", holder="pod-1", duration=1)
