@@ -258,11 +258,15 @@ class PageReader:
         """Add the changes that the page lacks, in the form that it asked for."""
         if self._feed is None:
             return {}
-        fresh: list[Change] = [change for seq, change in self._hub.recent if seq > self._feed]
+        fresh = [(seq, change) for seq, change in self._hub.recent if seq > self._feed]
         if len(fresh) == self._hub.recent.maxlen:
             self._refetch = True  # more changes may have come than are kept
         self._feed = self._hub.seq
         if self._feed_as == "number":
             return {"changes": len(fresh)}
         form = live_html.CHANGES[self._feed_as]
-        return {"feed": [live_html.render_change(change, form, now.date()) for change in fresh]}
+        return {
+            "feed": [live_html.render_change(change, form, now.date()) for _, change in fresh],
+            # A page that fetched its list meanwhile has some of these lines already.
+            "numbers": [seq for seq, _ in fresh],
+        }

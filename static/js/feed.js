@@ -11,17 +11,19 @@ export function feedShown() {
   return { feed: list ? Number(list.dataset.feed) : null, feed_as: list?.dataset.feedAs ?? "line" };
 }
 
-/** Note the last change for a page that draws no lines. */
+/** Note the last change for a page that draws no lines, or fetches them all. */
 export function seen(seq) {
   const list = document.querySelector("[data-feed]");
   if (list) list.dataset.feed = seq;
 }
 
-/** `lines`: oldest first; `seq`: the number of the last one. Returns whether any concerns the page. */
-export function addLines(lines, seq) {
+/** `all`: lines, oldest first, with the number of each; `seq`: the last one. Returns whether any concerns the page. */
+export function addLines(all, numbers, seq) {
   const list = document.querySelector("[data-feed]");
   if (!list) return false;
-  list.dataset.feed = seq;
+  const shown = Number(list.dataset.feed);
+  const lines = all.filter((_, index) => numbers[index] > shown);
+  list.dataset.feed = Math.max(shown, seq);
   if (!("feedLimit" in list.dataset)) return true; // it draws no lines
   if (paused) held.push(...lines);
   else return addAll(list, lines);

@@ -77,6 +77,25 @@ def test_only_the_changed_row_of_the_overview_glows(
     assert page.evaluate("[...glowed]") == ["default/web-3"]
 
 
+def test_a_line_that_the_fetched_list_has_already_is_not_added_again(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "")
+    lines = page.evaluate(
+        """async () => {
+          const { addLines } = await import("leaseboard/feed");
+          const list = document.querySelector("[data-feed]");
+          const fetched = Number(list.dataset.feed) + 1;
+          list.dataset.feed = fetched;
+          addLines(["<li>fetched</li>", "<li>later</li>"], [fetched, fetched + 1], fetched + 1);
+          addLines(["<li>fetched</li>"], [fetched], fetched);
+          return [...list.children].map((line) => line.textContent).slice(0, 2);
+        }"""
+    )
+    assert lines[0] == "later"
+    assert lines[1] != "fetched"
+
+
 def test_filters_are_the_url_and_back_and_forward_walk_through_them(
     page: Page, server: Server, api: LeaseApi
 ) -> None:
