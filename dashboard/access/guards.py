@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
-from dashboard.access.page_gate import page_gate
+from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.access.wall.links import PARAMETER, open_link
 from dashboard.board import running_board
@@ -111,7 +111,7 @@ def viewer_required(view: View[P]) -> Wrapped:
         if "\0" in request.path:  # PostgreSQL would refuse to look for it
             raise Http404("No Lease has a NUL in its name.")
         request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
-        with page_gate.drawing(running_board().clusters.values()):
+        with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded
@@ -132,7 +132,7 @@ def wall_required(view: View[P]) -> Wrapped:
             request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
         else:
             request.cluster = open_wall(key, cluster)  # type: ignore[attr-defined]
-        with page_gate.drawing(running_board().clusters.values()):
+        with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded

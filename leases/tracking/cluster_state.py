@@ -16,9 +16,9 @@ from leases.domain.phase import next_turn
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.expiry.abandonment import abandonment, judged_abandoned
 from leases.tracking.expiry.blind_times import BlindTimes
-from leases.tracking.expiry.clock_jump import reanchor
 from leases.tracking.expiry.deadlines import Deadlines
 from leases.tracking.expiry.phase_turn import outlook
+from leases.tracking.expiry.shift_after_jump import reanchor
 from leases.tracking.kind_overrides import DeletedKinds, Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (

@@ -20,7 +20,7 @@ from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking.checkpoint_rotation import CheckpointRotation
 from leases.tracking.cluster_state import ClusterState
-from leases.tracking.expiry.clock_jump import moved_connection
+from leases.tracking.expiry.shift_after_jump import moved_connection
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks, renewed_alone
 from leases.tracking.lease_index import Row, version_after
 from leases.tracking.list_comparison import ListComparison

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
-from dashboard.access.page_gate import page_gate
+from dashboard.access.drawing_gate import drawing_gate
 
 FRESH = 0.2  # seconds that an answer is kept at least
 COST = 10.0  # and so many times as long as it took: asking keeps a tenth of a core busy at most
@@ -33,7 +33,7 @@ class AnswerCache(Generic[T]):
             if len(self._answers) > self._most:
                 del self._answers[next(iter(self._answers))]
         if not answer.lock.acquire(blocking=False):
-            with page_gate.waiting():  # the thread that makes it may wait for the gate
+            with drawing_gate.waiting():  # the thread that makes it may wait for the gate
                 answer.lock.acquire()
         try:
             begun = time.monotonic()

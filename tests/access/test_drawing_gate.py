@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from django.db import connection
 
-from dashboard.access.page_gate import LATE, LOOK, MAX_WAIT, PageGate, page_gate
+from dashboard.access.drawing_gate import LATE, LOOK, MAX_WAIT, PageGate, drawing_gate
 from dashboard.parts.kept.answer_cache import AnswerCache
 from tests.support.board import a_lease, fill
 from tests.support.page_paths import PATHS
@@ -169,14 +169,14 @@ def test_two_pages_that_want_the_same_value_wait_for_each_other_without_end_of_n
     making, asked, go = Event(), Event(), Event()
 
     def make():
-        with page_gate.waiting():
+        with drawing_gate.waiting():
             making.set()
             assert go.wait(SOON)
         return 7
 
     def page(before):
         try:
-            with page_gate.drawing(()):
+            with drawing_gate.drawing(()):
                 before.set()
                 return kept.get("value", make)
         finally:
@@ -193,7 +193,7 @@ def test_two_pages_that_want_the_same_value_wait_for_each_other_without_end_of_n
 @pytest.mark.parametrize("path", ["/c/a/", "/c/a/wall/"])
 def test_a_page_is_drawn_inside_the_gate(path, board, operator, monkeypatch):
     inside = []
-    monkeypatch.setattr(board, "problem", lambda *_: inside.append(page_gate._drawing.locked()))
+    monkeypatch.setattr(board, "problem", lambda *_: inside.append(drawing_gate._drawing.locked()))
     assert operator.get(path).status_code == 200
     assert inside
     assert all(inside)
@@ -201,7 +201,7 @@ def test_a_page_is_drawn_inside_the_gate(path, board, operator, monkeypatch):
 
 @pytest.mark.parametrize("path", ["/c/a/", "/c/a/wall/"])
 def test_a_page_looks_whether_any_watch_is_late(path, board, operator, monkeypatch):
-    monkeypatch.setattr(page_gate, "_punctual_at", float("-inf"))
+    monkeypatch.setattr(drawing_gate, "_punctual_at", float("-inf"))
     looks = []
     board.clusters["b"].unprocessed_seconds = lambda: looks.append(path) or 0.0
     assert operator.get(path).status_code == 200
@@ -214,7 +214,7 @@ def test_no_page_keeps_others_out_while_it_asks_the_database(path, board, admin)
     asked = []
     connection.ensure_connection()
     connection.connection.set_trace_callback(
-        lambda sql: asked.append((sql, page_gate._drawing.locked()))
+        lambda sql: asked.append((sql, drawing_gate._drawing.locked()))
     )
     try:
         admin.get(path)

@@ -150,4 +150,4 @@ class PageGate:
             return now - self._late_since < MAX_WAIT
 
 
-page_gate = PageGate()  # of the process, for threads share one interpreter
+drawing_gate = PageGate()  # of the process, for threads share one interpreter
