@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
-from dashboard.access.guards import ClusterRequest, check_edit, check_writable, viewer_required
+from dashboard.access.guards import (
+    ClusterRequest,
+    check_editor,
+    check_writable,
+    find_cluster,
+    viewer_required,
+)
 from dashboard.board import running_board
 from dashboard.forms.delete_many_form import DeleteManyForm
 from dashboard.pages.delete.choosing import (
@@ -22,6 +29,7 @@ from dashboard.pages.delete.choosing import (
     summary,
 )
 from dashboard.parts.audit_intent import intent_of
+from dashboard.parts.kept.write_access import WriteAccess, may_write
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.actions.delete_many import records
@@ -33,14 +41,30 @@ NOT_LIVE = (
     "The cluster is not live, so this list may be out of date. Nothing was started; try again once "
     "the connection is back."
 )
+NOT_EVERYWHERE = (
+    "Leaseboard may not delete Leases in every namespace of this cluster. It may refuse some of "
+    "these; the report will say which."
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@viewer_required
-def delete_many(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
+async def delete_many(request: HttpRequest, cluster: str) -> HttpResponseBase:
     """GET shows what the URL chooses; POST starts the deletion of exactly that."""
-    check_edit(request.user)
-    check_writable(request.cluster)
+    refusal = await sync_to_async(check_editor)(request)
+    if refusal is not None:
+        return refusal
+    watched = find_cluster(cluster)
+    check_writable(watched)
+    namespace = request.GET.get("namespace", "")
+    access = await may_write(watched, await request.auser(), namespace, "delete")
+    if not namespace and access.allowed is False:
+        access = WriteAccess(allowed=None, sentence=NOT_EVERYWHERE)
+    return await sync_to_async(_answer)(request, cluster, access)
+
+
+@viewer_required
+def _answer(request: ClusterRequest, _cluster: str, access: WriteAccess) -> HttpResponseBase:
+    request.delete_access = access  # type: ignore[attr-defined]
     try:
         choice = choose(request.cluster, request.GET)
     except BadFilter as error:
@@ -91,7 +115,12 @@ def _draw(
     status: int = 200,
 ) -> HttpResponse:
     now = clock.now()
-    context: dict[str, Any] = {"choice": choice, "form": form, "error": error}
+    context: dict[str, Any] = {
+        "choice": choice,
+        "form": form,
+        "error": error,
+        "access": request.delete_access,  # type: ignore[attr-defined]
+    }
     if choice is None:
         context["ready"] = ready_selections(request.cluster)
     else:

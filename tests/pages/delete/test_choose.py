@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
+from dashboard import clock
 from leases.actions.delete_many.choice import unpack
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
@@ -252,3 +253,14 @@ def test_another_admin_may_stop_it(store, admin):
     other = browser_of(member("bob", "admin"))
     assert other.post(f"/c/a/deletions/{row.pk}/stop/").status_code == 302
     assert Deletion.objects.get().stop_asked
+
+
+def test_what_the_cluster_would_refuse_is_said_beforehand(board, store, admin):
+    verdicts = board.clusters["a"].verdicts
+    verdicts["", "apps", "delete"] = verdicts["", "", "delete"] = (clock.now(), False)
+    page = page_of(admin, "namespace=apps")
+    assert "Leaseboard may not delete leases in apps" in page
+    assert "btn danger solid" not in page
+    page = page_of(admin, "q=free")
+    assert "It may refuse some of these" in page
+    assert "btn danger solid" in page
