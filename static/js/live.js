@@ -52,8 +52,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.groups) return takeGroups(frame.groups);
     if (frame.moved) moveAll(frame.moved);
     correct(frame.now);
-    heardAt = frame.now;
-    watch = frame.connection;
+    [heardAt, watch] = [frame.now, frame.connection];
     if (frame.html) placeAll(frame.html);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);

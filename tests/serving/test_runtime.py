@@ -140,7 +140,7 @@ async def test_every_task_is_supervised(start):
     of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
     of_all |= {"audit"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
-    tasks |= {(task, "a") for task in ("watch", "nodes", "publisher")}
+    tasks |= {(task, "a") for task in ("watch", "nodes", "publisher", "deletions")}
     assert set(running.supervisor.restarts) == tasks
 
 

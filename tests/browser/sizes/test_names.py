@@ -37,8 +37,9 @@ NAMES = (
 )
 WITHOUT_LISTS = ("a lease's form", "timeline as a table")
 # What a browser would put on the clipboard if somebody marked an element and copied it.
-COPIED = """(el) => {
-  getSelection().selectAllChildren(el);
+# Finds and copies a row at once: a renewal may draw it anew at any time.
+COPIED = """(key) => {
+  getSelection().selectAllChildren(document.querySelector(`tr[data-key="${key}"]`));
   const clipboardData = new DataTransfer();
   document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true }));
   return clipboardData.getData("text/plain") || getSelection().toString();
@@ -104,10 +105,10 @@ def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visi
 
 def test_a_cut_name_is_copied_as_one_word(visits: Visits) -> None:
     page = visits.open_live("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
-    row = page.locator(f'tr[data-key="cert-manager/{CERT_MANAGER[0]}"]')
-    copied = row.evaluate(COPIED)
+    key = f"cert-manager/{CERT_MANAGER[0]}"
+    copied = page.evaluate(COPIED, key)
     assert CERT_MANAGER[0] in copied
-    holder = row.locator(".holder").get_attribute("title")
+    holder = page.locator(f'tr[data-key="{key}"]').locator(".holder").get_attribute("title")
     assert holder
     assert holder in copied
     visits.leave()

@@ -244,7 +244,7 @@ def test_links_of_the_past_lead_to_the_past(page):
     text = text_of(page, f"leases/?{at(200)}")
     assert f'href="/c/a/leases/{KEY}/?{at(200)}"' in text
     text = text_of(page, f"timeline/?range=6h&{at(200)}")
-    assert f'href="/c/a/leases/{KEY}/?{at(200)}"' in lane(text, KEY)
+    assert f'href="/c/a/leases/{KEY}/?range=6h&amp;{at(200)}"' in lane(text, KEY)
 
 
 def test_a_term_at_the_end_of_a_past_stretch_is_not_shown_as_present(page):

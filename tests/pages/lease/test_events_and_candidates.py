@@ -143,7 +143,7 @@ async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
     asked = await cluster_questions.ask(cluster, KEY)
     for part in (asked.managed, asked.events, asked.candidates):
         assert isinstance(part, cluster_questions.NoAnswer)
-        assert "did not answer within 0.2 s" in part.text
+        assert re.search(r"did not answer within [\d.]+ s", part.text)
 
 
 async def test_a_cluster_that_is_not_connected_says_so(board, operator):

@@ -22,10 +22,12 @@ from dashboard.serving import runtime
 from dashboard.serving.tasks import (
     audit_rows,
     clock_watch,
+    deletions,
     kind_overrides,
     retention,
     supervisor,
 )
+from leases.actions.delete_many import records
 from leases.apiserver.http import listening
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
@@ -101,9 +103,11 @@ patch("overrides", kind_overrides.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("audit", audit_rows, "resolve_once")
+patch("deletions", records, "interrupt_lost")
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", link_use.LinkUse, "write")
 link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = audit_rows.LOOK_SECONDS = 1.0
+deletions.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled
 

@@ -34,7 +34,8 @@ FAULTS = {
     "retention": ("retention", "", "Old history is not deleted."),
     "overrides": ("overrides", "", "Kinds that admins set at another replica are not taken over."),
     "renewals": ("renewals", "", "The renewals of Leases are not noted for their charts."),
-    "audit": ("audit", "", "Open rows of the audit log are not resolved."),
+    "deletions": ("deletions", CLUSTER, "Deletions of many Leases of embedded are interrupted."),
+    "audit": ("audit", "", "Open rows of the audit trail are not resolved."),
     "rights": ("rights", "", "Open pages whose right has ended are not closed."),
     "wall link use": ("wall link use", "", "When wall links were used is not noted."),
     "demo": ("demo", "", "The demo&#x27;s Leases stand still."),
@@ -49,7 +50,7 @@ FAULTS = {
 AT_START = ("nodes", "retention", "demo")  # these act once in a long time
 ROUNDS = (
     ("watch", "publisher", "recorder", "overrides", "rights", "wall link use", "clock"),
-    ("watch-deadlines", "renewals", "regions", "sweep", "audit"),
+    ("watch-deadlines", "renewals", "regions", "sweep", "audit", "deletions"),
     ("watch-renewals", "accept", "lease-api"),
     ("bookmarks",),
     ("publish",),
