@@ -156,7 +156,7 @@ def close_rows(rows: Sequence[Edit], answers: Sequence[Answer], now: datetime) -
                 Edit.objects.filter(pk=row.pk).update(detail=detail)
             elif answer.fate is not Fate.DELETED:
                 Edit.objects.filter(pk=row.pk).update(
-                    outcome=REFUSED if answer.code else FAILED,
+                    outcome=FAILED if answer.fate is Fate.NOT_TRIED else REFUSED,
                     answer={"code": answer.code, "reason": answer.reason, "message": detail},
                     detail=detail,
                     closed_at=now,

@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 from django.db.models import Count, QuerySet
 
-from leases.actions.audit import DONE
+from leases.actions.audit import DONE, FAILED
 from leases.actions.delete_many.choice import unpack
 from leases.actions.delete_many.requests import Fate
 from leases.domain.lease import ObjectName
 from leases.history.database_text import from_stored
 from leases.models import Deletion, Edit
 
-NOT_TRIED = "not tried"
 NOT_DELETED = "not deleted"  # no answer came; the Lease is still there
 LEFT_ALONE_CODE, GONE_CODE = 409, 404
 CHUNK = 2000
@@ -60,16 +59,18 @@ def tally(deletion: Deletion) -> Tally:
     for outcome, code, number in grouped.order_by():
         field = _fate(outcome, code).replace(" ", "_")
         counts[field] = counts.get(field, 0) + number
+    counts.pop("not_tried", None)  # the rest, as those without a row
     return Tally(total=deletion.total, **counts)
 
 
 def not_deleted(deletion: Deletion, limit: int) -> list[Line]:
     """Those that were tried and are not known to be deleted, in the order of the tries."""
-    return [_line(row) for row in _rows(deletion).exclude(outcome=DONE).order_by("pk")[:limit]]
+    rows = _rows(deletion).exclude(outcome__in=(DONE, FAILED)).order_by("pk")
+    return [_line(row) for row in rows[:limit]]
 
 
 def every(deletion: Deletion) -> Iterator[Line]:
-    """All that were chosen, one after another; those that were not tried come last."""
+    """All that were chosen, one after another; those without a row come last, not tried."""
     tried = set()
     rows = _rows(deletion).order_by("pk")
     for row in rows.iterator(chunk_size=CHUNK):
@@ -77,7 +78,9 @@ def every(deletion: Deletion) -> Iterator[Line]:
         yield _line(row)
     for one in unpack(bytes(deletion.chosen)):
         if (one.namespace, one.name) not in tried:
-            yield Line(namespace=one.namespace, name=one.name, uid=one.uid, fate=NOT_TRIED)
+            yield Line(
+                namespace=one.namespace, name=one.name, uid=one.uid, fate=Fate.NOT_TRIED.value
+            )
 
 
 def names_to_try_again(deletion: Deletion) -> list[ObjectName]:
@@ -110,6 +113,8 @@ def _fate(outcome: str, code: int | None) -> str:
         return Fate.DELETED.value
     if outcome == Edit.INTENDED:
         return Fate.UNKNOWN.value
+    if outcome == FAILED:
+        return Fate.NOT_TRIED.value
     if outcome in ("not_done", "unknown"):
         return NOT_DELETED if outcome == "not_done" else Fate.UNKNOWN.value
     fates = {LEFT_ALONE_CODE: Fate.LEFT_ALONE, GONE_CODE: Fate.GONE}

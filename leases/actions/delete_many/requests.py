@@ -34,6 +34,7 @@ class Fate(StrEnum):
     LEFT_ALONE = "left alone"  # it is not as it was when it was chosen
     GONE = "gone"  # it is not there, and whether this delete did it is not known
     REFUSED = "refused"
+    NOT_TRIED = "not tried"  # the deletion was stopped before its request was sent
     UNKNOWN = "unknown"  # no answer came
 
 
@@ -174,7 +175,8 @@ def _stopped(last: ApiError | None, *, lost: bool) -> Answer:
     if lost:
         text = "No answer came before the deletion was stopped: it may be deleted or not."
         return Answer(Fate.UNKNOWN, NO_ANSWER, detail=text)
-    text = "The deletion was stopped before the API server took it."
     if last is None:
-        return Answer(Fate.REFUSED, NO_ANSWER, detail=text)
+        text = "The deletion was stopped before this request was sent."
+        return Answer(Fate.NOT_TRIED, NO_ANSWER, detail=text)
+    text = "The deletion was stopped before the API server took it."
     return Answer(Fate.REFUSED, last.status.code, last.status.reason, text)

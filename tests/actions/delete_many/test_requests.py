@@ -168,6 +168,15 @@ async def test_a_missing_answer_makes_a_later_404_doubtful(server, requests, wai
     assert len(waits.waited) == 1
 
 
+async def test_a_stop_before_the_request_is_no_refusal(server, client):
+    stopped = asyncio.Event()
+    stopped.set()
+    found = await DeleteRequests(lambda: client, stopped=stopped).delete(ONE)
+    assert found.fate is Fate.NOT_TRIED
+    assert found.detail == "The deletion was stopped before this request was sent."
+    assert server.requests == []
+
+
 async def test_a_stop_ends_the_waiting(server, client):
     stopped = asyncio.Event()
     requests = DeleteRequests(lambda: client, stopped=stopped)

@@ -110,12 +110,10 @@ def test_progress_is_live_and_a_stop_leaves_the_rest(
     expect(page.get_by_role("heading", name="Report")).to_be_visible()
     expect(page.get_by_text("Somebody stopped it.")).to_be_visible()
     assert page.evaluate("performance.timeOrigin") >= loaded
-    said = re.sub(r"\s+", " ", page.locator(".done").inner_text().replace(",", ""))
-    counts = {word.strip(): int(number) for number, word in re.findall(r"(\d+) ([a-z ]+)", said)}
-    deleted = counts["deleted"]
+    said = page.locator(".done").inner_text()
+    deleted = int(re.search(r"([\d,]+) deleted", said)[1].replace(",", ""))  # type: ignore[index]
     assert 0 < deleted < SLOW
-    # Those whose turn had come when it was stopped count as refused: nothing was sent for them.
-    assert counts["not tried"] + counts.get("refused", 0) == SLOW - deleted
+    assert f"{SLOW - deleted:,} not tried" in re.sub(r"\s+", " ", said)
     assert len(listed(api, "slow-")) == SLOW - deleted
     page.get_by_role("link", name=f"Try the {SLOW - deleted:,} again").click()
     expect(page.get_by_text(f"{SLOW - deleted:,} Leases will be removed")).to_be_visible()

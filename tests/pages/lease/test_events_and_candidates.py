@@ -138,12 +138,13 @@ async def test_a_missing_permission_is_one_quiet_sentence(scripted, operator):
 
 async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
     cluster, server = scripted
-    monkeypatch.setattr(cluster_questions, "WITHIN", 0.2)
+    # Long enough that no busy machine lets the limit of the whole question pass as well.
+    monkeypatch.setattr(cluster_questions, "WITHIN", 1.0)
     server.script("verb", silence())
     asked = await cluster_questions.ask(cluster, KEY)
     for part in (asked.managed, asked.events, asked.candidates):
         assert isinstance(part, cluster_questions.NoAnswer)
-        assert re.search(r"did not answer within [\d.]+ s", part.text)
+        assert "did not answer within 1 s" in part.text
 
 
 async def test_a_cluster_that_is_not_connected_says_so(board, operator):

@@ -282,3 +282,27 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
 @pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
 def test_the_same_on_postgresql(postgres):
     passes_on(postgres, __file__, "-k", "stop or dead")
+
+
+async def test_those_whose_turn_had_come_when_it_was_stopped_are_not_tried(
+    running, busy, admin, monkeypatch
+):
+    await create(running, "default", [f"n-{number:03}" for number in range(30)])
+    opened = records.open_rows
+
+    def stop_after(*given: Any) -> list[Edit]:
+        rows = opened(*given)
+        running.deletions["a"]._running._stopped.set()
+        return rows
+
+    monkeypatch.setattr(records, "open_rows", stop_after)
+    address = await start(admin, 30)
+    assert (await ended(address)).state == Deletion.STOPPED
+    lines = await report(admin, address)
+    assert Counter(line["outcome"] for line in lines) == {"not tried": 30}
+    assert busy.deletes == 0
+    page = (await admin.get(address)).content.decode()
+    assert "refused" not in page
+    assert "Try the 30 again" in page
+    rows = Edit.objects.filter(action="lease.delete")
+    assert await rows.filter(outcome="failed", closed_at__isnull=False).acount() == 20
