@@ -1,0 +1,83 @@
+"""An incident: changes of one cause, with what we concluded and from what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from leases.domain.lease import ObjectName
+
+
+class Cause(StrEnum):
+    """Why a Lease changed. The value is the word in JSON, CSS, URLs and metrics."""
+
+    GRACEFUL_STOP = "graceful_stop"
+    ROLLOUT = "rollout"  # to a Pod of another ReplicaSet, or of a new revision of a StatefulSet
+    RESTART_IN_PLACE = "restart_in_place"  # the same Pod with a new process
+    CRASH = "crash"
+    OOM_KILLED = "oom_killed"
+    EVICTED = "evicted"
+    NODE_DOWN = "node_down"
+    DRAIN = "drain"
+    API_OUTAGE = "api_outage"
+    API_SLOW = "api_slow"
+    STARVED = "starved"  # the renewals came ever later before the Lease was lost
+    PARTITION = "partition"  # the holder came back and still took itself for the holder
+    BY_HAND = "by_hand"
+    DELETED = "deleted"
+    SCALED_DOWN = "scaled_down"
+    CLOCK_SKEW = "clock_skew"
+    PREFERRED_HOLDER = "preferred_holder"
+    FLAPPING = "flapping"
+    UNKNOWN = "unknown"
+
+
+class Confidence(StrEnum):
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Source(StrEnum):
+    """Where evidence was read."""
+
+    LEASES = "leases"
+    PODS = "pods"
+    NODES = "nodes"
+    EVENTS = "events"
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One sentence that a person can check, with its numbers."""
+
+    sentence: str
+    source: Source
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One change that belongs to an incident. `identity` is the change's key in history."""
+
+    lease: ObjectName
+    identity: str
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one incident. `id` follows from its first change: every replica finds it."""
+
+    id: str
+    cluster: str
+    cause: Cause
+    confidence: Confidence
+    sentence: str
+    began: datetime
+    ended: datetime | None  # None while it goes on
+    leases: tuple[ObjectName, ...]
+    hosts: tuple[str, ...] = ()
+    writer: str | None = None  # the field manager, of BY_HAND
+    worst_gap_seconds: float | None = None  # the longest time without a holder
+    evidence: tuple[Evidence, ...] = ()
+    without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
+    members: tuple[Member, ...] = ()
+    settled: bool = False  # later evidence no longer changes the cause
