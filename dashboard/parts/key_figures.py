@@ -11,7 +11,7 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.parts.formatting import age, counted, percent, thousands
-from dashboard.parts.watched_day import WatchedDay, watched_day
+from dashboard.parts.query.watched_day import WatchedDay, watched_day
 from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase

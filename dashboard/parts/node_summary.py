@@ -16,7 +16,7 @@ from dashboard.parts.kept.node_book import Grouping, NodeBook
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.row import domain_of, lease_url
 from dashboard.parts.lease.shown_name import ShownName, shown_name
-from dashboard.parts.watched_day import watched_day
+from dashboard.parts.query.watched_day import watched_day
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
 from leases.domain.kind import NODE_LEASES, Kind

@@ -23,7 +23,7 @@ from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.lease_filter import RANGES, LeaseFilter, read_filter, typed_texts
 from dashboard.parts.query.lease_search import FoundLeases, find
 from dashboard.parts.query.url_parameters import BadFilter, typed
-from dashboard.parts.watched_day import unwatched_by_hour
+from dashboard.parts.query.watched_day import unwatched_by_hour
 from leases.domain.lease import ObjectName
 from leases.history.read.hourly_activity import HOUR, Activity
 

@@ -16,7 +16,7 @@ from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
-from dashboard.parts.watched_day import unwatched_by_hour
+from dashboard.parts.query.watched_day import unwatched_by_hour
 from leases.domain.changes.change import Change
 from leases.history.read.hourly_activity import Activity
 from leases.tracking.tracked_lease import Tracked
