@@ -17,6 +17,7 @@ from dashboard.pages.delete import view as lease_delete
 from dashboard.pages.edit import edit_view, hand_over_view, outcome_view, release_view, yaml_view
 from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
+from dashboard.pages.history import stretch_view
 from dashboard.pages.history import view as history
 from dashboard.pages.holders import view as holders
 from dashboard.pages.lease import events_and_candidates_view as lease_events
@@ -77,6 +78,7 @@ of_cluster = [
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/cells/", nodes.cells, name="node_cells"),
     path("history/", history.history, name="history"),
+    path("history/stretch/", stretch_view.stretch, name="stretch"),
     path("wall/", wall.wall, name="wall"),
     path("switch/", switch_view.switch, name="switch_cluster"),
 ]

@@ -14,6 +14,7 @@ PATHS = (
     "/c/a/timeline/?view=table",
     "/c/a/timeline/?range=never",
     "/c/a/history/",
+    "/c/a/history/stretch/",
     "/c/a/wall/",
     "/components/",
     "/audit/",

@@ -27,6 +27,7 @@ RULES = {
     "nodes": Rule(READERS),
     "node_cells": Rule(READERS),
     "history": Rule(READERS),
+    "stretch": Rule(READERS),
     "wall": Rule(READERS | {"wall"}),
     "audit": Rule(READERS),
     "audit_row": Rule(READERS),

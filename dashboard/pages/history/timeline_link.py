@@ -1,8 +1,8 @@
-"""The link from History to the timeline of the same stretch and Leases."""
+"""The links from History to the timeline of the same stretch and Leases, and to its ranking."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -13,6 +13,7 @@ from dashboard.parts.query.url_time import write_moment
 from leases.domain.kind import Kind
 from leases.history.read.indexed_search import HistoryFilter
 
+HOUR = timedelta(hours=1)
 Pairs = list[tuple[str, str]]
 
 
@@ -26,6 +27,16 @@ def timeline_link(cluster: str, view: HistoryView, now: datetime) -> str:
     query = [*_stretch(view, now), ("q", text), ("holder", wanted.holder or "")]
     query += [("kind", kind) for kind in kinds]
     return f"{reverse('timeline', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
+
+
+def ranking_link(cluster: str, view: HistoryView, now: datetime) -> str:
+    """Without a beginning, the hour before the end."""
+    pairs = _stretch(view, now)
+    if pairs[0][0] == "at":
+        until = min(now, view.wanted.until or now)
+        pairs = [("from", write_moment(until - HOUR)), ("to", write_moment(until))]
+    query = [*pairs, *(("kind", kind) for kind in view.wanted.kind)]
+    return f"{reverse('stretch', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
 
 
 def _stretch(view: HistoryView, now: datetime) -> Pairs:

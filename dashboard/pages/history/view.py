@@ -14,7 +14,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.history.export_name import export_name
 from dashboard.pages.history.filter import HistoryView, read_history_view
 from dashboard.pages.history.list_controls import chosen, history_board, view_query
-from dashboard.pages.history.timeline_link import timeline_link
+from dashboard.pages.history.timeline_link import ranking_link, timeline_link
 from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
@@ -83,6 +83,7 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         "lines": signed_lines(shown, now, request.user),
         "strip": _strip(request, view, now),
         "timeline_url": timeline_link(cluster, view, now),
+        "ranking_url": ranking_link(cluster, view, now),
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
         "limit": limit,
         "feed_seq": feed_seq,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import reverse
 
 from dashboard.pages.timeline.lane_order import kinds_of
+from dashboard.parts.lease.page_links import ranking_url, shown_time
 from dashboard.parts.query.history_url import history_query
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
 from leases.history.read.indexed_search import HistoryFilter
 
 
 def history_links(cluster: str, wanted: TimelineFilter, shown: TimeRange) -> dict[str, str]:
-    """History as a page and as a file."""
+    """History as a page and as a file, and the ranking of the Leases."""
     changes = HistoryFilter(
         kind=() if wanted.holder else tuple(kind.value for kind in kinds_of(wanted)),
         text=wanted.text or wanted.holder,
@@ -23,4 +24,5 @@ def history_links(cluster: str, wanted: TimelineFilter, shown: TimeRange) -> dic
     return {
         "page": f"{path}?{history_query(changes, **time)}",
         "csv": f"{path}?{history_query(changes, **time, format='csv')}",
+        "ranking": ranking_url(cluster, shown_time(shown, wanted.range, None), wanted.kinds),
     }

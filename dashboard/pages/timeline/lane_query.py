@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,6 +14,7 @@ from dashboard.parts.kept.flapping_leases import flappers_of
 from dashboard.parts.query.blind_times import NOT_YET, created_after
 from dashboard.parts.query.holder_parameter import is_held_by
 from dashboard.parts.query.time_range import TimelineFilter, TimeRange
+from dashboard.parts.query.without_holder import nobody_at
 from leases.actions import audit
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -27,7 +28,6 @@ from leases.history.read.states_as_of import State, born_later, gone_since, stat
 from leases.history.write.watched_spans import unwatched_times
 from leases.tracking.store import Store
 
-MAX_JUDGED = 1000  # Leases whose state at the playhead is read to order the lanes
 _totals: AnswerCache[dict[ObjectName, history_lanes.LaneTotals]] = AnswerCache(
     fresh=1.0, cost=20.0, most=64
 )
@@ -73,7 +73,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     gone = gone_since(cluster, since, kinds)
     blind = unwatched_times(cluster, since=since, until=until, now=now)
     watched = not any(_covers(span, shown) for span in blind)
-    nobody = () if shown.follows or not watched else _nobody_at(store, kinds, gone, shown.at)
+    nobody = () if shown.follows or not watched else nobody_at(store, kinds, gone, shown.at)
     flappers = flappers_of(cluster, store.connection.as_of(now)) if shown.follows else ()
     held = _held_by(store, wanted, since)
     chosen = choose(
@@ -100,27 +100,6 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
         for place in chosen.page
     ]
     return Lanes(page, chosen, blind, watched)
-
-
-def _nobody_at(
-    store: Store, kinds: Sequence[Kind], gone: Collection[ObjectName], at: datetime
-) -> list[ObjectName]:
-    """Elections without a holder and expired Leases at an instant, the longest first; without
-    those that nobody needed to hold.
-    """
-    living = [tracked.key for tracked in store.select(kinds, tuple(Phase))]
-    keys = sorted({*living, *gone})
-    if len(keys) > MAX_JUDGED:
-        return []
-    bad = []
-    after = store.abandoned_after
-    for state in states_at(store.cluster, keys, at, abandoned_after=after):
-        if state.excused:
-            continue
-        free = state.standing.phase is PastPhase.VACANT and state.kind is Kind.ELECTION
-        if free or state.standing.phase is PastPhase.EXPIRED:
-            bad.append((state.standing.since or at, state.key))
-    return [key for _, key in sorted(bad)]
 
 
 def _held_by(store: Store, wanted: TimelineFilter, since: datetime) -> set[ObjectName] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
@@ -65,6 +66,7 @@ def lease_pages(
         "timeline": timeline_url(cluster, key, kind, time),
         "history": history_url(cluster, key, time),
         "csv": history_url(cluster, key, time, "csv"),
+        "ranking": ranking_url(cluster, time),
     }
 
 
@@ -86,6 +88,15 @@ def history_url(cluster: str, key: ObjectName, time: ShownTime = NOW, answer_as:
     """The changes of one Lease, as a page or as a file."""
     which = {"namespace": key.namespace, "lease": key.name}
     return _url("history", cluster, which | time.of_history() | {"format": answer_as})
+
+
+def ranking_url(cluster: str, time: ShownTime, kinds: Iterable[Kind] = ()) -> str:
+    """All Leases of a stretch, ranked. A range that ends at an instant becomes a stretch."""
+    if time.since is None and time.at is not None and time.range:
+        time = ShownTime(since=time.at - RANGES[time.range], until=time.at)
+    query = time.of_timeline() | {"at": "", "kind": [kind.value for kind in kinds]}
+    pairs = {name: value for name, value in query.items() if value}
+    return f"{reverse('stretch', args=[cluster])}?{urlencode(pairs, doseq=True)}"
 
 
 def holder_url(

@@ -58,6 +58,7 @@ READS = {
         "format", "before", "limit", "change", "kind", "namespace", "lease", "holder", "inferred",
         "since", "until", "range", "view",
     },
+    "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
     "wall": FILTER | {"key"},
     "audit": {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
@@ -81,6 +82,7 @@ FORMATS = {
     "timeline": ("json",),
     "holders": ("json",),
     "history": ("json", "csv", "ndjson"),
+    "stretch": ("json", "csv"),
     "audit": ("json", "csv", "ndjson"),
 }
 SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
@@ -241,6 +243,7 @@ def test_any_part_of_a_path_is_found_or_is_404(browser, part):
         ("/c/a/history/?lease=keep-me&until=x", "keep-me"),
         ("/c/a/timeline/?at=keep-me", "keep-me"),
         ("/c/a/holders/?q=keep-me&range=x", "keep-me"),
+        ("/c/a/history/stretch/?from=keep-me&to=03:30", "keep-me"),
     ],
 )
 def test_a_refused_form_keeps_what_was_typed(browser, path, typed):

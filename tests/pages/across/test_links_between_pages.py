@@ -207,3 +207,15 @@ def test_a_lease_has_a_form_for_a_stretch_of_ones_own(operator):
     assert f'name="namespace" value="{KEY.namespace}"' in form[0]
     assert f'name="lease" value="{KEY.name}"' in form[0]
     assert re.findall(r'name="(since|until|format)"', form[0]) == ["since", "until", "format"]
+
+
+def test_every_chosen_stretch_leads_to_its_ranked_leases(store, operator):
+    ends = "from=2026-11-20T03%3A00%3A00Z&amp;to=2026-11-20T04%3A00%3A00Z"
+    for path in (
+        f"/c/a/timeline/?{FIXED}",
+        f"/c/a/leases/{KEY}/?{FIXED}",
+        f"/c/a/history/?{'&'.join(f'{name}={value}' for name, value in OF_HISTORY.items())}",
+    ):
+        assert f"/c/a/history/stretch/?{ends}" in text_of(operator.get(path)), path
+    for path in ("/c/a/timeline/?range=24h", "/c/a/history/?range=24h"):
+        assert "/c/a/history/stretch/?range=24h" in text_of(operator.get(path)), path
