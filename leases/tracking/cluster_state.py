@@ -14,6 +14,8 @@ from leases.domain.changes.write_time import Observation, believed, renewal_move
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.phase import next_turn
 from leases.domain.steady_clock import Jump, moved
+from leases.tracking.clues.late_renewals import LateRenewals
+from leases.tracking.clues.silences import Silences
 from leases.tracking.expiry.abandonment import abandonment, judged_abandoned
 from leases.tracking.expiry.blind_times import BlindTimes
 from leases.tracking.expiry.deadlines import Deadlines
@@ -51,8 +53,9 @@ class ClusterState:
         self.blind_times = BlindTimes()
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
-        # When a deleted Lease was last held.
-        self._deaths: dict[ObjectName, datetime] = {}
+        self.silences = Silences()
+        self.step = partial(Step, self.silences, LateRenewals())
+        self._deaths: dict[ObjectName, datetime] = {}  # when a deleted Lease was last held
         self._deleted_kinds = DeletedKinds()
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
@@ -79,9 +82,9 @@ class ClusterState:
     def renew_as(self, row: Row, lease: Lease, fingerprint: int, now: datetime) -> bool:
         """Apply a whole Lease if it only renews, and remember its fingerprint."""
         version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
-        if claimed is None or not version:
+        if claimed is None or not version or not row.outlook.plain:
             return False
-        if not (row.outlook.plain and only_renewed(row.tracked.lasting.lease, lease)):
+        if not only_renewed(row.tracked.lasting.lease, lease):
             return False
         self.rows.set_fingerprint(row, fingerprint)
         return self.renew(row, version, claimed, now)
@@ -120,14 +123,12 @@ class ClusterState:
         """Apply a Lease of a watch event. `unseen_since`: a write since then was skipped."""
         sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
-            seen = sight(row.newest)
-            self.advance(row, lease, seen, step)
+            self.advance(row, lease, sight(row.newest), step)
             return row
         if row is not None:
             unseen = Observation(now=at, since=min(at, row.newest), inferred=True)
             self.vanish_unseen(row, lease, unseen, step)
-        seen = sight(None)
-        row = self.appear(lease, seen, step, gap_since=self._deaths.get(lease.key))
+        row = self.appear(lease, sight(None), step, gap_since=self._deaths.get(lease.key))
         self.enter([row], at, step)
         return row
 
@@ -146,7 +147,7 @@ class ClusterState:
         tracked, change = first_sight(
             self.cluster, lease, seen, gap_since=gap_since, verdict=verdict, earlier=earlier
         )
-        step.changes.append(change)
+        step.note((change,), None, tracked.lease)
         row = self.row(self.overrides.marked(tracked), change.at, listing=listing)
         self._deaths.pop(row.key, None)
         step.redraw[row.key] = None
@@ -158,13 +159,13 @@ class ClusterState:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)
-        known = row.tracked
-        row.remembered = False
+        known, row.remembered = row.tracked, False
         tracked, changes = next_sight(self.cluster, known, lease, seen)
         self.rows.put(row, tracked)
         self._arm(row)
+        step.note_late(known, tracked, seen)
         if changes:
-            step.changes.extend(changes)
+            step.note(changes, known, lease)
             row.changed_at = max(change.at for change in changes)
         fresher = renewal_moved(known.lease, lease) and not changes
         if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
@@ -206,13 +207,13 @@ class ClusterState:
     def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
         """Remove the Leases that are missing from a list."""
         for row in rows:
-            count = len(step.changes)
+            count = len(step.clues)
             try:
                 self._forget(
                     row, row.tracked.lease, self.blind_times.listing(at, row.newest), at, step
                 )
             except Exception as error:
-                del step.changes[count:]
+                del step.clues[count:]
                 self.skipping.lose(row, error, step)
         self.rows.remove(*rows)
 
@@ -225,18 +226,17 @@ class ClusterState:
     def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
         """Change the phases that are due at `by`, up to MAX_LOOKED_AT units of work."""
         work = 0
-        arm = self.deadlines.arm
         for row in self.deadlines.due(by):
             turn_delay = row.outlook.turn_delay
-            known, count = row.tracked, len(step.changes)
+            known, count = row.tracked, len(step.clues)
             try:
                 if turn_delay is not None and (soonest := plus(known.observed_at, turn_delay)) > by:
-                    arm(row, soonest)
+                    self.deadlines.arm(row, soonest)
                     work += 1
                 else:
                     work += A_TURN if self.turn(row, now, by=by, step=step) else 1
             except Exception as error:
-                del step.changes[count:]
+                del step.clues[count:]
                 self.skipping.roll_back(row.key, row, known)
                 self.skipping.skip_row(row, error, now, step)
                 work += A_TURN
@@ -247,6 +247,7 @@ class ClusterState:
         """Move every stored time, so that each Lease has as much time left as before."""
         by = jump.by
         self.blind_times.clock_jumped(jump)
+        self.silences.clock_jumped(jump)
         self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
         self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
         self.deadlines.clear()
@@ -268,7 +269,7 @@ class ClusterState:
         self.rows.put(row, tracked)
         step.redraw[row.key] = None
         if change is not None:
-            step.changes.append(change)
+            step.note((change,), known)
             row.changed_at = change.at
         self._arm(row)
         return True
@@ -285,7 +286,7 @@ class ClusterState:
 
     def _forget(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
         known = row.tracked
-        step.changes.append(vanished(self.cluster, known, last, seen=seen, at=at))
+        step.note((vanished(self.cluster, known, last, seen=seen, at=at),), known)
         step.removed[row.key] = None
         step.redraw.pop(row.key, None)
         self.deadlines.disarm(row)

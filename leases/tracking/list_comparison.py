@@ -39,11 +39,11 @@ class ListComparison:
         new: list[Row] = []
         for lease in page.leases:
             row = self._ledger.rows.get(lease.key)
-            known, count = None if row is None else row.tracked, len(step.changes)
+            known, count = None if row is None else row.tracked, len(step.clues)
             try:
                 self._take(row, lease, new, step)
             except Exception as error:
-                del step.changes[count:]
+                del step.clues[count:]
                 self._ledger.skipping.roll_back(lease.key, row, known)
                 seen = failed_on(Applied(lease), error, known)
                 self._note(self._ledger.skipping.skip(seen, at, step, error=error))

@@ -62,6 +62,7 @@ class Store:
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
+        self.silences = self._ledger.silences
         self.marks: Marks = self._ledger.overrides.marks  # the Leases that may be vacant
         self.around = self._rows.around
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
@@ -109,7 +110,7 @@ class Store:
             ledger.row(ledger.judge_abandoned(one, watched_until), one.observed_at)
             for one in remembered
         ]
-        ledger.enter(rows, watched_until, Step())
+        ledger.enter(rows, watched_until, self._ledger.step())
         for row in rows:
             row.remembered = True
             ledger.overrides.remember(row.tracked)
@@ -129,7 +130,7 @@ class Store:
         """Apply one event; `inferred`: it is replayed after a restart. None: it changed nothing."""
         if not inferred or isinstance(event, Unreadable):
             return self.follow((event,), at)
-        step = Step()
+        step = self._ledger.step()
         try:
             self._take(event, at, step, inferred=True)
         except Exception as error:
@@ -141,7 +142,7 @@ class Store:
 
         Events that cannot be followed are skipped; each of the others counts once.
         """
-        step = Step()
+        step = self._ledger.step()
         by_fingerprint, renew, fresh = self.fingerprints.get, self._ledger.renew, step.renewed
         for event in events:
             try:
@@ -164,14 +165,14 @@ class Store:
 
     def enter(self, page: ListPage, at: datetime) -> Update:
         """Apply a page of a list. All differences happened since we last observed the cluster."""
-        step = Step()
+        step = self._ledger.step()
         self._listing.take(page, at, step)
         self.seq += 1
         return step.update(self.cluster, self.seq, at, partial=True)
 
     def replace(self, listed: Listed, at: datetime) -> Update:
         """Apply the last page of a list, and remove the Leases that no page contained."""
-        step = Step()
+        step = self._ledger.step()
         self._listing.take(listed, at, step)
         since = self._listing.complete(at, step)
         self._absent_at = version_after(listed.resource_version, 0)
@@ -183,13 +184,13 @@ class Store:
 
     def set_overrides(self, kinds: Kinds, now: datetime, marks: Marks = NO_MARKS) -> Update | None:
         """Apply these kinds and marks of admins, and the rules to all other Leases."""
-        step = Step()
+        step = self._ledger.step()
         self._ledger.set_overrides(kinds, marks, now, step)
         return self._update(step, now)
 
     def settle_kinds(self, now: datetime) -> Update | None:
         """Settle the guessed kinds of Leases that one holder has renewed for long."""
-        step = Step()
+        step = self._ledger.step()
         for key in renewed_alone(self.select((Kind.ELECTION,), (Phase.HELD,)), now):
             row = self._rows.get(key)
             if row is not None:
@@ -200,7 +201,7 @@ class Store:
 
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
         """Change the phases that are due, at `by` if that is earlier. Emits `expired`."""
-        step = Step()
+        step = self._ledger.step()
         self._ledger.turn_due(now, by=by or now, step=step)
         return self._update(step, now)
 
@@ -243,11 +244,11 @@ class Store:
         if version <= known_version:
             return
         self._blind_times.heard = at
-        known, count = None if row is None else row.tracked, len(step.changes)
+        known, count = None if row is None else row.tracked, len(step.clues)
         try:
             written = self._write(row, event, at, step, inferred=inferred)
         except Exception:
-            del step.changes[count:]
+            del step.clues[count:]
             self._ledger.skipping.roll_back(lease.key, row, known)
             raise
         if written is not None:
@@ -260,6 +261,7 @@ class Store:
     ) -> Row | None:
         """Apply a write. Returns the row; None if the Lease is deleted."""
         ledger, lease = self._ledger, event.lease
+        step.line = event.line if type(event) is Applied else b""
         unseen_since = None
         if row is not None and (skipped := row.tracked.lasting.not_understood) is not None:
             row = ledger.understand(row, at, step)

@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
+import msgspec
+
+from leases.domain.cause.clue import Clue, LateRenewal, Silence
 from leases.domain.changes.change import Change
-from leases.domain.lease import ObjectName
-from leases.tracking.tracked_lease import Skipped, Update
+from leases.domain.changes.field_managers import writer_of
+from leases.domain.changes.write_time import Observation
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import Phase
+from leases.tracking.clues.late_renewals import LateRenewals
+from leases.tracking.clues.silences import Silences
+from leases.tracking.tracked_lease import Skipped, Tracked, Update
+from leases.wire.managed_fields import managers_of_event
+
+_replace = msgspec.structs.replace
+_OVERDUE = (Phase.LATE, Phase.EXPIRED)
 
 
 class Step:
     """Collects what becomes one Update. Keys keep the order in which they came."""
 
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
+    def __init__(self, silences: Silences, late: LateRenewals) -> None:
+        self.clues: list[Clue] = []  # one for each change
         self.redraw: dict[ObjectName, None] = {}
         self.renewed: list[ObjectName] = []
+        self.late: list[LateRenewal] = []
         self.removed: dict[ObjectName, None] = {}
         self.skipped: list[Skipped] = []
+        self.line = b""  # the undecoded event that is being applied
+        self._silences, self._overdue = silences, late
+        self._lately: tuple[Silence, ...] | None = None
 
     @property
     def is_news(self) -> bool:
         """Whether more than freshness changed."""
-        return bool(self.changes or self.redraw or self.removed or self.skipped)
+        return bool(self.clues or self.redraw or self.removed or self.skipped)
+
+    def note(
+        self,
+        changes: Iterable[Change],
+        before: Tracked | None,
+        after: Lease | None = None,
+    ) -> None:
+        """Add changes with what was known of their Lease."""
+        last = None if before is None else before.lease
+        for change in changes:
+            if self._lately is None:
+                self._lately = self._silences.lately(change.observed_at)
+            clue = Clue(change=change, before=last, after=after, silences=self._lately)
+            if after is not None and self.line:
+                managers = managers_of_event(self.line)
+                named = _replace(change, writer=writer_of(change, managers, last, after))
+                clue = _replace(clue, change=named, managers=managers)
+            if before is not None:
+                clue = _replace(
+                    clue,
+                    observed_at=before.observed_at,
+                    held_since=before.held_since,
+                    renewals_seen=before.renewals_seen,
+                    intervals=before.intervals,
+                    lags=before.lags,
+                    overdue=self._overdue.of(before.key),
+                )
+            self.clues.append(clue)
+
+    def note_late(self, known: Tracked, after: Tracked, seen: Observation) -> None:
+        """Remember a renewal if it came late, after the state `known`."""
+        if known.phase not in _OVERDUE or not seen.live or after.holder != known.holder:
+            return
+        late = self._overdue.note(known, seen.now) if after.observed_at == seen.now else None
+        if late is not None:
+            self.late.append(late)
 
     def update(
         self, cluster: str, seq: int, now: datetime, *, listed: bool = False, partial: bool = False
@@ -31,7 +84,9 @@ class Step:
             cluster=cluster,
             now=now,
             seq=seq,
-            changes=tuple(self.changes),
+            changes=tuple([clue.change for clue in self.clues]),
+            clues=tuple(self.clues),
+            late=tuple(self.late),
             redraw=tuple(self.redraw),
             renewed=tuple(self.renewed),
             removed=tuple(self.removed),

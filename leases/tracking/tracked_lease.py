@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from leases.domain.cadence import EMPTY, median
+from leases.domain.cause.clue import Clue, LateRenewal
 from leases.domain.changes.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
@@ -181,6 +182,8 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     seq: int
     changes: tuple[Change, ...] = ()
+    clues: tuple[Clue, ...] = ()  # one for each change
+    late: tuple[LateRenewal, ...] = ()  # renewals that nearly came too late
     redraw: tuple[ObjectName, ...] = ()  # rows whose phase, holder, kind or configuration changed
     renewed: tuple[ObjectName, ...] = ()  # rows that were only renewed, once per renewal
     removed: tuple[ObjectName, ...] = ()

@@ -200,6 +200,7 @@ class Tracker:
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
             self._gate.arrived(events, now)
+            self._store.silences.wrote(len(events), now)
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
         """Apply a page of a list. Its progress is shown as the state of the connection."""
@@ -222,11 +223,13 @@ class Tracker:
     def _connected(self, event: Connected, now: datetime) -> None:
         self._heard_at = now
         self._store.resumed(now)
+        self._store.silences.connected(now)
         self._gate.connected(now, event.unprocessed_seconds)
         self._connect(ConnectionState.LIVE, now)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
         self._gate.lost()
+        self._store.silences.lost()
         self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
@@ -250,7 +253,14 @@ class Tracker:
         """Collect plain renewals; send everything else at once."""
         if update is None:
             return
-        if update.changes or update.redraw or update.removed or update.listed or update.skipped:
+        if (
+            update.changes
+            or update.redraw
+            or update.removed
+            or update.listed
+            or update.skipped
+            or update.late
+        ):
             self._emit(update)
             return
         self._renewed += update.renewed

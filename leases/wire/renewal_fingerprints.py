@@ -111,5 +111,5 @@ def _with_fingerprint(
         and renewed.renew_time == lease.spec.renew_time
         and renewed.resource_version == lease.resource_version
     ):
-        return Applied(lease, fingerprint)
+        return Applied(lease, fingerprint, line)
     return event

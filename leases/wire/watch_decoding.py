@@ -89,7 +89,7 @@ def read_event(line: bytes) -> Applied | Deleted | Bookmark | Unreadable:
             return found
     if isinstance(event, _WRITTEN):
         lease = _checked(event.object)
-        return lease if isinstance(lease, Unreadable) else Applied(lease)
+        return lease if isinstance(lease, Unreadable) else Applied(lease, line=line)
     if isinstance(event, Deleted):
         lease = _checked(event.lease)
         return lease if isinstance(lease, Unreadable) else Deleted(lease)

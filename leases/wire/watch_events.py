@@ -14,11 +14,12 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
     """ADDED or MODIFIED: the Lease as it is now.
 
     `fingerprint` is one number for all renewals that change nothing else, or 0: see
-    leases.wire.renewal_fingerprints.
+    leases.wire.renewal_fingerprints. `line` is the undecoded event, for its managedFields.
     """
 
     lease: Lease
     fingerprint: int = 0
+    line: bytes = b""
 
     @property
     def resource_version(self) -> str:

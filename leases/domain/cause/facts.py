@@ -72,7 +72,12 @@ Fact = PodFact | NodeFact | EventFact | Refusal
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What to look up: one object, and the Events about it if `source` is EVENTS."""
+    """What to look up: one object, and the Events about it if `source` is EVENTS.
+
+    A Lease often lies in another namespace than its holder's Pod. So if there is no Pod in
+    `key.namespace`, look for its name in all namespaces. The fact has the namespace where the Pod
+    was found, or that of the question if it is gone.
+    """
 
     source: Source
     key: ObjectName  # a Node's namespace is empty

@@ -81,3 +81,5 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
     members: tuple[Member, ...] = ()
     settled: bool = False  # later evidence no longer changes the cause
+    # Set if it is withdrawn: the incident that its changes belong to now. It has no members then.
+    part_of: str | None = None

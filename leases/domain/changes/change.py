@@ -64,6 +64,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred_since: datetime | None = None
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
+    writer: str | None = None  # the field manager that moved the field, where the Lease names it
     # When the last renewal was observed, of `expired`, and of `created` (None: nobody ever held or
     # renewed it); not exported.
     renewed_at: datetime | None = None

@@ -1,0 +1,1 @@
+"""What the Leases show beside their changes: renewals that came late, and silences of all."""

@@ -1,0 +1,93 @@
+"""Decode managedFields, which nothing but the writer of a change needs.
+
+Source: k8s.io/apimachinery/pkg/apis/meta/v1 ManagedFieldsEntry; FieldsV1 prefixes a field's name
+with `f:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from leases.domain.changes.field_managers import FieldManager, Managers
+from leases.domain.lease import ObjectName
+from leases.wire.json_decoding import Undecodable, decoder
+
+MAX_ENTRIES = 50  # of one Lease that are read; each writer has one
+
+
+class _Entry(msgspec.Struct, frozen=True, rename="camel"):
+    manager: str = ""
+    operation: str = ""
+    time: datetime | None = None
+    fields: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    managed_fields: tuple[_Entry, ...] | None = None
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+class _Event(msgspec.Struct, frozen=True):
+    object: _Object = _Object()
+
+
+class _List(msgspec.Struct, frozen=True):
+    items: tuple[_Object, ...] | None = None
+
+
+_decode_event = decoder(_Event)
+_decode_list = decoder(_List)
+
+
+def managers_of_event(line: bytes) -> Managers:
+    """Return the field managers of the Lease in a watch line; none if they are unreadable."""
+    try:
+        event: _Event = _decode_event(line)
+    except Undecodable:
+        return ()
+    return _managers(event.object)
+
+
+def managers_of_list(body: bytes) -> dict[ObjectName, Managers]:
+    """Return the field managers of each Lease of a page; none if they are unreadable."""
+    try:
+        page: _List = _decode_list(body)
+    except Undecodable:
+        return {}
+    return {
+        ObjectName(one.metadata.namespace, one.metadata.name): _managers(one)
+        for one in page.items or ()
+    }
+
+
+def _managers(one: _Object) -> Managers:
+    entries = (one.metadata.managed_fields or ())[:MAX_ENTRIES]
+    return tuple(
+        FieldManager(entry.manager, entry.operation, entry.time, frozenset(_names(entry.fields)))
+        for entry in entries
+    )
+
+
+def _names(fields: dict[str, Any] | None) -> Iterator[str]:
+    fields = fields or {}
+    metadata = _inner(fields, "metadata")
+    for name, part in (
+        ("spec", _inner(fields, "spec")),
+        ("labels", _inner(metadata, "labels")),
+        ("annotations", _inner(metadata, "annotations")),
+    ):
+        yield from (f"{name}.{key[2:]}" for key in part if key.startswith("f:"))
+
+
+def _inner(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = fields.get(f"f:{name}")
+    return inner if isinstance(inner, dict) else {}

@@ -1,0 +1,86 @@
+"""What the tracker tells of each change: who wrote it, what was late, and when nobody wrote."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from leases.domain.cause.clue import Clue
+from leases.domain.changes.change import ChangeType
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Update
+from leases.wire.watch_decoding import read_event
+from leases.wire.watch_events import Applied, Arrived, Listed
+from tests.support.values.leases import NOON, after, lease
+from tests.tracking.tracker.conftest import Watched
+
+INCIDENTS = Path(__file__).parents[1] / "conformance" / "incidents"
+
+
+def updates(watched: Watched) -> list[Update]:
+    watched.tracker.stop()
+    return watched.updates
+
+
+async def test_each_change_names_the_field_manager_that_moved_its_field() -> None:
+    """Of the recording by-hand: exactly what its truth says."""
+    truth = json.loads((INCIDENTS / "by-hand.causes.json").read_bytes())["changes"]
+    lines = gzip.decompress((INCIDENTS / "by-hand.ndjson.gz").read_bytes()).splitlines()
+    watched = Watched()
+    watched.live()
+    clues: list[Clue] = []
+    for number, line in enumerate(lines):
+        watched.updates.clear()
+        watched.at(number / 1000, read_event(line))
+        clues += [clue for update in watched.updates for clue in update.clues]
+    watched.tracker.stop()
+    written = [one for one in truth if one["change"] not in ("expired", "deleted")]
+    assert {(str(clue.key), clue.change.change, clue.change.writer) for clue in clues} >= {
+        (one["lease"], one["change"], one["manager"])
+        for one in written
+        if one["change"] not in ("taken_over", "replaced", "acquired")  # no time passes here
+    }
+    assert {clue.change.writer for clue in clues} >= {"kubectl-patch", "kubectl-edit", "keda"}
+    assert all(
+        clue.change.writer is None for clue in clues if clue.change.change is ChangeType.DELETED
+    )
+
+
+async def test_a_clue_has_the_late_renewals_before_and_the_silence_of_all() -> None:
+    watched = Watched()
+    watched.live(lease(), lease(name="other", uid="o"))
+    for second in range(2, 22, 2):
+        watched.at(
+            second,
+            Arrived(
+                [
+                    Applied(lease(renewed=second, version=second)),
+                    Applied(lease(name="other", uid="o", renewed=second, version=second + 1)),
+                ]
+            ),
+        )
+    watched.renew(31, 31)
+    watched.at(47)
+    found = [one for one in updates(watched) if one.late]
+    assert [(late.seconds, late.duration_seconds) for one in found for late in one.late] == [
+        (11.0, 15)
+    ]
+    clues = [clue for one in watched.updates for clue in one.clues]
+    expired = next(clue for clue in clues if clue.key.name == "controller" and clue.observed_at)
+    assert expired.change.change is ChangeType.EXPIRED
+    assert expired.observed_at == after(31)
+    assert [(one.at, one.seconds) for one in expired.overdue] == [(after(31), 11.0)]
+    assert expired.renew_intervals[-1] == 11.0
+    last = expired.silences[-1]
+    assert (last.since, last.until) == (after(31), after(46))
+    assert last.expected > 5
+
+
+def test_a_plain_renewal_makes_no_clue() -> None:
+    store = Store("c")
+    store.replace(Listed((lease(),), "1"), NOON)
+    store.follow([Applied(lease(renewed=2, version=2))], after(2))
+    update = store.follow([Applied(lease(renewed=4, version=3))], after(4))
+    assert update is not None
+    assert (update.renewed, update.clues, update.late) == ((lease().key,), (), ())
