@@ -44,6 +44,7 @@ class HubView(Protocol):
     seq: int
     events_per_second: float
     clock_moved: float
+    incident_turn: int
 
     @property
     def problem(self) -> Callable[[], str | None]: ...
@@ -68,6 +69,7 @@ class PageReader:
         self._flappers: Flappers = {}
         self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
         self._clock_moved = hub.clock_moved
+        self._incident_turn = hub.incident_turn
         self._feed: int | None = None
         self._feed_as = "line"
         self._refetch = False
@@ -240,6 +242,9 @@ class PageReader:
             figures = self._hub.figures()
             aside["figures"] = {k: f for k, f in figures.items() if self._figures.get(k) != f}
             self._figures = figures
+        if self._incident_turn != self._hub.incident_turn:
+            self._incident_turn = self._hub.incident_turn
+            aside["incidents"] = True
         if self._refetch:
             aside["refetch"] = True
             self._refetch = False

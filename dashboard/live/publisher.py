@@ -24,6 +24,7 @@ from dashboard.pages.overview.summary import HeartbeatAges
 from dashboard.parts.kept.drawing_failures import Failed, log_failure
 from dashboard.parts.kept.flapping_leases import FlappingLeases
 from dashboard.parts.kept.node_book import Grouping, NodeBook
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.steady_clock import Jump
 from leases.history.read.hourly_activity import Activity
@@ -94,6 +95,8 @@ class ClusterHub:
         self.refused: Callable[[datetime], Sequence[Refusal]] = (
             lambda _: ()
         )  # the changes that history refused lately
+        self.going_on: Callable[[], Sequence[Incident]] = lambda: ()  # incidents, oldest first
+        self.incident_turn = 0  # grows when an incident begins, changes or ends
 
     def _report_failure(self, part: str, error: Exception) -> None:
         self.failed(part, error)
@@ -126,6 +129,13 @@ class ClusterHub:
             )
             for feed in self.feeds:
                 feed.put(frame)
+
+    def incidents_moved(self) -> None:
+        """Draw again what speaks of incidents: one began, changed or ended."""
+        self.incident_turn += 1
+        self.shared.moved()
+        for page in self.pages:
+            page.wake.set()
 
     def newest(self) -> tuple[int, list[tuple[int, Change]]]:
         """The number that the feed has reached, and the newest changes up to it with theirs, oldest

@@ -67,6 +67,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
+    if (frame.incidents) refetch("incidents");
     answered ||= Boolean(frame.shown);
     if (frame.refetch) refetch("all");
     report();

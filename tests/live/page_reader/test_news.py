@@ -116,3 +116,12 @@ def test_a_table_gets_its_changes_as_rows_and_a_picture_only_their_number(hub, p
     frame = page.frame(NOW)
     assert frame["changes"] == 1
     assert "feed" not in frame
+
+
+def test_a_page_learns_once_that_an_incident_began_changed_or_ended(page, hub):
+    page.show(Show())
+    assert "incidents" not in page.frame(NOW)
+    hub.incidents_moved()
+    assert page.wake.is_set()
+    assert page.frame(NOW)["incidents"] is True
+    assert "incidents" not in page.frame(NOW + timedelta(seconds=2))
