@@ -22,6 +22,7 @@ from leases.wire.status import Unauthorized, Unreachable, error_of, read_status
 from leases.wire.warning_header import warnings_in
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
+MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
 # The settings of a session. If only the token changes, connections may stay open.
@@ -85,11 +86,13 @@ class Session:
         accept: str = JSON,
         as_user: str = "",
         warnings: list[str] | None = None,
+        max_bytes: int | None = None,
     ) -> bytes:
         """Return the whole body of a successful answer. Raises ApiError.
 
         `as_user`: the user that the cluster is to take us for; empty: ourselves. The texts of the
-        answer's Warning headers are appended to `warnings`.
+        answer's Warning headers are appended to `warnings`. A body of more than `max_bytes` is an
+        error.
         """
         limit = within or self.limits.answer
         headers = {"Accept": accept, "Content-Type": content_type}
@@ -98,7 +101,9 @@ class Session:
         with self._translated(limit):
             async with asyncio.timeout(limit):
                 async with await self._open(method, path, query, body, headers) as response:
-                    answer = await response.read()
+                    answer = await _read(response, max_bytes)
+        if max_bytes is not None and len(answer) > max_bytes:
+            raise Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
         if warnings is not None:
             warnings += warnings_in(response.headers.getall("Warning", []))
         return answer
@@ -156,7 +161,7 @@ class Session:
         if response.status < 300:
             return response
         async with response:
-            text = await response.read()
+            text = await _read(response, MAX_ERROR_BODY)
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else 0
         raise error_of(read_status(response.status, text, retry_after=seconds))
@@ -207,3 +212,15 @@ def _client(configuration: Configuration) -> ApiClient:
     api = ApiClient(configuration)
     api.user_agent = USER_AGENT
     return api
+
+
+async def _read(response: aiohttp.ClientResponse, max_bytes: int | None) -> bytes:
+    """Return the body. Stop reading soon after `max_bytes`, so that the result is longer."""
+    if max_bytes is None:
+        return await response.read()
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > max_bytes:
+            break
+    return bytes(body)

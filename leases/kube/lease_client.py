@@ -139,9 +139,12 @@ class LeaseClient:
         query: Query,
         within: float,
         accept: str = JSON,
+        max_bytes: int | None = None,
     ) -> T:
         """Return the answer to any other GET as `shape`, which `what` names in an error."""
-        body = await self._session.fetch("GET", path, query=query, within=within, accept=accept)
+        body = await self._session.fetch(
+            "GET", path, query=query, within=within, accept=accept, max_bytes=max_bytes
+        )
         try:
             answer: T = decoder(shape)(body)
         except Undecodable as error:

@@ -17,6 +17,7 @@ _TIMES = frozenset(
     {
         "acquireTime", "renewTime", "pingTime", "creationTimestamp", "deletionTimestamp",
         "firstTimestamp", "lastTimestamp", "eventTime", "lastObservedTime",
+        "lastTransitionTime", "startedAt", "finishedAt",
     }
 )  # fmt: skip
 # Everything that msgspec raises: RecursionError for deep JSON, ValueError for bad UTF-8.

@@ -25,8 +25,8 @@ from leases.kube.backoff import Backoff
 from leases.kube.candidates import candidates_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
+from leases.kube.evidence.events import newest_events
 from leases.kube.lease_client import LeaseClient
-from leases.kube.lease_events import events_of
 from leases.kube.nodes import list_nodes
 from leases.kube.reflector import reflect
 from leases.tracking.store import Store
@@ -150,7 +150,7 @@ async def test_nodes_pods_and_events_stand_beside_the_leases(
     async with asyncio.timeout(LIMIT), playing_at(api):
         while len(nodes := await list_nodes(client)) < len(NODES) - 1 + API_SERVERS:
             await asyncio.sleep(0.05)
-        while not (events := await events_of(client, key, within=LIMIT)):
+        while not (events := await newest_events(client, "Lease", key, count=20, within=LIMIT)):
             await asyncio.sleep(0.05)
         lease = await client.raw_get(ObjectName(NODE_NAMESPACE, NODES[0]), within=LIMIT)
         path = f"/api/v1/nodes/{NODES[0]}"

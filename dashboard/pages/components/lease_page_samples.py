@@ -30,8 +30,8 @@ from leases.domain.past.terms import fold
 from leases.domain.past.watched_times import UnwatchedTime
 from leases.domain.phase import Phase
 from leases.history.read.past_holders import EndedTerms
-from leases.kube.holder_place import HolderPlace
-from leases.kube.lease_events import KubeEvent
+from leases.kube.evidence.holder_place import HolderPlace
+from leases.kube.evidence.kube_objects import KubeEvent
 from leases.tracking.renewal_intervals import Interval
 
 DAY = timedelta(hours=24)

@@ -19,8 +19,8 @@ from leases.domain.election.candidates import (
     standing,
 )
 from leases.domain.lease import AwareDatetime, Lease
-from leases.kube.holder_place import HolderPlace
-from leases.kube.lease_events import KubeEvent
+from leases.kube.evidence.holder_place import HolderPlace
+from leases.kube.evidence.kube_objects import KubeEvent
 
 
 class ClusterTime(msgspec.Struct, frozen=True):

@@ -12,11 +12,13 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.election.candidates import Candidate
 from leases.domain.lease import ObjectName
 from leases.kube.candidates import candidates_of
-from leases.kube.holder_place import HolderPlace, place_of
-from leases.kube.lease_events import KubeEvent, events_of
+from leases.kube.evidence.events import newest_events
+from leases.kube.evidence.holder_place import HolderPlace, place_of
+from leases.kube.evidence.kube_objects import KubeEvent
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
 
 WITHIN = 3.0  # seconds for each answer
+MAX_EVENTS = 20
 T = TypeVar("T")
 
 
@@ -41,9 +43,7 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
     async with cluster.questions:
         managed, events, candidates, place = await asyncio.gather(
             _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
-            _answer(
-                lambda: events_of(cluster.writer, key, within=WITHIN), "Events", "list", "events"
-            ),
+            _answer(lambda: _events(cluster, key), "Events", "list", "events"),
             _answer(
                 lambda: candidates_of(cluster.writer, key, within=WITHIN),
                 "LeaseCandidates",
@@ -53,6 +53,10 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
             _answer(lambda: _place(cluster, key), "Pods and Nodes", "get", "pods and nodes"),
         )
     return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
+
+
+async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
+    return await newest_events(cluster.writer, "Lease", key, count=MAX_EVENTS, within=WITHIN)
 
 
 async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:

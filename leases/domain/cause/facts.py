@@ -66,6 +66,7 @@ class Refusal(msgspec.Struct, frozen=True):
     source: Source
     at: datetime
     detail: str  # the API's sentence
+    namespace: str = ""  # where: roles may differ by namespace; a Node's is empty
 
 
 Fact = PodFact | NodeFact | EventFact | Refusal

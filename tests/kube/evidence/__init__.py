@@ -1,0 +1,1 @@
+"""Pods, Nodes and Events as evidence."""
