@@ -55,18 +55,21 @@ def body_of(new: NewLease, *, now: datetime) -> dict[str, Any]:
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """The object that the server would store, and the fields that it would drop."""
+    """The object that the server would store, its warnings, and the fields that it would drop."""
 
     after: dict[str, Any]
+    warnings: tuple[str, ...]
     dropped: tuple[str, ...]
 
 
 async def preview(client: LeaseClient, new: NewLease, *, now: datetime) -> Preview:
     """Ask the server with dryRun=All. Raises ApiError with its causes."""
     wanted = body_of(new, now=now)
-    after = await client.raw_create(wanted, dry_run=True)
+    warnings: list[str] = []
+    after = await client.raw_create(wanted, dry_run=True, warnings=warnings)
     kept = after.get("spec") or {}
-    return Preview(after, tuple(name for name in wanted["spec"] if name not in kept))
+    dropped = tuple(name for name in wanted["spec"] if name not in kept)
+    return Preview(after, tuple(warnings), dropped)
 
 
 async def create_lease(

@@ -174,10 +174,13 @@ class LeaseClient:
         path = _collection(body.get("metadata", {}).get("namespace", ""))
         return read_lease(await self._write("POST", path, body, dry_run=dry_run))
 
-    async def raw_create(self, body: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
-        """Create, and return the whole object."""
+    async def raw_create(
+        self, body: dict[str, Any], *, dry_run: bool = False, warnings: Texts | None = None
+    ) -> dict[str, Any]:
+        """Create, and return the whole object. The server's warnings are appended to `warnings`."""
         path = _collection(body.get("metadata", {}).get("namespace", ""))
-        return _object(await self._write("POST", path, body, dry_run=dry_run))
+        answer = await self._write("POST", path, body, dry_run=dry_run, warnings=warnings)
+        return _object(answer)
 
     async def replace(
         self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False

@@ -87,6 +87,7 @@ class CreatePage:
         return {
             "yaml": to_yaml(after),
             "dropped": found.dropped,
+            "warnings": found.warnings,
             "means": meaning_of(wanted, kept=after.get("spec") or {}),
         }
 

@@ -18,6 +18,7 @@ from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.status import NotFound
 from tests.support.board import member
+from tests.support.scripted_api import ScriptedServer, answer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -141,6 +142,25 @@ async def test_what_the_server_would_drop_is_said(board, tmp_path_factory, admin
     await server.stop()
     assert "The server would drop strategy" in page
     assert "It starts vacant." in page
+
+
+async def test_what_the_server_warns_of_is_said(board, admin):
+    """As an admission webhook of a cluster warns."""
+    api = ScriptedServer()
+    stored = body_of(NewLease(key=KEY), now=datetime.now(UTC))
+    api.script(
+        "verb",
+        answer(201, stored, Warning='299 - "payments is frozen", 299 - "name a team"'),
+        answer(201, {"status": {"allowed": True}}),
+    )
+    async with api.running():
+        one = board.clusters["a"]
+        one.client = await connect(parse_source(f"url:{api.url}"), kubeconfig=())
+        page = (await admin.post(PATH, TYPED)).content.decode()
+        await one.client.close()
+    assert api.seen("verb")[0].query["dryRun"] == "All"
+    assert "<h3>The server warns</h3>" in page
+    assert "<li>payments is frozen</li><li>name a team</li>" in page
 
 
 async def test_the_url_fills_in_the_form(cluster, admin):
