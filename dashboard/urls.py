@@ -14,7 +14,14 @@ from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
 from dashboard.pages.delete import deletion_view, many_view
 from dashboard.pages.delete import view as lease_delete
-from dashboard.pages.edit import edit_view, hand_over_view, outcome_view, release_view, yaml_view
+from dashboard.pages.edit import (
+    edit_view,
+    hand_over_view,
+    outcome_view,
+    release_view,
+    write_rights_view,
+    yaml_view,
+)
 from dashboard.pages.errors import refused_view
 from dashboard.pages.errors import view as broken
 from dashboard.pages.history import stretch_view
@@ -36,6 +43,7 @@ of_cluster = [
     path("leases/", leases.leases, name="leases"),
     path("leases/new/", create.new_lease, name="new_lease"),
     path("leases/delete/", many_view.delete_many, name="delete_many"),
+    path("rights/", write_rights_view.write_rights, name="write_rights"),
     path("deletions/", deletion_view.deletions, name="deletions"),
     path("deletions/<int:number>/", deletion_view.deletion, name="deletion"),
     path("deletions/<int:number>/stop/", deletion_view.stop_deletion, name="stop_deletion"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,7 @@ async def test_the_pages_of_a_cluster_that_is_only_read_say_so_and_offer_no_edit
     ada = await browser_of("ada")
     page = (await ada.get(f"/c/a/leases/{KEY}/")).content.decode()
     assert ">read-only</span>" in page
+    assert "<p>Leaseboard only reads this cluster (LEASEBOARD_READ_ONLY).</p>" in page
     assert "<body data-may-edit" not in page
     assert ">read-only</span>" not in (await ada.get("/audit/")).content.decode()
 
@@ -163,13 +166,44 @@ async def test_without_impersonation_the_cluster_sees_leaseboard(start):
     assert row.address == "127.0.0.1"
 
 
-async def test_the_form_and_the_page_say_what_the_cluster_would_refuse(start):
+@pytest.mark.parametrize(
+    ("path", "verb"),
+    [(f"leases/{KEY}/", "patch"), ("leases/?namespace=kube-system", "create")],
+)
+async def test_the_form_and_the_page_say_what_the_cluster_would_refuse(start, path, verb):
+    """A page asks by itself, once it is drawn; what it knows for a minute it draws at once."""
     await start(impersonate=True)
-    bea, ada = await browser_of("bea"), await browser_of("ada")
-    said = "The cluster would refuse this: bea may not delete leases in kube-system."
-    for path in (f"/c/a/leases/{KEY}/delete/", f"/c/a/leases/{KEY}/asked/"):
-        assert said in (await bea.get(path)).content.decode(), path
-        assert "would refuse" not in (await ada.get(path)).content.decode(), path
+    for browser, refused in ((await browser_of("bea"), True), (await browser_of("ada"), False)):
+        page = (await browser.get(f"/c/a/{path}")).content.decode()
+        assert "may not" not in page
+        ask = unescape(re.search(r'id="write-rights" hidden hx-get="([^"]+)"', page)[1])
+        pages = [await browser.get(one) for one in (ask, f"/c/a/{path}")]
+        for part in (one.content.decode() for one in pages):
+            assert "hx-get" not in part.partition('id="write-rights"')[2].partition(">")[0]
+            for one in (verb, "delete"):
+                said = f"The cluster would refuse this: bea may not {one} leases in kube-system."
+                assert (said in part) == refused, one
+                assert (f'<p id="refused-{one}" data-sure>' in part) == refused, one
+        form = (await browser.get(f"/c/a/leases/{KEY}/delete/")).content.decode()
+        assert ("bea may not delete leases in kube-system." in form) == refused
+
+
+async def test_a_list_of_all_namespaces_is_sure_of_no_refusal(start):
+    """Whoever may not write everywhere may still write somewhere."""
+    await start(impersonate=True)
+    part = (
+        await (await browser_of("bea")).get("/c/a/rights/?verbs=create,delete")
+    ).content.decode()
+    assert "bea may not create leases in every namespace of this cluster." in part
+    assert "data-sure" not in part
+
+
+async def test_a_question_about_other_verbs_is_refused(start):
+    await start()
+    answer = await (await browser_of("ada")).get("/c/a/rights/?verbs=get")
+    assert (answer.status_code, answer.content.decode()) == (
+        400, "verbs cannot be 'get': use one of patch,delete, create,delete.",
+    )  # fmt: skip
 
 
 async def test_an_answer_is_kept_for_a_minute_for_one_person_namespace_and_verb(start, monkeypatch):

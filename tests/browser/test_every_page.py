@@ -42,6 +42,7 @@ OF_CLUSTER = {
     "delete_many": "leases/delete/?namespace=default&held=delete",
     "delete_many (ready selections)": "leases/delete/",
     "deletions": "deletions/",
+    "deletion": "deletions/1/",
     "lease_outcome": f"leases/{FREE}/written/1/",
     "timeline": "timeline/",
     "timeline (as a table)": "timeline/?view=table",
@@ -68,7 +69,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
-    "deletion", "stop_deletion",
+    "stop_deletion", "write_rights",
 }  # fmt: skip
 RUN = """async (part) => {
   const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});
@@ -156,17 +157,32 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("brief", holder="one", duration=1)
         api.create("gone", holder="one")
         api.delete("gone")
+        api.create("doomed", holder="")
         one.wait_synced()
         yield one
 
 
 def release_by_form(context: BrowserContext, server: Server, key: str) -> None:
     """The first write of a form, for the page that says what happened."""
-    path = f"{server.url}/c/embedded/leases/{key}/release/"
-    fields = form_of(context.request.get(path, timeout=60_000).text())
-    fields |= {"reason": "drill", "confirm": "yes"}
-    answer = context.request.post(path, form=dict(fields), timeout=60_000)
-    assert answer.url.endswith("/written/1/")
+    assert send_form(context, server, f"{key}/release/", confirm="yes").endswith("/written/1/")
+
+
+def delete_many_by_form(context: BrowserContext, server: Server, key: str) -> None:
+    """The first deletion of many, for the page of its report."""
+    address = send_form(context, server, f"delete/?lease={key}", typed_number="1")
+    assert address.endswith("/deletions/1/")
+
+    def over() -> bool:
+        return ">Report</h2>" in context.request.get(address, timeout=60_000).text()
+
+    wait_for(over, what="the report")
+
+
+def send_form(context: BrowserContext, server: Server, path: str, **typed: str) -> str:
+    """Fill in a form and send it; returns the address of the answer."""
+    url = f"{server.url}/c/embedded/leases/{path}"
+    fields = form_of(context.request.get(url, timeout=60_000).text()) | {"reason": "drill"} | typed
+    return str(context.request.post(url, form=dict(fields), timeout=60_000).url)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +192,7 @@ def signed_in(server: Server, browser: Browser) -> str:
     page = context.new_page()
     sign_in_page(page, server.printed("Sign in"))
     release_by_form(context, server, FREE)
+    delete_many_by_form(context, server, "default/doomed")
     state = json.dumps(context.storage_state())
     context.close()
     return state

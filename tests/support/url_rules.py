@@ -40,6 +40,7 @@ RULES = {
     "lease_outcome": Rule(READERS),
     "lease_delete": Rule(ADMINS, FORM),
     "delete_many": Rule(ADMINS, FORM),
+    "write_rights": Rule(ADMINS),
     "deletions": Rule(ADMINS),
     "deletion": Rule(ADMINS),
     "stop_deletion": Rule(ADMINS, POST),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
@@ -41,10 +42,7 @@ NOT_LIVE = (
     "The cluster is not live, so this list may be out of date. Nothing was started; try again once "
     "the connection is back."
 )
-NOT_EVERYWHERE = (
-    "Leaseboard may not delete Leases in every namespace of this cluster. It may refuse some of "
-    "these; the report will say which."
-)
+REPORTED = "It may refuse some of these; the report will say which."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -57,8 +55,8 @@ async def delete_many(request: HttpRequest, cluster: str) -> HttpResponseBase:
     check_writable(watched)
     namespace = request.GET.get("namespace", "")
     access = await may_write(watched, await request.auser(), namespace, "delete")
-    if not namespace and access.allowed is False:
-        access = WriteAccess(allowed=None, sentence=NOT_EVERYWHERE)
+    if access.partly:
+        access = msgspec.structs.replace(access, sentence=f"{access.sentence} {REPORTED}")
     return await sync_to_async(_answer)(request, cluster, access)
 
 

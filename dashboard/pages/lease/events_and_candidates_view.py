@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
@@ -11,22 +9,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
-from dashboard.access.guards import check_view, find_cluster, may_edit
+from dashboard.access.guards import check_view, find_cluster
 from dashboard.pages.lease.events_and_candidates import asked_view
 from dashboard.parts.kept.cluster_questions import ask
-from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.kept.write_access import WriteAccess, may_write_each
 from leases.domain.lease import ObjectName
-
-
-async def _write_access(
-    request: HttpRequest, cluster: WatchedCluster, key: ObjectName
-) -> dict[str, WriteAccess]:
-    """What the cluster allows, for those who may edit."""
-    user = await request.auser()
-    if cluster.read_only or not await sync_to_async(may_edit)(user):
-        return {}
-    return await may_write_each(cluster, user, key.namespace, ("patch", "delete"))
 
 
 @require_safe
@@ -39,14 +25,13 @@ async def lease_asked(
         return refusal
     watched = request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
     key = ObjectName(namespace, name)
-    asked, access = await asyncio.gather(ask(watched, key), _write_access(request, watched, key))
+    asked = await ask(watched, key)
     tracked = watched.store.get(key)
     lease = tracked.lease if tracked else None
     context = {
         "namespace": namespace,
         "name": name,
         "asked": asked_view(asked, lease, clock.now()),
-        "refused_writes": [one.sentence for one in access.values() if one.allowed is False],
     }
     part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     template = "leases/_asked.html" if part else "leases/asked.html"

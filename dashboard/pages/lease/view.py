@@ -27,6 +27,7 @@ from dashboard.pages.lease.yaml_lines import yaml_lines
 from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.responses import REGIONS
+from dashboard.parts.frame.write_rights import ON_LEASE, known_rights
 from dashboard.parts.holder_name import shown_holder
 from dashboard.parts.kept.flapping_leases import flapping_of
 from dashboard.parts.kept.holdings import host_of
@@ -111,11 +112,13 @@ class LeasePage:
             marked = MAY if tracked.lasting.may_be_vacant else MUST_NOT
             form["vacancy_form"] = LeaseVacancyForm(initial={"may_be_vacant": marked})
             form["marked_by"] = tracked.lasting.may_be_vacant
+        rights = known_rights(self.request, self.key.namespace, ON_LEASE)
         not_understood = tracked.lasting.not_understood
         if not_understood is not None and not_understood.before is None:
-            return {"lease": head}
+            return {"lease": head, "rights": rights}
         return form | {
             "lease": head,
+            "rights": rights,
             "groups": fact_groups(tracked, self.as_of),
             "yaml": yaml_lines(tracked.lease),
             "renewals": renewals_view(tracked, intervals, self.as_of),

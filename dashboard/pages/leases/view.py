@@ -18,6 +18,7 @@ from dashboard.pages.leases.lease_json import lease_item
 from dashboard.parts.formatting import shortened
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import board
+from dashboard.parts.frame.write_rights import ON_LIST, known_rights
 from dashboard.parts.kept.flapping_leases import Flappers, flappers_of
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.query.lease_filter import RANGES, LeaseFilter, read_filter, typed_texts
@@ -66,6 +67,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
             for lease in found.page
         ],
         "absent": _absent(request),
+        "rights": known_rights(request, wanted.namespace, ON_LIST),
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 

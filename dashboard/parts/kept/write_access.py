@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -22,11 +22,16 @@ User = AbstractBaseUser | AnonymousUser
 
 
 class WriteAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """`allowed` None: the cluster did not say. `sentence` is for the page; empty if allowed."""
+    """`allowed` None: not known. `sentence` is for the page; empty if allowed.
+
+    `partly`: refused for all namespaces together, which leaves single ones open.
+    """
 
     allowed: bool | None
     sentence: str = ""
     read_only: bool = False
+    partly: bool = False
+    at: datetime | None = None  # when the cluster answered
 
 
 ALLOWED = WriteAccess(allowed=True)
@@ -49,8 +54,9 @@ async def may_write(cluster: WatchedCluster, user: User, namespace: str, verb: s
         return WriteAccess(allowed=None, sentence=text)
     if len(cluster.verdicts) >= MAX_KEPT:
         cluster.verdicts.clear()
-    cluster.verdicts[cluster.acting_user(user), namespace, verb] = (clock.now(), allowed)
-    return _access(cluster, user, namespace, verb, allowed=allowed)
+    at = clock.now()
+    cluster.verdicts[cluster.acting_user(user), namespace, verb] = (at, allowed)
+    return _access(cluster, user, namespace, verb, allowed=allowed, at=at)
 
 
 async def may_write_each(
@@ -70,14 +76,17 @@ def known_access(
     kept = cluster.verdicts.get((cluster.acting_user(user), namespace, verb))
     if kept is None or not timedelta(0) <= clock.now() - kept[0] < KEPT:
         return None
-    return _access(cluster, user, namespace, verb, allowed=kept[1])
+    return _access(cluster, user, namespace, verb, allowed=kept[1], at=kept[0])
 
 
 def _access(
-    cluster: WatchedCluster, user: User, namespace: str, verb: str, *, allowed: bool
+    cluster: WatchedCluster, user: User, namespace: str, verb: str, *, allowed: bool, at: datetime
 ) -> WriteAccess:
     if allowed:
         return ALLOWED
     who = cluster.acting_user(user) or "Leaseboard"
+    if not namespace:
+        text = f"{who} may not {verb} leases in every namespace of this cluster."
+        return WriteAccess(allowed=None, sentence=text, partly=True, at=at)
     text = f"The cluster would refuse this: {who} may not {verb} leases in {namespace}."
-    return WriteAccess(allowed=False, sentence=text)
+    return WriteAccess(allowed=False, sentence=text, at=at)
