@@ -10,15 +10,21 @@ from typing import Any
 
 from leases.demo.coordinated import CoordinatedElection
 from leases.demo.demo_client import ApiDownError, DemoApi
-from leases.demo.elector import Contender, DemoElection, Order, Pace, seeded, stamp
+from leases.demo.elector import Contender, DemoElection, Fate, Order, Pace, seeded, stamp
 from leases.demo.kubelet import Heartbeat, api_server, node
 from leases.demo.locks import StateLock
-from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names
+from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names, letters
 from leases.demo.schedule import Act, Cue
 from leases.domain.lease import ObjectName
 
 PATIENCE = 40.0  # seconds until somebody must be elected, even after another run crashed
 ATTEMPTS = 5
+_FATES = {Act.CRASH: Fate.FAILED, Act.FREEZE: Fate.FROZEN, Act.RELEASE: Fate.STOPPED}
+_FATES_OF_ALL = {
+    Act.VACATE: Fate.STOPPED,
+    Act.ROLL_OUT: Fate.STOPPED,
+    Act.OUTAGE: Fate.OOM_KILLED,
+}
 
 
 class Stage:
@@ -68,7 +74,7 @@ class Stage:
         away = cue.away / self._pace.tempo
         try:
             if cue.act is Act.NODE_DOWN:
-                self.nodes[cue.target].die(away)
+                self._fail_node(cue.target, away)
             elif cue.act is Act.API_RESTART:
                 await self._random.choice(self.api_servers).restart()
             else:
@@ -76,27 +82,32 @@ class Stage:
         except ApiDownError:
             return
 
+    def _fail_node(self, name: str, away: float) -> None:
+        self.nodes[name].die(away)
+        for election in self.elections.values():
+            for one in election.contenders:
+                if one.node == name:
+                    one.order(Order(away, Fate.FROZEN))
+
     async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
         leader = await self._leader(election)
         if leader is None:
             return
-        if act is Act.CRASH:
-            leader.order(Order(away))
-        elif act is Act.FREEZE:
-            leader.order(Order(away, reborn=False))
-        elif act is Act.RELEASE:
-            leader.order(Order(away, release=True))
-        elif act in (Act.VACATE, Act.OUTAGE):
-            release = act is Act.VACATE
+        if act in _FATES:
+            leader.order(Order(away, _FATES[act]))
+        elif act in _FATES_OF_ALL:
+            template = letters(self._random, 10) if act is Act.ROLL_OUT else ""
             for one in election.contenders:
-                one.order(Order(away, release=release, reborn=release))
+                one.order(Order(away, _FATES_OF_ALL[act], template))
         elif act is Act.HAND_OVER:
             await self._hand_over(election)
         elif act is Act.RECONFIGURE:
             note = f"checked {stamp()[:10]} by on-call, no. {self._random.randint(1000, 9999)}"
-            await self._edit(election.key, annotations={"demo.example.com/note": note})
+            await self._edit(
+                "kubectl-annotate", election.key, annotations={"demo.example.com/note": note}
+            )
         elif act is Act.DELETE:
-            await self._api.delete(election.key)
+            await self._api.acting_as("kubectl-delete").delete(election.key)
 
     async def _leader(self, election: DemoElection) -> Contender | None:
         until = time.monotonic() + PATIENCE / self._pace.tempo
@@ -109,14 +120,20 @@ class Stage:
     async def _hand_over(self, election: DemoElection) -> None:
         heir = election.standby()
         if heir is not None:
-            await self._edit(election.key, holder=heir.identity)
+            await self._edit("kubectl-edit", election.key, holder=heir.identity)
 
     async def _edit(
-        self, key: ObjectName, *, holder: str = "", annotations: dict[str, str] | None = None
+        self,
+        program: str,
+        key: ObjectName,
+        *,
+        holder: str = "",
+        annotations: dict[str, str] | None = None,
     ) -> None:
         """Edit a Lease as a person with kubectl would; retry after a renewal in between."""
+        api = self._api.acting_as(program)
         for _ in range(ATTEMPTS):
-            lease = await self._api.get(key)
+            lease = await api.get(key)
             if lease is None:
                 return
             if holder:
@@ -124,5 +141,5 @@ class Stage:
                 spec |= {"holderIdentity": holder, "acquireTime": moment, "renewTime": moment}
                 spec["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1
             lease["metadata"].setdefault("annotations", {}).update(annotations or {})
-            if await self._api.update(lease):
+            if await api.update(lease):
                 return

@@ -1,11 +1,9 @@
-"""Nodes, Pods and Events of the demo's processes. An API that serves none of them needs none."""
+"""Nodes and Events of the demo's processes. An API that serves none of them needs none."""
 
 from __future__ import annotations
 
 import time
-import zlib
 from datetime import UTC, datetime
-from ipaddress import IPv4Address
 from typing import Any
 
 from leases.demo.demo_client import DemoApi, LeaseObject
@@ -29,15 +27,7 @@ def _now() -> str:
     return format_time(datetime.now(UTC))
 
 
-async def forget_pods(api: DemoApi, namespace: str) -> None:
-    """Delete the Pods that an earlier run left."""
-    selector = ",".join(f"{name}={value}" for name, value in MINE.items())
-    await api.write("DELETE", f"/api/v1/namespaces/{namespace}/pods?labelSelector={selector}")
-
-
-async def record(
-    api: DemoApi, about: dict[str, str], reason: str, message: str, component: str
-) -> None:
+async def record(api: DemoApi, about: dict[str, str], reason: str, message: str) -> None:
     """Write an Event as client-go's EventRecorder does."""
     now, namespace = _now(), about.get("namespace") or "default"
     name = f"{about['name']}.{time.time_ns():x}"
@@ -46,9 +36,9 @@ async def record(
         "involvedObject": about,
         "reason": reason,
         "message": message,
-        "type": "Warning" if reason == "NodeNotReady" else "Normal",
-        "source": {"component": component},
-        "reportingComponent": component,
+        "type": "Warning" if reason in ("NodeNotReady", "BackOff") else "Normal",
+        "source": {"component": api.program},
+        "reportingComponent": api.program,
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
@@ -67,7 +57,7 @@ async def record_election(
         "name": lease.name,
         "uid": lease_uid,
     }
-    await record(api, about, "LeaderElection", f"{identity} {what}", lease.name)
+    await record(api, about, "LeaderElection", f"{identity} {what}")
 
 
 class DemoNode:
@@ -75,16 +65,17 @@ class DemoNode:
 
     def __init__(self, name: str, *, api: DemoApi) -> None:
         self._name = name
-        self._api = api
+        self._kubelet = api.acting_as("kubelet")
+        self._controller = api.acting_as("kube-controller-manager")
 
     async def register(self) -> str:
         """Create the Node if it is missing. Return its uid, or "" without Nodes."""
         status = {"nodeInfo": _MACHINE, **_ready(reports=True)}
         body = {"metadata": {"name": self._name, "labels": self._labels()}, "status": status}
-        found = await self._api.write("POST", "/api/v1/nodes", body)
+        found = await self._kubelet.write("POST", "/api/v1/nodes", body)
         if found is None:
-            found = await self._api.write("GET", f"/api/v1/nodes/{self._name}")
-            await self._report(reports=True)
+            found = await self._kubelet.write("GET", f"/api/v1/nodes/{self._name}")
+            await self._report(self._kubelet, reports=True)
         uid: str = (found or {}).get("metadata", {}).get("uid", "")
         return uid
 
@@ -99,21 +90,20 @@ class DemoNode:
         return MINE | labels | {"topology.kubernetes.io/zone": _ZONES[number % len(_ZONES)]}
 
     async def fall_silent(self) -> None:
-        await self._report(reports=False)
-        await self._tell("NodeNotReady", "node-controller")
+        await self._report(self._controller, reports=False)
+        await self._tell(self._controller, "NodeNotReady")
 
     async def come_back(self) -> None:
-        await self._report(reports=True)
-        await self._tell("NodeReady", "kubelet")
+        await self._report(self._kubelet, reports=True)
+        await self._tell(self._kubelet, "NodeReady")
 
-    async def _report(self, *, reports: bool) -> None:
+    async def _report(self, api: DemoApi, *, reports: bool) -> None:
         path = f"/api/v1/nodes/{self._name}/status"
-        await self._api.write("PATCH", path, {"status": _ready(reports=reports)})
+        await api.write("PATCH", path, {"status": _ready(reports=reports)})
 
-    async def _tell(self, reason: str, component: str) -> None:
+    async def _tell(self, api: DemoApi, reason: str) -> None:
         about = {"kind": "Node", "name": self._name, "uid": self._name}
-        message = f"Node {self._name} status is now: {reason}"
-        await record(self._api, about, reason, message, component)
+        await record(api, about, reason, f"Node {self._name} status is now: {reason}")
 
 
 def _ready(*, reports: bool) -> LeaseObject:
@@ -130,38 +120,3 @@ def _ready(*, reports: bool) -> LeaseObject:
         "lastTransitionTime": now,
     }
     return {"conditions": [condition]}
-
-
-class DemoPod:
-    """The Pod of one process of an election."""
-
-    def __init__(self, namespace: str, name: str, node: str, *, api: DemoApi) -> None:
-        self._path = f"/api/v1/namespaces/{namespace}/pods"
-        self._name = name
-        self._number = zlib.crc32(name.encode())
-        self._node = node or NODES[self._number % len(NODES)]
-        self._api = api
-
-    async def start(self) -> None:
-        spec = {"nodeName": self._node, "containers": [{"name": "main", "image": "demo:1"}]}
-        body = {"metadata": {"name": self._name, "labels": MINE}, "spec": spec}
-        if await self._api.write("POST", self._path, body) is None:
-            return
-        now = _now()
-        container = {
-            "name": "main",
-            "ready": True,
-            "restartCount": 0,
-            "state": {"running": {"startedAt": now}},
-        }
-        status = {
-            "phase": "Running",
-            "podIP": str(IPv4Address(0x0A000000 | self._number & 0xFFFFFF)),
-            "startTime": now,
-            "containerStatuses": [container],
-            "conditions": [{"type": "Ready", "status": "True"}],
-        }
-        await self._api.write("PATCH", f"{self._path}/{self._name}/status", {"status": status})
-
-    async def stop(self) -> None:
-        await self._api.write("DELETE", f"{self._path}/{self._name}")

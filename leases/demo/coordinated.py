@@ -11,7 +11,7 @@ from contextlib import suppress
 from random import Random
 
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
-from leases.demo.elector import Contender, Order, Pace, seeded, stamp
+from leases.demo.elector import Contender, Fate, Order, Pace, seeded, stamp
 from leases.demo.names import COORDINATED
 from leases.domain.lease import ObjectName
 
@@ -63,6 +63,9 @@ class CoordinatedContender(Contender):
         }
         return self._keep(await self._api.update({**found, "spec": spec}))
 
+    async def _release(self) -> None:
+        """Keep the Lease: kube-apiserver elects another, or this one again."""
+
     async def _obey(self, order: Order) -> None:
         """Restart with the other emulation version."""
         with suppress(ApiDownError):
@@ -94,5 +97,5 @@ class CoordinatedElection:
         wait, one = FIRST_ROLLOUT, self.contenders[1]
         while True:
             await asyncio.sleep(wait / self._pace.tempo)
-            one.order(Order(self._pace.retry_period))
+            one.order(Order(self._pace.retry_period, Fate.STOPPED))
             wait, one = self._random.uniform(*ROLLOUTS), self._random.choice(self.contenders)

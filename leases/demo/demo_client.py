@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import copy
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import msgspec
 from leases.domain.lease import ObjectName
 
 LeaseObject = dict[str, Any]
+VERSION = "v1.36.0"
 _GROUP = "/apis/coordination.k8s.io"
 _MERGE_PATCH = "application/merge-patch+json"
 _SECONDS = 5.0  # an API that does not answer within this time counts as down
@@ -23,19 +25,25 @@ class ApiDownError(Exception):
 
 
 class DemoApi:
-    """A client of the Lease API."""
+    """A client of the Lease API; the API takes `program` for the field manager of its writes."""
 
     def __init__(self, *, url: str, token: str) -> None:
+        self.program = "demo"
         self._url = url.rstrip("/")
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
             timeout=aiohttp.ClientTimeout(total=_SECONDS),
             headers={
                 "Authorization": f"Bearer {token}",
-                "User-Agent": "demo/1.0",
                 "Content-Type": "application/json",
             },
         )
+
+    def acting_as(self, program: str) -> DemoApi:
+        """Return a client that shares the connections and writes as another program."""
+        other = copy(self)
+        other.program = program
+        return other
 
     async def __aenter__(self) -> Self:
         return self
@@ -83,7 +91,9 @@ class DemoApi:
 
     async def _ask(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
         data = None if body is None else msgspec.json.encode(body)
-        headers = {"Content-Type": _MERGE_PATCH} if method == "PATCH" else None
+        headers = {"User-Agent": f"{self.program}/{VERSION}"}
+        if method == "PATCH":
+            headers["Content-Type"] = _MERGE_PATCH
         url = self._url + path
         try:
             async with self._session.request(method, url, data=data, headers=headers) as response:

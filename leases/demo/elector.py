@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime
+from enum import StrEnum
 from random import Random
 from typing import Any
 
 import msgspec
 
-from leases.demo.cluster_objects import DemoPod, record_election
+from leases.demo.cluster_objects import record_election
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
-from leases.demo.names import ElectionName
+from leases.demo.demo_pod import DemoPod, PodName
+from leases.demo.names import ElectionName, letters
 from leases.domain.holder_identity import split_holder
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
@@ -46,12 +48,24 @@ class Pace(msgspec.Struct, frozen=True):
         return max(1, round(seconds / self.tempo))
 
 
+class Fate(StrEnum):
+    """What happens to a process."""
+
+    STOPPED = "stopped"  # its Pod is deleted; it releases the Lease, and another Pod comes
+    FAILED = "failed"  # it crashes, and returns in the same Pod
+    OOM_KILLED = "OOM killed"  # it takes too much memory, and returns in the same Pod
+    FROZEN = "frozen"  # it sleeps, and wakes as the same process
+
+
+_EXITS = {Fate.FAILED: ("Error", 2), Fate.OOM_KILLED: ("OOMKilled", 137)}
+
+
 class Order(msgspec.Struct, frozen=True):
-    """What happens to a process: it is gone for some seconds, and how."""
+    """Its fate, and for how many seconds it is away. `template`: of the Pod that comes, if new."""
 
     away: float
-    release: bool = False  # it releases the Lease first
-    reborn: bool = True  # it returns as a new process, not as the sleeping one
+    fate: Fate
+    template: str = ""
 
 
 class Contender:
@@ -62,7 +76,7 @@ class Contender:
     ) -> None:
         self._election = election
         self._index = index
-        self._api = api
+        self._api = api.acting_as(election.program)
         self._pace = pace
         self._random = random
         self._orders: asyncio.Queue[Order] = asyncio.Queue()
@@ -71,7 +85,10 @@ class Contender:
         self._renewed_at = 0.0
         self._newborn = True
         self._pod: DemoPod | None = None
-        self.identity = election.new_identity(index, random)
+        self._template = letters(seeded(election.name), 10)
+        self._suffix = letters(random, 5)
+        self.identity = self._new_identity()
+        self.node = election.node_of(index)
         self.leading = False
 
     def order(self, order: Order) -> None:
@@ -98,12 +115,20 @@ class Contender:
         period = self._pace.retry_period
         return period if self.leading else period * (1 + JITTER * self._random.random())
 
+    def _new_identity(self) -> str:
+        pod = f"{self._template}-{self._suffix}"
+        return self._election.new_identity(self._index, pod, self._random)
+
     def _new_pod(self) -> DemoPod:
-        namespace, name = self._election.namespace, self._election.name
-        host = split_holder(self.identity).host or self.identity
-        if "{host}" in self._election.identity:  # a static Pod of that machine
-            return DemoPod(namespace, f"{name}-{host}", host, api=self._api)
-        return DemoPod(namespace, host, "", api=self._api)
+        election = self._election
+        name = split_holder(self.identity).host or self.identity
+        owner, kind = election.program, election.controller
+        if kind == "Node":  # a static Pod
+            name, owner = f"{election.name}-{self.node}", self.node
+        elif kind == "ReplicaSet":
+            owner += f"-{self._template}"
+        place = PodName(election.namespace, name, self.node, kind, owner, self._template)
+        return DemoPod(place, api=self._api)
 
     async def _attempt(self) -> None:
         led = self.leading
@@ -176,16 +201,30 @@ class Contender:
         await self._record("stopped leading")
 
     async def _obey(self, order: Order) -> None:
-        if order.release:
+        pod = self._pod
+        if pod is not None and order.fate is Fate.STOPPED:
+            await pod.delete()
+        if order.fate is Fate.STOPPED:
             await self._release()
         self.leading = False
-        if order.reborn and self._pod is not None:
-            await self._pod.stop()
-            self._pod = None
+        if pod is not None and order.fate in _EXITS:
+            await pod.fail(*_EXITS[order.fate])
         await asyncio.sleep(order.away)
-        if order.reborn:
-            self.identity = self._election.new_identity(self._index, self._random)
-            self._lease, self._newborn = None, True
+        if pod is not None and order.fate is Fate.STOPPED:
+            await pod.remove()
+        elif pod is not None and order.fate in _EXITS:
+            await pod.restart()
+        if order.fate is not Fate.FROZEN:
+            self._begin_anew(order)
+
+    def _begin_anew(self, order: Order) -> None:
+        """Return as a new process."""
+        if order.fate is Fate.STOPPED:
+            self._pod = None
+            self._template = order.template or self._template
+            self._suffix = letters(self._random, 5)
+        self.identity = self._new_identity()
+        self._lease, self._newborn = None, True
 
     def _keep(self, written: LeaseObject | None) -> bool:
         if written is None:

@@ -121,7 +121,7 @@ def node(name: str, *, api: DemoApi, pace: Pace, random: Random) -> Heartbeat:
         holder=name,
         duration=40,
         metadata={"ownerReferences": [owner]},
-        api=api,
+        api=api.acting_as("kubelet"),
         pace=pace,
         random=random,
         # Somebody removed the last machine from the cluster, but its kubelet still runs.
@@ -137,7 +137,7 @@ def api_server(name: str, host: str, *, api: DemoApi, pace: Pace, random: Random
         holder=f"{name}_{new_uuid(random)}",
         duration=3600,
         metadata={"labels": labels},
-        api=api,
+        api=api.acting_as("kube-apiserver"),
         pace=pace,
         random=random,
         node=DemoNode(host, api=api),

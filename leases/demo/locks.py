@@ -33,7 +33,7 @@ class StateLock:
     ) -> None:
         self.key = ObjectName(LOCK_NAMESPACE, name)
         self._forgotten = forgotten
-        self._api = api
+        self._api = api.acting_as("HashiCorp")  # Terraform's User-Agent begins so
         self._pace = pace
         self._random = random
 

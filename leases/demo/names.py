@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from random import Random
 from uuid import UUID
 
 import msgspec
 
+NODES = tuple(f"worker-{number:02d}.eu-central" for number in range(1, 61))
 _POD_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # the letters of k8s.io/apimachinery/pkg/util/rand
 
 
 class ElectionName(msgspec.Struct, frozen=True, kw_only=True):
     """One election and the names of its contenders.
 
-    `identity` is a pattern: {host} a control plane machine, {pod} a pod's suffix, {uuid} a new one
-    per process. Without {uuid} and {pod} a process returns under its old name.
+    `identity` is a pattern: {host} a control plane machine, {pod} the end of a pod's name, {uuid} a
+    new one per process. Without {uuid} a process returns under its old name.
     """
 
     namespace: str
@@ -24,14 +26,34 @@ class ElectionName(msgspec.Struct, frozen=True, kw_only=True):
     # Its library begins a new term when it finds itself named at its start
     fresh_start: bool = False
 
-    def new_identity(self, index: int, random: Random) -> str:
-        """Return a new identity for the contender of this index."""
+    @property
+    def program(self) -> str:
+        """The name of the program, which is that of its Deployment or StatefulSet."""
+        return (self.identity.partition("{")[0] or self.name).rstrip("-0")
+
+    @property
+    def controller(self) -> str:
+        """The kind of object that owns the Pods."""
+        if "{host}" in self.identity:
+            return "Node"  # static Pods
+        return "ReplicaSet" if "{pod}" in self.identity else "StatefulSet"
+
+    def new_identity(self, index: int, pod: str, random: Random) -> str:
+        """Return a new identity for the contender of this index in the Pod of this ending."""
         return self.identity.format(
-            host=f"control-plane-{index + 1}",
-            index=index,
-            pod=f"{letters(random, 10)}-{letters(random, 5)}",
-            uuid=new_uuid(random),
+            host=host_of(index), index=index, pod=pod, uuid=new_uuid(random)
         )
+
+    def node_of(self, index: int) -> str:
+        """Return the machine that runs the contender of this index."""
+        if self.controller == "Node":
+            return host_of(index)
+        return NODES[zlib.crc32(f"{self.name}/{index}".encode()) % len(NODES)]
+
+
+def host_of(index: int) -> str:
+    """Return a machine of the control plane."""
+    return f"control-plane-{index + 1}"
 
 
 ELECTIONS = (
@@ -104,7 +126,6 @@ LOCKS = ("lock-tfstate-default-production", "lock-tfstate-default-staging")
 LOCK_NAMESPACE = "terraform"
 NODE_NAMESPACE = "kube-node-lease"
 IDENTITY_NAMESPACE = "kube-system"
-NODES = tuple(f"worker-{number:02d}.eu-central" for number in range(1, 61))
 API_SERVERS = 3
 
 NAMESPACES = tuple(sorted({one.namespace for one in ELECTIONS} | {LOCK_NAMESPACE, NODE_NAMESPACE}))

@@ -7,8 +7,8 @@ import logging
 import time
 
 from leases.demo.actors import Stage
-from leases.demo.cluster_objects import forget_pods
 from leases.demo.demo_client import ApiDownError, DemoApi
+from leases.demo.demo_pod import forget_pods
 from leases.demo.elector import Pace
 from leases.demo.names import NAMESPACES
 from leases.demo.schedule import script

@@ -15,15 +15,16 @@ from leases.demo.names import ELECTIONS, NODES
 class Act(StrEnum):
     """The types of events."""
 
-    CRASH = "crash"  # the holder dies; a new process comes later
+    CRASH = "crash"  # the holder's process dies and returns in the same Pod
     FREEZE = "freeze"  # the holder sleeps, and wakes as the same process
-    RELEASE = "release"  # the holder steps down; another takes over at once
-    VACATE = "vacate"  # all release and wait for a while
-    OUTAGE = "outage"  # all sleep for a while
+    RELEASE = "release"  # the holder's Pod is deleted: it steps down, and another takes over
+    ROLL_OUT = "roll out"  # all Pods are replaced by those of another template
+    VACATE = "vacate"  # all Pods are deleted, as when scaled to zero, and come back later
+    OUTAGE = "outage"  # all processes run out of memory
     HAND_OVER = "hand over"  # a person makes a waiting contender the holder
     RECONFIGURE = "reconfigure"  # a person changes an annotation
     DELETE = "delete"  # a person deletes the Lease; the holder creates it again
-    NODE_DOWN = "node down"
+    NODE_DOWN = "node down"  # with all that runs on it
     API_RESTART = "API restart"
 
 
@@ -41,7 +42,7 @@ OPENING = (
     Cue(8, Act.RELEASE, "kube-controller-manager", 6),
     Cue(16, Act.HAND_OVER, "ingress-nginx-leader"),
     Cue(24, Act.CRASH, "cert-manager-controller", 40),
-    Cue(34, Act.NODE_DOWN, NODES[16], 75),
+    Cue(34, Act.NODE_DOWN, ELECTIONS[3].node_of(0), 75),  # its election runs out too
     Cue(44, Act.VACATE, "thanos-operator-leader", 25),
     Cue(54, Act.FREEZE, "kustomize-controller-leader-election", 28),
     Cue(64, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
@@ -49,6 +50,7 @@ OPENING = (
     Cue(84, Act.CRASH, "backup-operator", 4),
     Cue(94, Act.OUTAGE, "external-secrets-controller", 95),
     Cue(104, Act.API_RESTART),
+    Cue(110, Act.ROLL_OUT, "argo-rollouts-controller-lock", 4),
 )
 CALM = (120.0, 300.0)  # seconds between two events later on: what a healthy cluster shows
 FLAPPING = "operator.keda.sh"  # the one Lease that is there to show flapping
@@ -59,6 +61,7 @@ _LATER = {
     Act.RELEASE: (5, (4, 10)),
     Act.CRASH: (4, (20, 60)),
     Act.NODE_DOWN: (4, (30, 120)),
+    Act.ROLL_OUT: (2, (3, 6)),
     Act.FREEZE: (2, (12, 40)),
     Act.RECONFIGURE: (2, (0, 0)),
     Act.HAND_OVER: (1, (0, 0)),

@@ -47,6 +47,7 @@ SEEN_BY = {
     ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/early_watch.py", "__init__"): "follow awaits the reading",
+    ("leases/kube/evidence/evidence_reader.py", "answer"): "answer awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
     # One client's connection: asyncio logs what fails, and the client comes again.
@@ -66,6 +67,7 @@ TIMES = {
     ("leases/actions/delete_many/run.py", "run"): 2,  # the group, and the task in it
     ("leases/apiserver/storage/group_commit.py", "_schedule"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
+    ("leases/kube/evidence/evidence_reader.py", "answer"): 2,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
