@@ -6,7 +6,6 @@ every renewal of the cluster.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,7 @@ SLOT = 10.0  # seconds
 SLOTS = 360  # an hour
 MAX_LEASES = 5000  # Leases followed: 1.5 kB each
 MAX_ASKED = 200
-_NONE = math.nan
+_NONE = -1.0  # seconds: no renewal ended in the slot
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -87,6 +86,11 @@ class RenewalLog:
             ring.take(tracked, self._ahead)
         return ring.intervals(self._ahead)
 
+    def longest(self, key: ObjectName) -> float:
+        """The longest interval, in seconds, that is known of one Lease; 0.0 if none is."""
+        ring = self._rings.get(key)
+        return 0.0 if ring is None else ring.longest()
+
 
 class _Ring:
     """One Lease's hour: a slot's place is its number modulo the size."""
@@ -119,7 +123,10 @@ class _Ring:
         self.newest = max(self.newest, slot)
         if slot > self.newest - SLOTS:
             known = self._longest[slot % SLOTS]
-            self._longest[slot % SLOTS] = seconds if math.isnan(known) else max(known, seconds)
+            self._longest[slot % SLOTS] = max(known, seconds)
+
+    def longest(self) -> float:
+        return max(0.0, *self._longest)
 
     def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
         newest, longest = self.newest, self._longest[:]  # the loop writes on
@@ -129,5 +136,5 @@ class _Ring:
         return tuple(
             Interval(epoch + timedelta(seconds=slot * SLOT), seconds)
             for slot, seconds in slots
-            if not math.isnan(seconds)
+            if seconds != _NONE
         )

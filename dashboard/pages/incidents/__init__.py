@@ -1,0 +1,1 @@
+"""Why Leases changed hands: the incidents, one incident with its evidence, and near misses."""

@@ -1,0 +1,185 @@
+"""Elections whose renewals came close to running out in the last hour: they will be lost next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from dashboard.parts.all_clear import Calm
+from dashboard.parts.formatting import age, counted, seconds, when
+from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.kept.answer_cache import AnswerCache
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease.shown_name import ShownName, shown_name
+from leases.domain.connection import ConnectionState
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.tracking.renewal_intervals import SLOT, SLOTS, Interval
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime, microtime_or_none
+
+NEAR = 2 / 3  # of the duration: from here on a renewal is a near miss
+OVERDUE = 2.0  # times the cadence: see the phase `late`; some Leases are always renewed late
+HOUR = timedelta(seconds=SLOT * SLOTS)
+BARS = 24
+WIDTH, HEIGHT, LIMIT = 96, 24, 2.0  # of the bars, in pixels; the duration is drawn at LIMIT
+_HELD = (Phase.HELD, Phase.LATE)
+_found: AnswerCache[list[NearMiss]] = AnswerCache(fresh=5.0)
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """In pixels; `hot` is a near miss."""
+
+    x: float
+    y: float
+    height: float
+    hot: bool
+
+
+class NearMiss(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest interval of a Lease in the last hour that did not quite reach its duration."""
+
+    key: ObjectName
+    holder: str | None
+    at: datetime  # when it was renewed at last, to SLOT
+    seconds: float
+    duration: int
+    cadence: float | None
+    intervals: tuple[Interval, ...]
+
+    @property
+    def left(self) -> float:
+        return self.duration - self.seconds
+
+
+class NearMissLine(msgspec.Struct, frozen=True, kw_only=True):
+    key: ObjectName
+    shown: ShownName
+    url: str
+    holder: HolderView | None
+    longest: str
+    duration: str
+    left: str
+    moment: str
+    cadence: str
+    times: int
+    bars: tuple[Bar, ...]
+    says: str
+
+
+def near_misses(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
+    """All near misses of the last hour, the closest to running out first."""
+    return _found.get(watched, lambda: _look(watched, now))
+
+
+def near_miss_line(cluster: str, miss: NearMiss, now: datetime) -> NearMissLine:
+    longest, lasts = _tenths(miss.seconds), seconds(miss.duration)
+    return NearMissLine(
+        key=miss.key,
+        shown=shown_name(cluster, miss.key),
+        url=lease_url(cluster, miss.key),
+        holder=holder_view(miss.holder),
+        longest=longest,
+        duration=lasts,
+        left=_tenths(miss.left),
+        moment=when(miss.at, now),
+        cadence=_tenths(miss.cadence) if miss.cadence is not None else "",
+        times=sum(_is_near(one.seconds, miss.duration) for one in miss.intervals),
+        bars=tuple(_bars(miss, now)),
+        says=f"Longest interval: {longest}. The Lease runs out at {lasts}.",
+    )
+
+
+def none_near(watched: WatchedCluster, now: datetime) -> Calm:
+    """The words for a list without near misses."""
+    connection = watched.store.connection
+    if connection.state is not ConnectionState.LIVE:
+        usual = "There is no connection to the cluster, so its renewals are not known."
+        return Calm("Not watched now", connection.detail or usual, "i-unplug")
+    elections = list(watched.store.select((Kind.ELECTION,), _HELD))
+    seen = sum(lease.renewals_seen > 0 for lease in elections)
+    if not seen:
+        return Calm("No election was renewed yet", "Nothing can be said of its margin.", "i-clock")
+    since = connection.since if now - connection.since < HOUR else now - HOUR
+    text = f"{counted(seen, 'election')} renewed since {when(since, now)}."
+    return Calm("Every renewal left more than a third of the time", text, "st-held", "is-held")
+
+
+def near_miss_item(cluster: str, miss: NearMiss) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "namespace": miss.key.namespace,
+        "name": miss.key.name,
+        "holder": miss.holder,
+        "at": microtime_or_none(miss.at),
+        "seconds": round(miss.seconds, 3),
+        "duration_seconds": miss.duration,
+        "left_seconds": round(miss.left, 3),
+        "cadence_seconds": miss.cadence,
+        "intervals": [
+            {"at": format_microtime(one.since), "seconds": round(one.seconds, 3)}
+            for one in miss.intervals
+        ],
+    }
+
+
+def _look(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
+    since = watched.as_of(now) - HOUR
+    elections = watched.store.select((Kind.ELECTION,), tuple(Phase))
+    found = [miss for lease in elections if (miss := _miss_of(watched, lease, since)) is not None]
+    return sorted(found, key=lambda miss: (miss.left / miss.duration, miss.key))
+
+
+def _miss_of(watched: WatchedCluster, lease: Tracked, since: datetime) -> NearMiss | None:
+    duration = lease.lasts_seconds
+    if not duration or watched.renewals.longest(lease.key) < NEAR * duration:
+        return None
+    intervals = tuple(one for one in watched.renewals.of(lease) if one.since >= since)
+    cadence = lease.cadence_seconds
+    overdue = OVERDUE * cadence if cadence is not None else 0.0
+    near = [one for one in intervals if _is_near(one.seconds, duration) and one.seconds > overdue]
+    if not near:
+        return None
+    worst = max(near, key=lambda one: one.seconds)
+    return NearMiss(
+        key=lease.key,
+        holder=lease.holder,
+        at=worst.since,
+        seconds=worst.seconds,
+        duration=duration,
+        cadence=cadence,
+        intervals=intervals,
+    )
+
+
+def _is_near(interval: float, duration: int) -> bool:
+    return NEAR * duration <= interval < duration
+
+
+def _bars(miss: NearMiss, now: datetime) -> Iterable[Bar]:
+    """The longest interval of each 24th of the hour; a longer one than the duration is cut."""
+    step = WIDTH / BARS
+    for place, longest in enumerate(_longest(miss.intervals, now)):
+        if longest:
+            share = min(1.0, longest / miss.duration)
+            height = round(max(1.0, share * (HEIGHT - LIMIT)), 1)
+            hot = longest >= NEAR * miss.duration
+            yield Bar(place * step, round(HEIGHT - height, 1), height, hot)
+
+
+def _longest(intervals: Sequence[Interval], now: datetime) -> list[float]:
+    found = [0.0] * BARS
+    for one in intervals:
+        place = BARS - 1 - int((now - one.since) / HOUR * BARS)
+        if 0 <= place < BARS:
+            found[place] = max(found[place], one.seconds)
+    return found
+
+
+def _tenths(length: float) -> str:
+    return f"{length:.1f} s" if length < 100 else age(length)

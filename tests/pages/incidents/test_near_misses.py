@@ -1,0 +1,112 @@
+"""Elections that came close to running out, from the intervals between their renewals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from dashboard.pages.incidents.near_misses import (
+    HEIGHT,
+    LIMIT,
+    NearMiss,
+    near_miss_item,
+    near_miss_line,
+    near_misses,
+    none_near,
+)
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.lease import ObjectName
+from leases.wire.watch_events import Applied, Listed
+from tests.support.board import a_lease
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def watched(board):
+    watched = board.clusters["a"]
+    watched.store.connection = Connection(
+        state=ConnectionState.LIVE, since=NOW - timedelta(hours=2), heard_at=NOW
+    )
+    return watched
+
+
+def renew(watched, lengths: dict[str, Sequence[float]]) -> list[NearMiss]:
+    """Renew each Lease at these intervals, the last of them now; all of them last 15 s."""
+    keys = {name: ObjectName("apps", name) for name in lengths}
+    starts = {name: NOW - timedelta(seconds=sum(some)) for name, some in lengths.items()}
+    first = min(starts.values())
+    leases = tuple(a_lease(keys[name], now=starts[name]) for name in lengths)
+    watched.store.replace(Listed(leases, "1"), first)
+    events = []
+    for name, some in lengths.items():
+        at = starts[name]
+        for length in (0.0, *some):
+            at += timedelta(seconds=length)
+            events.append((at, name))
+    for number, (at, name) in enumerate(sorted(events), 2):
+        lease = a_lease(keys[name], version=str(number), now=at)
+        spec = msgspec.structs.replace(lease.spec, acquire_time=first - timedelta(hours=1))
+        watched.store.apply(Applied(type(lease)(lease.metadata, spec)), at)
+        tracked = watched.store.get(keys[name])
+        watched.renewals.look([tracked])
+    return near_misses(watched, NOW)
+
+
+USUAL = (2.0,) * 5
+
+
+def test_the_closest_to_running_out_comes_first(watched):
+    found = renew(
+        watched,
+        {
+            "calm": (*USUAL, 9.0, 2.0),
+            "close": (*USUAL, 14.0, 2.0),
+            "near": (*USUAL, 11.0, 2.0, 2.0),
+        },
+    )
+    assert [(miss.key.name, round(miss.seconds, 3)) for miss in found] == [
+        ("close", 14.0),
+        ("near", 11.0),
+    ]
+    assert (found[0].holder, found[0].duration, round(found[0].left, 3)) == ("cp-1", 15, 1.0)
+    assert found[0].at <= NOW - timedelta(seconds=2) < found[0].at + timedelta(seconds=10)
+
+
+def test_one_that_is_always_renewed_late_is_none(watched):
+    """Some writers renew 1 s before the Lease runs out, as a habit."""
+    assert renew(watched, {"habit": (14.0,) * 6}) == []
+
+
+def test_one_that_ran_out_is_an_incident_and_no_near_miss(watched):
+    assert renew(watched, {"lost": (*USUAL, 16.0, 2.0)}) == []
+
+
+def test_a_line_shows_the_intervals_of_the_hour(watched):
+    (miss,) = renew(watched, {"close": (*USUAL, 14.0, 2.0)})
+    line = near_miss_line("a", miss, NOW)
+    assert (line.longest, line.duration, line.left) == ("14.0 s", "15 s", "1.0 s")
+    assert line.cadence == "2.0 s"
+    assert line.times == 1
+    (bar,) = line.bars  # all of it lies in the last 150 s
+    assert bar.hot
+    assert bar.height == round(14 / 15 * (HEIGHT - LIMIT), 1)
+    assert bar.y + bar.height == HEIGHT
+    assert line.says == "Longest interval: 14.0 s. The Lease runs out at 15 s."
+    item = near_miss_item("a", miss)
+    assert item["seconds"] == 14.0
+    assert max(one["seconds"] for one in item["intervals"]) == 14.0
+
+
+def test_no_near_miss_is_good_news_only_where_renewals_were_seen(watched, board):
+    assert none_near(watched, NOW).title == "No election was renewed yet"
+    renew(watched, {"calm": USUAL})
+    calm = none_near(watched, NOW)
+    assert (calm.css, calm.text) == ("is-held", "1 election renewed since 11:00:00.")
+    watched.store.connection = Connection(
+        state=ConnectionState.STALE, since=NOW, detail="It does not answer."
+    )
+    assert none_near(watched, NOW).css == ""
