@@ -8,11 +8,13 @@ from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
 from leases.deletion_model import Deletion
+from leases.incident_models import IncidentNote, IncidentRecord
 from leases.override_models import KindOverride, VacancyMark
 
 __all__ = [
-    "ChangeRecord", "Deletion", "Edit", "KindOverride", "LeaseRecord", "RefusedRow", "SignInLink",
-    "VacancyMark", "WallLink", "WatchRecord", "WatchSpan",
+    "ChangeRecord", "Deletion", "Edit", "IncidentNote", "IncidentRecord", "KindOverride",
+    "LeaseRecord", "RefusedRow", "SignInLink", "VacancyMark", "WallLink", "WatchRecord",
+    "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.
@@ -61,6 +63,10 @@ class ChangeRecord(models.Model):
     gap_seconds = models.FloatField(null=True)
     renewed_at = models.DateTimeField(null=True)  # of `expired` and `created`: the last renewal
     fields = models.TextField(default="")  # of a reconfiguration, separated by spaces
+    # Null: unknown, and in rows of versions that did not look for it.
+    writer = models.TextField(null=True)  # noqa: DJ001
+    cause = models.CharField(max_length=32, null=True)  # noqa: DJ001
+    incident = models.CharField(max_length=64, null=True)  # noqa: DJ001
     identity = models.CharField(max_length=400)
 
     class Meta:

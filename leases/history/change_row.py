@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
@@ -15,12 +16,13 @@ from leases.history.read.raw_select import Row, moment
 FIELDS = (
     "id", "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
     "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
-    "gap_seconds", "renewed_at", "fields",
+    "gap_seconds", "renewed_at", "fields", "writer", "cause", "incident",
 )  # fmt: skip
 COLUMNS = ", ".join(FIELDS)
 AT = FIELDS.index("at")
-WRITTEN = (*FIELDS[1:], "identity")
+WRITTEN = (*FIELDS[1:-2], "identity")  # an incident writes its columns later
 _KINDS = {kind.value: kind for kind in Kind}
+_CAUSES = {cause.value: cause for cause in Cause}
 _CHANGES = {change.value: change for change in ChangeType}
 
 
@@ -45,6 +47,7 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
         change.gap_seconds,
         time(change.renewed_at),
         " ".join(change.fields),
+        to_stored(change.writer),
         identity(change),
     )
 
@@ -54,7 +57,7 @@ def to_change(row: Row) -> Change:
     (
         _, cluster, namespace, name, uid, kind, change, at, observed_at, holder, previous_holder,
         resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,
-        fields,
+        fields, writer, cause, incident,
     ) = row  # fmt: skip
     return Change(
         cluster=cluster,
@@ -75,4 +78,7 @@ def to_change(row: Row) -> Change:
         gap_seconds=gap_seconds,
         renewed_at=None if renewed_at is None else moment(renewed_at),
         fields=tuple(fields.split()) if fields else (),
+        writer=from_stored(writer),
+        cause=_CAUSES.get(cause),
+        incident=incident,
     )

@@ -8,13 +8,17 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from leases.domain.changes.change import Change
+from leases.history.change_row import WRITTEN, to_values
 from leases.history.read.find_changes import find
 from leases.history.read.indexed_search import HistoryFilter
-from tests.support.values.change_rows import to_row
+from leases.history.write.insert_changes import write_changes
 from tests.support.values.changes import a_change
+from tests.support.values.incident_rows import incident_with, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+NEW = ("writer", "cause", "incident")
 BEFORE = ("leases", "0006_sign_in_link")
 
 
@@ -23,17 +27,49 @@ def migrate(*target: tuple[str, str]) -> None:
     executor.migrate(list(target) or executor.loader.graph.leaf_nodes("leases"))
 
 
+def write_old(*changes: Change) -> None:
+    """Store rows as a version did that knew no writers."""
+    columns = [name for name in WRITTEN if name not in NEW]
+    marks = ", ".join(["%s"] * len(columns))
+    for change in changes:
+        values = to_values(change, connection.ops.adapt_datetimefield_value)
+        row = dict(zip(WRITTEN, values, strict=True))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO leases_change ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
+                [row[name] for name in columns],
+            )
+
+
 def test_holders_of_the_version_before_are_found():
     migrate(BEFORE)
     try:
         known = [a_change(1), a_change(2, holder="a\0b"), a_change(3, holder="h" * 900)]
-        for change in known:
-            to_row(change).save()
+        write_old(*known)
     finally:
         migrate()
     for change in known:
         found = find("a", HistoryFilter(holder=change.holder), limit=10)
         assert found.changes == [change]
+
+
+def test_a_database_without_incidents_takes_them_up_and_rewrites_no_change():
+    before = ("leases", "0013_deletion")
+    migrate(before)
+    try:
+        write_old(a_change(1))
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan([("leases", "0014_incidents")])
+        sql = "\n".join(executor.loader.collect_sql(plan))
+    finally:
+        migrate()
+    assert "new__leases_change" not in sql, "SQLite would copy all changes"
+    assert "UPDATE" not in sql
+    late = a_change(2, writer="kubectl-edit")
+    write_changes([a_change(1), late])
+    store(incident_with(a_change(1), late))
+    found = find("a", HistoryFilter(), limit=10).changes
+    assert [(one.writer, one.incident) for one in found] == [("kubectl-edit", "one"), (None, "one")]
 
 
 def test_permissions_to_read_changes_outlive_the_new_name_of_their_model():

@@ -13,6 +13,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.write_time import Observation, renewal_moved, written_at
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
@@ -65,6 +66,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gap_seconds: float | None = None
     fields: tuple[str, ...] = ()
     writer: str | None = None  # the field manager that moved the field, where the Lease names it
+    cause: Cause | None = None  # known later, with the id of the incident that it belongs to
+    incident: str | None = None
     # When the last renewal was observed, of `expired`, and of `created` (None: nobody ever held or
     # renewed it); not exported.
     renewed_at: datetime | None = None

@@ -1,0 +1,175 @@
+"""Find stored incidents, and what people noted about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from django.db.models import Count, Q, QuerySet, Value
+from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan
+
+from leases.domain.cause.incident import Cause, Incident
+from leases.domain.changes.change import Change
+from leases.history.database_text import NUL_SYMBOL, from_stored, to_stored
+from leases.history.incident_row import as_text, story_of, to_incident
+from leases.models import IncidentNote, IncidentRecord
+
+_MAX_MOVES = 10  # withdrawn incidents that one may have been part of, one after the other
+_MAX_ID = 64  # characters
+_LARGE = ("members", "story")  # columns that a list does not need
+
+
+class BadCursor(ValueError):
+    """A page cursor that this server did not make."""
+
+
+class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):
+    """One incident without its members. `story` has copies of its first changes, oldest first."""
+
+    incident: Incident
+    changes: int  # that belong to it
+    updated_at: datetime
+    story: tuple[Change, ...] = ()  # in a list: empty
+
+
+class StoredNote(msgspec.Struct, frozen=True):
+    who: str
+    at: datetime
+    text: str
+
+
+def find_incidents(
+    cluster: str,
+    *,
+    causes: Sequence[Cause] = (),
+    namespace: str | None = None,
+    lease: str | None = None,
+    holder: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    going_on: bool | None = None,
+    limit: int,
+    before: str | None = None,
+) -> list[StoredIncident]:
+    """Return the newest incidents: since <= began < until. Raises BadCursor."""
+    rows = _matching(cluster, namespace, lease, holder, since, until)
+    if causes:
+        rows = rows.filter(cause__in=causes)
+    if going_on is not None:
+        rows = rows.filter(ended__isnull=going_on)
+    if before:
+        began, number = _read_cursor(before)
+        rows = rows.filter(Q(began__lt=began) | Q(began=began, incident__lt=number))
+    return [
+        StoredIncident(incident=to_incident(row), changes=row.changes, updated_at=row.updated_at)
+        for row in rows.order_by("-began", "-incident").defer(*_LARGE)[:limit]
+    ]
+
+
+def cursor_of(stored: StoredIncident) -> str:
+    """Return `before` for the incidents after this one."""
+    return f"{stored.incident.began.isoformat()}|{stored.incident.id}"
+
+
+def count_incidents(
+    cluster: str,
+    *,
+    namespace: str | None = None,
+    lease: str | None = None,
+    holder: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> dict[tuple[Cause, bool], int]:
+    """Count incidents by cause and by whether they go on."""
+    rows = _matching(cluster, namespace, lease, holder, since, until)
+    found = rows.order_by().values_list("cause")
+    counts: dict[tuple[Cause, bool], int] = {}
+    for cause, number, over in found.annotate(number=Count("id"), over=Count("ended")):
+        counts |= {(Cause(cause), False): over, (Cause(cause), True): number - over}
+    return {which: number for which, number in counts.items() if number}
+
+
+def incident_of(cluster: str, incident: str) -> StoredIncident | None:
+    """Return an incident with its story; for a withdrawn one, the one that has its changes now."""
+    for _ in range(_MAX_MOVES):
+        row = IncidentRecord.objects.filter(cluster=cluster, incident=incident).first()
+        if row is None:
+            return None
+        if not row.part_of:
+            found = to_incident(row)
+            story = tuple(
+                msgspec.structs.replace(change, cause=found.cause, incident=found.id)
+                for _, change in story_of(row.story)
+            )
+            return StoredIncident(
+                incident=found, changes=row.changes, updated_at=row.updated_at, story=story
+            )
+        incident = row.part_of
+    return None
+
+
+def open_incidents(cluster: str) -> list[Incident]:
+    """Return, with their members, the incidents that may still change; oldest first."""
+    rows = IncidentRecord.objects.filter(Q(ended=None) | Q(settled=False), cluster=cluster)
+    rows = rows.filter(part_of="").order_by("began", "incident").defer("story")
+    return [to_incident(row, members=True) for row in rows]
+
+
+def notes_of(cluster: str, incident: str) -> list[StoredNote]:
+    """Return the notes of an incident, oldest first."""
+    rows = IncidentNote.objects.filter(cluster=cluster, incident=incident).order_by("at", "id")
+    return [StoredNote(row.who, row.at, from_stored(row.text)) for row in rows]
+
+
+def add_note(cluster: str, incident: str, *, who: str, at: datetime, text: str) -> None:
+    IncidentNote.objects.create(
+        cluster=cluster, incident=incident, who=who, at=at, text=to_stored(text)
+    )
+
+
+def _matching(
+    cluster: str,
+    namespace: str | None,
+    lease: str | None,
+    holder: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> QuerySet[IncidentRecord]:
+    rows = IncidentRecord.objects.filter(cluster=cluster, part_of="")
+    if since is not None:
+        rows = rows.filter(began__gte=since)
+    if until is not None:
+        rows = rows.filter(began__lt=until)
+    if namespace or lease:
+        # Names cannot have a quote or a slash.
+        start = f'"{namespace}/' if namespace else "/"
+        rows = rows.filter(_has("leases", f'{start}{lease}"' if lease else start))
+    if holder:
+        shown = dict.fromkeys((holder, holder.strip()))
+        meant = dict.fromkeys([*shown, *(name.replace(NUL_SYMBOL, "\0") for name in shown)])
+        rows = rows.filter(_any("holders", meant) | _any("hosts", meant))
+    return rows
+
+
+def _any(column: str, texts: Sequence[str] | dict[str, None]) -> Q:
+    found = Q()
+    for text in texts:
+        found |= Q(_has(column, as_text(text)))
+    return found
+
+
+def _has(column: str, part: str) -> GreaterThan:
+    return GreaterThan(StrIndex(column, Value(part)), 0)
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    at, _, number = cursor.partition("|")
+    try:
+        began = datetime.fromisoformat(at)
+    except ValueError:
+        began = None
+    if began is None or began.tzinfo is None or not number or len(number) > _MAX_ID:
+        raise BadCursor("before is not a page of these incidents. Start again without it.")
+    return began, number

@@ -1,0 +1,110 @@
+"""Write incidents as rows, each once, with copies of their changes; and mark these changes.
+
+Every replica finds the same incidents under the same ids. Of two versions the newer one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from leases.domain.cause.incident import Cause, Incident, Member
+from leases.domain.changes.change import Change
+from leases.history.change_row import COLUMNS, to_change
+from leases.history.incident_row import Story, incident_values, story_of
+from leases.history.read.raw_select import select
+from leases.history.write.bulk_insert import execute_many
+from leases.models import IncidentNote, IncidentRecord
+
+MAX_STORY = 2000  # copies of changes in one incident
+MEMBERS_PER_SELECT = 300
+_MARK = (
+    "UPDATE leases_change SET cause = %s, incident = %s "
+    "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
+)
+_KEY = ["cluster", "incident"]
+
+
+class Reviewed(msgspec.Struct, frozen=True):
+    """An incident as it was concluded at that moment."""
+
+    incident: Incident
+    at: datetime
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """The cause of one change, and the id of its incident."""
+
+    member: Member
+    cause: Cause
+    incident: str
+
+
+def write_incidents(reviewed: Sequence[Reviewed]) -> None:
+    """Insert or update these incidents of one cluster. Runs in the caller's transaction."""
+    cluster = reviewed[0].incident.cluster
+    ids = [one.incident.id for one in reviewed]
+    stored = {
+        row.incident: row
+        for row in IncidentRecord.objects.filter(cluster=cluster, incident__in=ids)
+        .only("incident", "updated_at", "story")
+    }  # fmt: skip
+    rows = []
+    for one in reviewed:
+        known = stored.get(one.incident.id)
+        if known is not None and known.updated_at > one.at:
+            continue
+        story = _story(one.incident, story_of(known.story) if known else ())
+        rows.append(incident_values(one.incident, story, one.at))
+        if one.incident.part_of:
+            notes = IncidentNote.objects.filter(cluster=cluster, incident=one.incident.id)
+            notes.update(incident=one.incident.part_of)
+    if rows:
+        IncidentRecord.objects.bulk_create(
+            [IncidentRecord(**row) for row in rows],
+            update_conflicts=True,
+            unique_fields=_KEY,
+            update_fields=[name for name in rows[0] if name not in _KEY],
+        )
+
+
+def write_marks(cluster: str, marks: Iterable[Mark]) -> None:
+    """Store the causes of changes. A change that is not stored is left out."""
+    rows = [
+        (one.cause.value, one.incident, cluster, key.namespace, key.name, one.member.identity)
+        for one in marks
+        for key in (one.member.lease,)
+    ]
+    execute_many(_MARK, rows)
+
+
+def _story(incident: Incident, known: Story) -> Story:
+    """Add copies of the changes that the story lacks, as far as they are stored."""
+    has = {(change.namespace, change.name, identity) for identity, change in known}
+    room = MAX_STORY - len(known)
+    names = ((one.lease.namespace, one.lease.name, one.identity) for one in incident.members)
+    missing = [name for name in names if name not in has][: max(0, room)]
+    if not missing:
+        return known
+    more = _stored_changes(incident.cluster, missing)
+    return tuple(sorted((*known, *more), key=lambda one: (one[1].at, one[1].observed_at)))
+
+
+def _stored_changes(
+    cluster: str, names: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, Change]]:
+    found = []
+    for start in range(0, len(names), MEMBERS_PER_SELECT):
+        some = names[start : start + MEMBERS_PER_SELECT]
+        marks = ", ".join(["(%s, %s, %s)"] * len(some))
+        # SQLite uses the whole key only in a join, and joins in this order.
+        rows = select(
+            f"SELECT {COLUMNS}, identity FROM (VALUES {marks}) AS asked "  # noqa: S608
+            "CROSS JOIN leases_change WHERE cluster = %s AND namespace = asked.column1 "
+            "AND name = asked.column2 AND identity = asked.column3",
+            [*(value for name in some for value in name), cluster],
+        )
+        found += [(row[-1], to_change(row[:-1])) for row in rows]
+    return found
