@@ -56,6 +56,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     overdue: tuple[Interval, ...] = ()  # the last renewals that came late, oldest first
     managers: Managers = ()  # of the Lease after the change
     silences: tuple[Silence, ...] = ()  # of the whole cluster, lately
+    usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
 
     @property
     def key(self) -> ObjectName:

@@ -1,0 +1,143 @@
+"""An episode: the changes of one Lease from the one that shook it until somebody holds it again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.contender import Contender, contender
+from leases.domain.cause.hands import foreign_writer
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+
+_GAPS = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
+_OPENING = _GAPS | {ChangeType.REPLACED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED}
+FOLLOWS = timedelta(seconds=60)  # an edit is taken back, a preferred holder takes over
+RENEWED = timedelta(milliseconds=500)
+
+
+class Episode:
+    """One Lease, and what happened to it. `open`: nobody holds it yet."""
+
+    def __init__(self, clue: Clue) -> None:
+        self.key = clue.key
+        self.clues = [clue]
+        self.open = clue.change.change in _GAPS
+
+    @property
+    def first(self) -> Clue:
+        return self.clues[0]
+
+    @property
+    def last(self) -> Clue:
+        return self.clues[-1]
+
+    @property
+    def opening(self) -> ChangeType:
+        return self.first.change.change
+
+    @property
+    def at(self) -> datetime:
+        return self.first.change.at
+
+    @property
+    def ended_at(self) -> datetime | None:
+        return None if self.open else self.last.change.at
+
+    @property
+    def lost_at(self) -> datetime:
+        """When the holder was last seen alive."""
+        first = self.first
+        if self.opening is ChangeType.EXPIRED and first.observed_at is not None:
+            return first.observed_at
+        return self.at
+
+    @property
+    def rhythm(self) -> float:
+        """Seconds between the renewals of the holder, or a good guess."""
+        first = self.first
+        shortest = min(first.renew_intervals, default=None)
+        if shortest is not None:
+            return max(0.1, shortest)
+        return max(1.0, self.duration / 3)
+
+    @property
+    def duration(self) -> float:
+        before = self.first.before
+        seconds = None if before is None else before.spec.lease_duration_seconds
+        return float(seconds or 15)
+
+    @property
+    def kind(self) -> Kind:
+        return self.first.change.kind
+
+    @property
+    def loser(self) -> Contender | None:
+        """Who held it before."""
+        change = self.first.change
+        if self.opening is ChangeType.RESTARTED or self.opening is ChangeType.RECONFIGURED:
+            return contender(change.holder)
+        return contender(change.previous_holder)
+
+    @property
+    def winner(self) -> Contender | None:
+        """Who holds it now, if anybody."""
+        return None if self.open else contender(self.last.change.holder)
+
+    @property
+    def gap_seconds(self) -> float | None:
+        return max((one.change.gap_seconds or 0.0 for one in self.clues), default=0.0) or None
+
+    def happened(self, *types: ChangeType) -> bool:
+        return any(clue.change.change in types for clue in self.clues)
+
+    def takes(self, clue: Clue) -> bool:
+        """Whether a later change of the Lease belongs to this."""
+        change = clue.change.change
+        if change is ChangeType.RECONFIGURED:
+            return self._reverts(clue)
+        if self.open:
+            return True
+        if self.opening is ChangeType.RECONFIGURED:
+            return self._prefers() and clue.change.at - self.at <= FOLLOWS
+        return self._ends_theft(clue)
+
+    def add(self, clue: Clue) -> None:
+        self.clues.append(clue)
+        change = clue.change.change
+        if change is not ChangeType.RECONFIGURED:
+            self.open = change in _GAPS
+
+    def _prefers(self) -> bool:
+        return "preferredHolder" in self.first.change.fields
+
+    def _reverts(self, clue: Clue) -> bool:
+        """Whether a holder puts its own configuration back, or the coordinator its choice."""
+        return (
+            self.opening is ChangeType.RECONFIGURED
+            and clue.change.at - self.at <= FOLLOWS
+            and bool(set(clue.change.fields) & set(self.first.change.fields))
+            and (clue.change.writer != self.first.change.writer or self._prefers())
+        )
+
+    def _ends_theft(self, clue: Clue) -> bool:
+        """Whether somebody loses it who was put there and never renewed."""
+        thief = self.last.change
+        put = self.opening in (ChangeType.REPLACED, ChangeType.TAKEN_OVER) or self.happened(
+            ChangeType.ACQUIRED
+        )
+        if not put or clue.change.previous_holder != thief.holder or clue.observed_at is None:
+            return False
+        by_hand = foreign_writer(self.last) is not None
+        never_renewed = clue.observed_at - thief.at <= RENEWED
+        return by_hand and never_renewed
+
+
+def opens(clue: Clue) -> bool:
+    """Whether a change starts an episode, if no other one takes it."""
+    change = clue.change
+    if change.change in _OPENING:
+        return True
+    if change.change is ChangeType.RECONFIGURED:
+        return "preferredHolder" in change.fields or foreign_writer(clue) is not None
+    return change.change is ChangeType.ACQUIRED and foreign_writer(clue) is not None

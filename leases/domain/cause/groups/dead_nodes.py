@@ -1,0 +1,147 @@
+"""Group what one dead node, or several, took with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from leases.domain.cause.groups.judged import Group, Judged, chains
+from leases.domain.cause.incident import Cause, Confidence
+from leases.domain.cause.verdict import Verdict, clock, span
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+
+NODE_GAP = timedelta(seconds=60)
+MANY_NODES = 5
+ONE_DEATH = timedelta(seconds=10)
+MAX_EVIDENCE = 20
+_ON_A_NODE = (
+    Cause.ROLLOUT, Cause.GRACEFUL_STOP, Cause.RESTART_IN_PLACE, Cause.CRASH, Cause.UNKNOWN,
+    Cause.SCALED_DOWN, Cause.PARTITION, Cause.NODE_DOWN, Cause.STARVED,
+)  # fmt: skip
+
+
+def dead_nodes(left: list[Judged]) -> list[Group]:
+    groups = []
+    hearts = [one for one in left if _is_lost_heartbeat(one)]
+    many = _many_nodes(hearts)
+    if many:
+        groups.append(_node_group(many, f"{len(many)} nodes"))
+        taken = {id(one.episode) for one in many}
+        hearts = [one for one in hearts if id(one.episode) not in taken]
+    by_node: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.node and one.verdict.cause in _ON_A_NODE and not _is_lost_heartbeat(one):
+            by_node[one.node].append(one)
+    names = {heart.episode.key.name: heart for heart in hearts}
+    for name, heart in names.items():
+        there = [one for one in by_node.pop(name, []) if _died_with(one, heart)]
+        there = there or _one_death(left, heart)
+        groups.append(_node_group([heart, *there], name))
+    for name, there in by_node.items():
+        sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
+        lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
+        for chain in chains(sure or lost, NODE_GAP, lambda one: one.episode.lost_at):
+            together = len(chain) > 1 and _same_death(chain)
+            groups += [_node_group(chain, name)] if sure or together else []
+    return _without_twice(groups)
+
+
+def _node_group(there: list[Judged], name: str) -> Group:
+    there = sorted(there, key=lambda one: one.episode.at)
+    hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
+    elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
+    stopped = min(one.episode.lost_at for one in (hearts or there))
+    evidence = tuple(dict.fromkeys(fact for one in there[:20] for fact in one.verdict.evidence))
+    if not elections:
+        lead = hearts[0].verdict
+        if len(hearts) > 1:
+            sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
+            lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
+        return Group(tuple(there), lead, _hosts(hearts, name))
+    within = max(one.episode.at for one in elections) - min(one.episode.at for one in elections)
+    count = f"{len(elections)} election{'s' if len(elections) > 1 else ''}"
+    what = f"{name}'s heartbeat stopped" if hearts else f"{name} fell silent"
+    ran = f"{count} that its pods held ran out within {span(within.total_seconds())}"
+    if len(elections) == 1:
+        ran = f"{count} that its pod held ran out at {clock(elections[0].episode.at)}"
+    back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
+    restarted = any(one.verdict.cause in (Cause.CRASH, Cause.RESTART_IN_PLACE) for one in elections)
+    cut = [one for one in elections if one.verdict.cause is Cause.PARTITION]
+    cause = Cause.NODE_DOWN
+    if back and cut and not restarted:
+        cause, ran = Cause.PARTITION, f"{ran}; the node came back, its pods were not restarted"
+    sure = any(one.verdict.cause is Cause.NODE_DOWN for one in elections) and hearts and not back
+    confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+    sentence = f"{what} at {clock(stopped)}; {ran}"
+    return Group(
+        tuple(there),
+        Verdict(cause, confidence, sentence, evidence[:MAX_EVIDENCE]),
+        _hosts(hearts, name),
+    )
+
+
+def _hosts(hearts: list[Judged], name: str) -> tuple[str, ...]:
+    return tuple(one.episode.key.name for one in hearts) or (name,)
+
+
+def _is_lost_heartbeat(one: Judged) -> bool:
+    lost = (ChangeType.EXPIRED, ChangeType.DELETED)
+    episode = one.episode
+    return (
+        episode.kind is Kind.HEARTBEAT
+        and episode.opening in lost
+        and one.verdict.cause in (Cause.NODE_DOWN, Cause.PARTITION)
+    )
+
+
+def _many_nodes(hearts: list[Judged]) -> list[Judged]:
+    """Return the heartbeats of one common failure: many that stopped within one renewal."""
+    ordered = sorted(hearts, key=lambda one: one.episode.lost_at)
+    found = chains(ordered, ONE_DEATH, lambda one: one.episode.lost_at)
+    return max((chain for chain in found if len(chain) >= MANY_NODES), key=len, default=[])
+
+
+def _death(one: Judged) -> tuple[datetime, datetime]:
+    """When its holder may have died: after the last renewal, before the next one was due."""
+    since = one.episode.lost_at
+    return since, since + timedelta(seconds=one.episode.rhythm * 1.3 + 1.0)
+
+
+def _same_death(chain: list[Judged]) -> bool:
+    times = [_death(one) for one in chain]
+    return max(since for since, _ in times) <= min(until for _, until in times)
+
+
+def _died_with(one: Judged, heart: Judged) -> bool:
+    return one.episode.opening is not ChangeType.RELEASED and (
+        one.verdict.cause is Cause.NODE_DOWN or _same_death([one, heart])
+    )
+
+
+def _one_death(left: list[Judged], heart: Judged) -> list[Judged]:
+    """From Leases alone: several elections that fell silent in the same moment as a node."""
+    alike = [
+        one
+        for one in left
+        if not one.node
+        and one.episode.kind is not Kind.HEARTBEAT
+        and one.episode.opening is ChangeType.EXPIRED
+        and one.verdict.confidence is Confidence.POSSIBLE
+        and _same_death([one, heart])
+    ]
+    while len(alike) > 2 and not _same_death([*alike, heart]):
+        alike.remove(min(alike, key=lambda one: _death(one)[1]))
+    return alike if len(alike) > 2 else []
+
+
+def _without_twice(groups: list[Group]) -> list[Group]:
+    """Leave each episode to the first group that has it."""
+    taken: set[int] = set()
+    kept = []
+    for group in groups:
+        mine = [one for one in group.episodes if id(one.episode) not in taken]
+        taken |= {id(one.episode) for one in mine}
+        if len(mine) == len(group.episodes):
+            kept.append(group)
+    return kept

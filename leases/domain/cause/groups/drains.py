@@ -1,0 +1,70 @@
+"""Group what the drain of one node moved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+
+from leases.domain.cause.groups.judged import Group, Judged, chains
+from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.cause.verdict import Verdict, clock, seen, some, span
+from leases.domain.changes.change import ChangeType
+
+NODE_GAP = timedelta(seconds=60)
+SERIES = 3  # releases in a row that look like a drain
+SERIES_GAP = timedelta(seconds=5)
+_STOPPED = (
+    Cause.GRACEFUL_STOP, Cause.DRAIN, Cause.EVICTED, Cause.SCALED_DOWN, Cause.ROLLOUT,
+)  # fmt: skip
+
+
+def drains(left: list[Judged]) -> list[Group]:
+    by_node: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.node and one.verdict.cause in _STOPPED:
+            by_node[one.node].append(one)
+    groups = []
+    for name, there in by_node.items():
+        for chain in chains(there, NODE_GAP, lambda one: one.episode.at):
+            drained = any(one.verdict.cause is Cause.DRAIN for one in chain)
+            groups += [_drain(chain, name)] if drained else []
+    taken = {id(one.episode) for group in groups for one in group.episodes}
+    rest = [one for one in left if id(one.episode) not in taken]
+    return groups + _drains_alone(rest)
+
+
+def _drain(chain: list[Judged], name: str) -> Group:
+    evidence = tuple(dict.fromkeys(fact for one in chain[:20] for fact in one.verdict.evidence))
+    count = f"{len(chain)} election{'s' if len(chain) > 1 else ''}"
+    within = (chain[-1].episode.at - chain[0].episode.at).total_seconds()
+    sentence = (
+        f"{name} was drained from {clock(chain[0].episode.at)} on; {count} that its pods held "
+        + (f"moved within {span(within)}" if len(chain) > 1 else "moved")
+    )
+    return Group(
+        tuple(chain), Verdict(Cause.DRAIN, Confidence.LIKELY, sentence, evidence[:20]), (name,)
+    )
+
+
+def _drains_alone(left: list[Judged]) -> list[Group]:
+    """Where Pods cannot be read: a series of releases to pods of the same ReplicaSets."""
+    alike = [
+        one
+        for one in left
+        if not one.node
+        and one.verdict.cause is Cause.GRACEFUL_STOP
+        and one.episode.opening is ChangeType.RELEASED
+    ]
+    groups = []
+    for chain in chains(alike, SERIES_GAP, lambda one: one.episode.at):
+        if len(chain) < SERIES:
+            continue
+        names = some([f"{one.episode.key}" for one in chain])
+        sentence = (
+            f"{len(chain)} elections were released within "
+            f"{span((chain[-1].episode.at - chain[0].episode.at).total_seconds())}: {names}"
+        )
+        fact = seen(Source.LEASES, "each went on to another pod of the same ReplicaSet")
+        verdict = Verdict(Cause.DRAIN, Confidence.POSSIBLE, sentence, (fact,))
+        groups.append(Group(tuple(chain), verdict))
+    return groups

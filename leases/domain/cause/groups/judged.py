@@ -1,0 +1,43 @@
+"""An episode with its verdict, and the episodes of one incident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from leases.domain.cause.episode import Episode
+from leases.domain.cause.verdict import Verdict
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An episode with its verdict, and the node where its loser ran."""
+
+    episode: Episode
+    verdict: Verdict
+    node: str = ""
+    cordoned: bool = False
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The episodes of one incident, oldest first."""
+
+    episodes: tuple[Judged, ...]
+    verdict: Verdict
+    hosts: tuple[str, ...] = ()
+
+
+def chains(
+    some_of: list[Judged], gap: timedelta, end: Callable[[Judged], datetime]
+) -> list[list[Judged]]:
+    """Cut a list where more than `gap` passes between one episode and the next."""
+    found: list[list[Judged]] = []
+    until: datetime | None = None
+    for one in some_of:
+        if until is None or one.episode.lost_at - until > gap:
+            found.append([])
+            until = end(one)
+        found[-1].append(one)
+        until = max(until, end(one)) if until is not None else end(one)
+    return found

@@ -1,0 +1,65 @@
+"""Tell a person's write from a holder's own, by the field manager and by what it moved."""
+
+from __future__ import annotations
+
+import re
+
+from leases.domain.cause.clue import Clue
+from leases.domain.changes.change import ChangeType
+from leases.domain.changes.field_managers import owner_of
+
+# kubectl names itself after its command (kubectl-edit); dashboards, scripts and curl leave the
+# first word of their User-Agent.
+_is_hand = re.compile(
+    r"kubectl(-.*)?|oc(-.*)?|k9s|lens.*|openlens.*|freelens.*|node-fetch|headlamp.*|octant.*|rancher"
+    r"|dashboard|kubernetes-dashboard.*|mozilla|curl|wget|httpie|python-requests.*|python-httpx.*"
+    r"|python-urllib.*|leaseboard.*|terraform.*|helm|ansible.*",
+    re.IGNORECASE,
+).fullmatch
+_TERM = frozenset(
+    {ChangeType.ACQUIRED, ChangeType.RELEASED, ChangeType.REPLACED, ChangeType.TAKEN_OVER}
+)
+
+
+def is_hand(manager: str) -> bool:
+    """Whether people use a program with this field manager."""
+    return bool(_is_hand(manager))
+
+
+def foreign_writer(clue: Clue) -> str | None:
+    """Return the field manager of a write that was not the holder's own; None: it was, or no
+    write caused the change.
+    """
+    change, after = clue.change, clue.after
+    writer = change.writer
+    if writer is None or after is None or change.change is ChangeType.CREATED:
+        return None
+    usual = usual_writer(clue)
+    if is_hand(writer):
+        return None if usual == writer else writer
+    if change.change in _TERM and usual not in (None, writer) and not _moved_times(clue):
+        return writer
+    return None
+
+
+def usual_writer(clue: Clue) -> str | None:
+    """Return the manager that renews the Lease, as far as its managedFields still tell."""
+    if clue.usual_writer:
+        return clue.usual_writer
+    renews = owner_of("spec.renewTime", clue.managers)
+    if renews is not None and renews != clue.change.writer:
+        return renews
+    others = [one.name for one in clue.managers if one.name != clue.change.writer]
+    if any(not is_hand(name) for name in others):
+        return next(name for name in others if not is_hand(name))
+    return None if others else renews
+
+
+def _moved_times(clue: Clue) -> bool:
+    before, after = clue.before, clue.after
+    if before is None or after is None:
+        return True
+    return (before.spec.renew_time, before.spec.acquire_time) != (
+        after.spec.renew_time,
+        after.spec.acquire_time,
+    )

@@ -1,0 +1,130 @@
+"""What is known of one cluster beside its Leases: facts, refusals, and when our watch was broken.
+
+Facts are kept by name and time, so the order in which they arrive makes no difference.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
+from leases.domain.cause.incident import Source
+from leases.domain.connection import Connection, ConnectionState
+from leases.domain.lease import ObjectName
+
+MAX_OBJECTS = 4000
+FIRST, LAST = 4, 6  # readings of one object that are kept
+MAX_EVENTS = 60  # about one object
+SHORTEST_BREAK = timedelta(seconds=2)
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R", PodFact, NodeFact)
+
+
+class Break:
+    """A time in which our own watch was broken; `until` is None while it is."""
+
+    def __init__(self, since: datetime) -> None:
+        self.since = since
+        self.until: datetime | None = None
+
+
+class Knowledge:
+    def __init__(self) -> None:
+        self._pods: dict[str, list[PodFact]] = {}
+        self._nodes: dict[str, list[NodeFact]] = {}
+        self._events: dict[tuple[str, str], list[EventFact]] = {}
+        self.refusals: dict[Source, Refusal] = {}
+        self.breaks: deque[Break] = deque(maxlen=20)
+
+    def learn(self, facts: Iterable[Fact]) -> set[str]:
+        """Add facts. Returns the names of the objects they are about."""
+        names = set()
+        for fact in facts:
+            if isinstance(fact, PodFact):
+                _keep(_room(self._pods, fact.key.name), fact)
+                names.add(fact.key.name)
+            elif isinstance(fact, NodeFact):
+                _keep(_room(self._nodes, fact.name), fact)
+                names.add(fact.name)
+            elif isinstance(fact, EventFact):
+                events = _room(self._events, (fact.kind, fact.key.name))
+                if fact not in events:
+                    insort(events, fact, key=lambda one: (one.at, one.reason, one.message))
+                    del events[:-MAX_EVENTS]
+                names.add(fact.key.name)
+            else:
+                known = self.refusals.get(fact.source)
+                if known is None or fact.at < known.at:
+                    self.refusals[fact.source] = fact
+        return names
+
+    def watch(self, connection: Connection, now: datetime) -> None:
+        """Note a break of our watch, and its end."""
+        last = self.breaks[-1] if self.breaks and self.breaks[-1].until is None else None
+        if connection.state is ConnectionState.STALE:
+            if last is None:
+                self.breaks.append(Break(connection.heard_at or connection.since))
+        elif connection.state is ConnectionState.LIVE and last is not None:
+            last.until = now
+
+    def broken(self, since: datetime, until: datetime) -> float:
+        """Return for how many seconds of that time our watch was broken, short breaks left out."""
+        total = 0.0
+        for one in self.breaks:
+            end = one.until or until
+            if end - one.since >= SHORTEST_BREAK:
+                total += max(0.0, (min(end, until) - max(one.since, since)).total_seconds())
+        return total
+
+    def pods(self, name: str, namespace: str) -> list[PodFact]:
+        """Return what was read of a Pod, oldest first; of its own namespace where it is there."""
+        found = self._pods.get(name, [])
+        here = [one for one in found if one.key.namespace == namespace and not one.gone]
+        if here or not found:
+            return [one for one in found if one.key.namespace == namespace]
+        return found
+
+    def nodes(self, name: str) -> list[NodeFact]:
+        return self._nodes.get(name, [])
+
+    def events(self, kind: str, name: str) -> list[EventFact]:
+        return self._events.get((kind, name), [])
+
+    def read(self, source: Source) -> bool:
+        """Whether a source was not refused."""
+        return source not in self.refusals
+
+
+def node_of_events(events: Iterable[EventFact]) -> str:
+    """Return the node that the scheduler's Event names, if there is one."""
+    for event in events:
+        if event.reason == "Scheduled" and " to " in event.message:
+            return event.message.rpartition(" to ")[2].strip()
+    return ""
+
+
+def key_of_pod(facts: Iterable[PodFact], fallback: ObjectName) -> ObjectName:
+    """Return the Pod's name with the namespace where it was found."""
+    return next((one.key for one in facts if not one.gone), fallback)
+
+
+def _room(known: dict[K, list[V]], key: K) -> list[V]:
+    """Return the list of one object; the object that is longest known makes room."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= MAX_OBJECTS:
+            del known[next(iter(known))]
+        found = known[key] = []
+    return found
+
+
+def _keep(readings: list[R], fact: R) -> None:
+    if fact not in readings:
+        insort(readings, fact, key=lambda one: one.read_at)
+        del readings[FIRST:-LAST]

@@ -1,0 +1,180 @@
+"""A Pod that was stopped on purpose: a rollout, a scale to zero, or only a graceful stop."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from leases.domain.cause.facts import EventFact, PodFact
+from leases.domain.cause.incident import Cause, Evidence, Source
+from leases.domain.cause.scene import BLUR, Scene
+from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, span
+from leases.domain.changes.change import ChangeType
+
+VACANT = timedelta(seconds=30)  # without a holder: nobody contends
+
+
+def stopped(scene: Scene) -> Verdict | None:
+    """The Pod was deleted: what came after it tells why."""
+    if not scene.stopped():
+        return None
+    episode = scene.episode
+    facts = _proof(scene)
+    rolled = rolled_out(scene)
+    if rolled is not None:
+        return rolled
+    scaled = scaled_down(scene)
+    if scaled is not None:
+        return scaled
+    how = "released it" if episode.opening is ChangeType.RELEASED else "did not release it"
+    sentence = (
+        f"{scene.pod_name} was stopped at {clock(episode.at)} and {how}: {scene.lease}"
+        if episode.opening is not ChangeType.RELEASED
+        else f"{scene.pod_name} was stopped and released {scene.lease} at {clock(episode.at)}"
+    )
+    if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
+        return possible(Cause.GRACEFUL_STOP, sentence, *facts)
+    return likely(Cause.GRACEFUL_STOP, sentence, *facts)
+
+
+def rolled_out(scene: Scene) -> Verdict | None:
+    """The next holder is of another template, or the Pod of a set was made anew by its set."""
+    episode = scene.episode
+    loser, winner = episode.loser, episode.winner
+    if loser is None or winner is None:
+        return None
+    if loser.workload == winner.workload and loser.template and winner.template:
+        if loser.template == winner.template:
+            return None
+        return likely(
+            Cause.ROLLOUT,
+            f"{loser.workload} was rolled out: {scene.lease} went from {loser.host} to "
+            f"{winner.host} at {clock(episode.last.change.at)}",
+            seen(
+                Source.LEASES,
+                f"the next holder is of another ReplicaSet: {loser.template}, {winner.template}",
+            ),
+            *_events(scene, "ScalingReplicaSet"),
+        )
+    revisions = _revisions(scene, winner.host)
+    if len(revisions) > 1:
+        return likely(
+            Cause.ROLLOUT,
+            f"{loser.workload} was rolled out: {scene.lease} went from {loser.host} to "
+            f"{winner.host} at {clock(episode.last.change.at)}",
+            seen(Source.PODS, f"their revisions differ: {', '.join(revisions)}"),
+        )
+    return None
+
+
+def scaled_down(scene: Scene) -> Verdict | None:
+    """Its owner went to zero, and nobody holds it since."""
+    episode = scene.episode
+    if not episode.open or episode.opening not in (ChangeType.RELEASED, ChangeType.EXPIRED):
+        return None
+    zero = next((one for one in reversed(scene.owner_events) if _to_zero(one)), None)
+    vacant = _waits(scene)
+    since = clock(episode.at)
+    if zero is not None:
+        sentence = f"{zero.key.name} was scaled to zero: nobody holds {scene.lease} since {since}"
+        return likely(
+            Cause.SCALED_DOWN, sentence, seen(Source.EVENTS, f"{zero.reason}: {zero.message}")
+        )
+    made = any(one.reason == "SuccessfulCreate" for one in scene.owner_events)
+    if vacant < VACANT or made:
+        return None
+    gone = [one for one in scene.owner_events if one.reason == "SuccessfulDelete"]
+    if gone:
+        sentence = f"{scene.lease} is vacant since {since}: its Pods were deleted, none was made"
+        facts = [seen(Source.EVENTS, f"{one.reason}: {one.message}") for one in gone[-3:]]
+        return likely(Cause.SCALED_DOWN, sentence, *facts)
+    if scene.live or any(one.gone for one in scene.pods):
+        sentence = f"{scene.pod_name} was stopped, and nobody holds {scene.lease} since {since}"
+        return likely(Cause.SCALED_DOWN, sentence, *_proof(scene))
+    return None
+
+
+def by_shape(scene: Scene) -> Verdict | None:
+    """From Leases alone: who released, and who came next."""
+    episode = scene.episode
+    loser, winner = episode.loser, episode.winner
+    at = clock(episode.at)
+    if episode.opening is ChangeType.RESTARTED and loser is not None:
+        sentence = f"{loser.identity} acquired {scene.lease} anew at {at}"
+        return possible(Cause.RESTART_IN_PLACE, sentence)
+    rolled = rolled_out(scene)
+    if rolled is not None:
+        return rolled
+    if episode.opening is ChangeType.RELEASED:
+        return _released(scene)
+    if loser is None or winner is None or episode.opening is ChangeType.DELETED:
+        return None
+    if loser.identity == winner.identity:
+        sentence = f"{loser.identity} holds {scene.lease} again since {_last(scene)}"
+        return possible(Cause.RESTART_IN_PLACE, sentence)
+    if loser.host == winner.host:
+        fact = seen(Source.LEASES, f"the next holder is the same host: {winner.identity}")
+        sentence = f"{loser.host} was started anew and took {scene.lease} at {_last(scene)}"
+        return likely(Cause.RESTART_IN_PLACE, sentence, fact)
+    return None
+
+
+def _released(scene: Scene) -> Verdict:
+    episode = scene.episode
+    loser, winner = episode.loser, episode.winner
+    who = "its holder" if loser is None else loser.host
+    sentence = f"{who} released {scene.lease} at {clock(episode.at)}"
+    if winner is None or loser is None:
+        waits = _waits(scene)
+        if waits >= VACANT:
+            vacant = f"{sentence}, and nobody has taken it for {span(waits.total_seconds())}"
+            return possible(Cause.SCALED_DOWN, vacant)
+        return possible(Cause.GRACEFUL_STOP, sentence)
+    gap = (episode.last.change.at - episode.at).total_seconds()
+    sentence = f"{sentence}, and {winner.host} took it {span(gap)} later"
+    fact = seen(Source.LEASES, "the holder wrote the release itself; nothing ran out")
+    if loser.template and loser.template == winner.template and loser.host != winner.host:
+        return likely(
+            Cause.GRACEFUL_STOP, sentence, fact, seen(Source.LEASES, "both are of one ReplicaSet")
+        )
+    if scene.pods or loser.host == winner.host or loser.workload == winner.workload:
+        return possible(Cause.GRACEFUL_STOP, sentence, fact)
+    return possible(Cause.GRACEFUL_STOP, sentence, fact)
+
+
+def _last(scene: Scene) -> str:
+    return clock(scene.episode.last.change.at)
+
+
+def _waits(scene: Scene) -> timedelta:
+    return scene.now - scene.episode.at
+
+
+def _to_zero(event: EventFact) -> bool:
+    """Source: k8s.io/kubernetes pkg/controller/deployment/sync.go, scaleReplicaSet."""
+    text = event.message.rstrip(".")
+    return event.reason == "ScalingReplicaSet" and (text.endswith(" to 0") or " to 0 from " in text)
+
+
+def _revisions(scene: Scene, host: str) -> list[str]:
+    """Return the revisions of the loser's and the winner's Pod, if both are known and differ."""
+    namespace = scene.live[0].key.namespace if scene.live else scene.episode.key.namespace
+    winners = [one for one in scene.known.pods(host, namespace) if not one.gone and one.revision]
+    losers = [one for one in scene.live if one.revision and one.read_at <= scene.episode.at + BLUR]
+    if not winners or not losers or winners[-1].uid == losers[0].uid:
+        return []
+    return sorted({losers[0].revision, winners[-1].revision})
+
+
+def _proof(scene: Scene) -> list[Evidence]:
+    facts = []
+    pod: PodFact | None = next((one for one in scene.live if one.deleted_at is not None), None)
+    if pod is not None:
+        facts.append(seen(Source.PODS, f"Pod {pod.key} was being deleted"))
+    elif any(one.gone for one in scene.pods):
+        facts.append(seen(Source.PODS, f"Pod {scene.pod_name} is gone"))
+    return [*facts, *_events(scene, "Killing")]
+
+
+def _events(scene: Scene, reason: str) -> list[Evidence]:
+    found = [e for e in (*scene.pod_events, *scene.owner_events) if e.reason == reason]
+    return [seen(Source.EVENTS, f"{e.reason} at {clock(e.at)}: {e.message}") for e in found[-2:]]

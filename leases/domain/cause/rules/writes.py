@@ -1,0 +1,147 @@
+"""What a write itself tells: a person's edit, a deletion, a preferred holder, a wrong clock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from leases.domain.bounded_time import after
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.hands import foreign_writer, is_hand
+from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.cause.scene import Scene
+from leases.domain.cause.verdict import Verdict, certain, clock, likely, possible, seen, span
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+
+MADE_AGAIN = timedelta(seconds=120)
+WRONG_CLOCK = 3.0  # seconds by which a clock is wrong beyond doubt
+_DID = {
+    ChangeType.RELEASED: "emptied holderIdentity",
+    ChangeType.RECONFIGURED: "changed",
+    ChangeType.ACQUIRED: "set holderIdentity",
+    ChangeType.REPLACED: "put another holderIdentity over the valid holder",
+    ChangeType.TAKEN_OVER: "set holderIdentity",
+}
+
+
+def by_hand(scene: Scene) -> Verdict | None:
+    """A field manager that is not the holder's moved the field."""
+    episode = scene.episode
+    first = episode.first
+    writer = foreign_writer(first)
+    if writer is None or ("preferredHolder" in first.change.fields and not is_hand(writer)):
+        return None
+    change = first.change
+    did = _DID.get(change.change, "wrote it")
+    if change.change is ChangeType.RECONFIGURED:
+        did = f"changed {', '.join(change.fields) or 'it'}"
+    elif change.change is not ChangeType.RELEASED:
+        did = f"{did}: {change.holder}"
+    sentence = f"{writer} {did} of {scene.lease} at {clock(change.at)}"
+    facts = [seen(Source.LEASES, f"managedFields name {writer} as the writer of what changed")]
+    if change.change is ChangeType.RELEASED and _keeps_duration(first):
+        facts.append(seen(Source.LEASES, "a holder's own release also sets leaseDurationSeconds 1"))
+    if episode.happened(ChangeType.EXPIRED) and change.holder:
+        facts.append(seen(Source.LEASES, f"{change.holder} never renewed it"))
+    confidence = Confidence.CERTAIN if is_hand(writer) else Confidence.LIKELY
+    return Verdict(Cause.BY_HAND, confidence, sentence, tuple(facts), writer)
+
+
+def preferred(scene: Scene) -> Verdict | None:
+    """The coordinator named a preferred holder, and the holder yielded."""
+    episode = scene.episode
+    named = next(
+        (
+            clue.after.spec.preferred_holder
+            for clue in episode.clues
+            if clue.after is not None and clue.after.spec.preferred_holder
+        ),
+        None,
+    )
+    first = episode.first
+    if named is None and first.before is not None:
+        named = first.before.spec.preferred_holder
+    if not named:
+        return None
+    reached = any(clue.change.holder == named for clue in episode.clues)
+    sentence = f"{named} was named preferredHolder of {scene.lease}"
+    if not episode.happened(ChangeType.RELEASED, ChangeType.REPLACED):
+        if episode.opening is not ChangeType.RECONFIGURED:
+            return None
+        return possible(Cause.PREFERRED_HOLDER, f"{sentence} at {clock(episode.at)}")
+    sentence = f"{sentence}, and the holder yielded at {clock(episode.last.change.at)}"
+    writer = first.change.writer or "the coordinator"
+    evidence = seen(Source.LEASES, f"{writer} set preferredHolder before the release")
+    tell = certain if reached else likely
+    return tell(Cause.PREFERRED_HOLDER, sentence, evidence)
+
+
+def deleted(scene: Scene) -> Verdict | None:
+    """A Lease that was deleted, and perhaps made again by those who need it."""
+    episode = scene.episode
+    gone = next((c for c in episode.clues if c.change.change is ChangeType.DELETED), None)
+    if gone is None or (gone is not episode.first and episode.opening is not ChangeType.CREATED):
+        return None
+    again = next((c for c in episode.clues if c.change.change is ChangeType.CREATED), None)
+    again = again if again is not None and again.change.at > gone.change.at else None
+    at = gone.change.at
+    sentence = f"{scene.lease} was deleted at {clock(at)}"
+    if _is_lock(gone):
+        held = f" by {gone.change.previous_holder}" if gone.change.previous_holder else ""
+        evidence = seen(Source.LEASES, f"a lock, taken{held} and given back by deleting it")
+        return likely(Cause.DELETED, sentence, evidence)
+    if again is not None and again.change.at - at <= MADE_AGAIN and gone.change.previous_holder:
+        after_seconds = (again.change.at - at).total_seconds()
+        return likely(
+            Cause.BY_HAND,
+            f"{sentence} while {gone.change.previous_holder} held it, and made again "
+            f"{span(after_seconds)} later by {again.change.holder}",
+            seen(Source.LEASES, "it was deleted though its user was well and needed it"),
+            seen(Source.LEASES, "a deletion leaves no field manager: only an audit log has it"),
+        )
+    if scene.now - at < timedelta(seconds=25):
+        return possible(Cause.DELETED, sentence)
+    evidence = seen(Source.LEASES, "nobody has made it again")
+    return likely(Cause.DELETED, sentence, evidence)
+
+
+def wrong_clock(scene: Scene) -> Verdict | None:
+    """A valid Lease was taken by somebody whose clock, or the holder's, was wrong."""
+    episode = scene.episode
+    first = episode.first
+    before, change, written = first.before, first.change, first.after
+    if change.change is not ChangeType.REPLACED or before is None or written is None:
+        return None
+    claimed, seconds = before.spec.renew_time, before.spec.lease_duration_seconds
+    if claimed is None or seconds is None or first.observed_at is None:
+        return None
+    quiet = (change.at - first.observed_at).total_seconds()
+    if quiet > max(3 * episode.rhythm, 0.7 * seconds) or change.inferred:
+        return None
+    behind = (first.observed_at - claimed).total_seconds()
+    taker = written.spec.acquire_time or written.spec.renew_time
+    ahead = 0.0 if taker is None else (taker - change.at).total_seconds()
+    if taker is None or taker < after(claimed, seconds) or max(behind, ahead) < WRONG_CLOCK:
+        return None
+    # The one that is further off is the wrong one.
+    if behind >= ahead:
+        wrong = f"the clock of {change.previous_holder} is {span(behind)} behind"
+    else:
+        wrong = f"the clock of {change.holder} is {span(ahead)} ahead"
+    return likely(
+        Cause.CLOCK_SKEW,
+        f"{change.holder} took {scene.lease} at {clock(change.at)} though it had been renewed "
+        f"{span(quiet)} before: {wrong}",
+        seen(Source.LEASES, f"by renewTime it had run out at {clock(after(claimed, seconds))}"),
+    )
+
+
+def _keeps_duration(clue: Clue) -> bool:
+    return clue.after is not None and clue.after.spec.lease_duration_seconds != 1
+
+
+def _is_lock(gone: Clue) -> bool:
+    if gone.change.kind is Kind.LOCK:
+        return True
+    never_renewed = not gone.renewals_seen and gone.before is not None
+    return never_renewed and gone.change.kind is Kind.UNKNOWN

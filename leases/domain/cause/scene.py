@@ -1,0 +1,174 @@
+"""One episode with everything that is known around it: what the rules look at."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from leases.domain.cause.episode import Episode
+from leases.domain.cause.facts import EventFact, NodeFact, PodFact
+from leases.domain.cause.incident import Source
+from leases.domain.cause.knowledge import Knowledge, key_of_pod, node_of_events
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+
+BLUR = timedelta(seconds=2)  # Kubernetes writes whole seconds, and clocks differ
+STATIC_NAMESPACE = "kube-system"
+LONG_AGO = timedelta(minutes=3)
+
+
+class Scene:
+    """What is known of the loser's Pod, its node and its owner. Built anew for each judgement."""
+
+    def __init__(self, episode: Episode, known: Knowledge, now: datetime) -> None:
+        self.episode, self.known, self.now = episode, known, now
+        self.lease = f"{episode.key.namespace}/{episode.key.name}"
+        self.pods = pods_of(episode, known)
+        self.pod_name = self.pods[0].key.name if self.pods else self._host()
+        self.live = [one for one in self.pods if not one.gone]
+        since = episode.lost_at - LONG_AGO
+        self.pod_events = [e for e in known.events("Pod", self.pod_name) if e.at >= since]
+        self.node = node_of(episode, known)
+        self.nodes: list[NodeFact] = known.nodes(self.node) if self.node else []
+        self.deployment = self._deployment()
+        self.owner_events: list[EventFact] = [
+            event
+            for kind, name in self.deployment
+            for event in known.events(kind, name)
+            if event.at >= since
+        ]
+
+    def names(self) -> set[str]:
+        """Return the names of the objects whose facts may change the verdict."""
+        names = {key.name for key in pod_keys(self.episode)} | {self.pod_name, self.node}
+        names |= {name for _, name in self.deployment}
+        for one in (self.episode.loser, self.episode.winner):
+            if one is not None:
+                names.add(one.host)
+        return names - {""}
+
+    def ended(self) -> PodFact | None:
+        """Return a reading that shows a container's end between the last renewal and the loss."""
+        episode = self.episode
+        since, until = episode.lost_at - BLUR, episode.at + BLUR
+        for one in self.live:
+            if one.exited_at is not None and since <= one.exited_at <= until:
+                return one
+        return None
+
+    def ended_later(self) -> PodFact | None:
+        """Return a reading that shows a container's end after the loss."""
+        until = self.episode.at + BLUR
+        for one in self.live:
+            if one.exited_at is not None and one.exited_at > until:
+                return one
+        return None
+
+    def stopped(self) -> bool:
+        """Whether the Pod was deleted about then: it is terminating, gone, or was told to stop."""
+        until = self.episode.at + BLUR * 5
+        terminating = any(one.deleted_at is not None for one in self.live)
+        gone = any(one.gone for one in self.pods) and (self._certainly_pod() or bool(self.live))
+        told = any(e.reason == "Killing" and e.at <= until for e in self.pod_events)
+        return terminating or (gone and not self.replaced_pod()) or (told and self._gone_since())
+
+    def replaced_pod(self) -> bool:
+        """Whether another Pod of the same name is there now."""
+        return len({one.uid for one in self.live}) > 1
+
+    def event(self, *reasons: str) -> EventFact | None:
+        """Return the newest Event about the Pod with one of these reasons."""
+        return next((e for e in reversed(self.pod_events) if e.reason in reasons), None)
+
+    def node_lost(self) -> NodeFact | None:
+        """Return a reading of the node that shows it gone or not ready."""
+        for one in self.nodes:
+            if one.gone and self.live:
+                return one
+            lost = one.ready in ("Unknown", "False")
+            since = one.ready_since
+            if lost and (since is None or since >= self.episode.lost_at - BLUR):
+                return one
+        return None
+
+    def cordoned(self) -> bool:
+        return any(one.cordoned for one in self.nodes)
+
+    def without(self) -> list[Source]:
+        return [
+            one for one in (Source.PODS, Source.NODES, Source.EVENTS) if not self.known.read(one)
+        ]
+
+    def _gone_since(self) -> bool:
+        return not self.live or self._certainly_pod()
+
+    def _certainly_pod(self) -> bool:
+        loser = self.episode.loser
+        return bool(self.live) or (loser is not None and loser.is_pod)
+
+    def _host(self) -> str:
+        loser = self.episode.loser
+        return "" if loser is None else loser.host
+
+    def _deployment(self) -> list[tuple[str, str]]:
+        """The objects that own the Pod: kind and name."""
+        owner = next((one for one in self.live if one.owner_name), None)
+        loser = self.episode.loser
+        if owner is not None and owner.owner_kind == "ReplicaSet":
+            return [("ReplicaSet", owner.owner_name), ("Deployment", _stem(owner.owner_name))]
+        if owner is not None and owner.owner_kind in ("StatefulSet", "DaemonSet"):
+            return [(owner.owner_kind, owner.owner_name)]
+        if owner is None and loser is not None and loser.template:
+            name = f"{loser.workload}-{loser.template}"
+            return [("ReplicaSet", name), ("Deployment", loser.workload)]
+        return []
+
+
+def pods_of(episode: Episode, known: Knowledge) -> list[PodFact]:
+    """Return the readings of the loser's Pod, oldest first."""
+    found: list[PodFact] = []
+    for key in pod_keys(episode):
+        readings = known.pods(key.name, key.namespace)
+        if any(not one.gone for one in readings):
+            return readings
+        found = found or readings
+    return found
+
+
+def pod_keys(episode: Episode) -> list[ObjectName]:
+    """Return the names that the loser's Pod may have: its host's, or a static Pod's."""
+    loser = episode.loser
+    if loser is None or episode.kind is Kind.HEARTBEAT:
+        return []
+    namespace = episode.key.namespace
+    keys = [ObjectName(namespace, loser.host)]
+    if not loser.is_pod and namespace == STATIC_NAMESPACE:
+        keys.append(ObjectName(namespace, f"{episode.key.name}-{loser.host}"))
+    return keys
+
+
+def node_of(episode: Episode, known: Knowledge) -> str:
+    """Return the node where the loser ran, if anything names it."""
+    loser = episode.loser
+    if episode.kind is Kind.HEARTBEAT:
+        return episode.key.name
+    if loser is None:
+        return ""
+    pods = pods_of(episode, known)
+    named = next((one.node for one in pods if one.node), "")
+    if named:
+        return named
+    if any(not one.gone for one in known.nodes(loser.host)):
+        return loser.host
+    return node_of_events(known.events("Pod", loser.host))
+
+
+def pod_key(episode: Episode, known: Knowledge) -> ObjectName | None:
+    """Return the name of the loser's Pod, with the namespace where it was found."""
+    keys = pod_keys(episode)
+    if not keys:
+        return None
+    return key_of_pod(pods_of(episode, known), keys[0])
+
+
+def _stem(replica_set: str) -> str:
+    return replica_set.rpartition("-")[0]

@@ -1,0 +1,62 @@
+"""Make an incident of a group of episodes."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.groups.judged import Group
+from leases.domain.cause.incident import Evidence, Incident, Member, Source
+
+MAX_HOSTS = 50
+MAX_EVIDENCE = 25
+
+
+def incident_id(cluster: str, first: Clue) -> str:
+    """Return the id of the incident that begins with this change."""
+    text = f"{cluster} {first.key} {first.identity}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def incident_of(
+    cluster: str, number: str, group: Group, *, without: tuple[Source, ...], settled: bool
+) -> Incident:
+    """Return the incident as it is known now."""
+    episodes = [one.episode for one in group.episodes]
+    clues = sorted(
+        (clue for one in episodes for clue in one.clues), key=lambda clue: clue.change.at
+    )
+    verdict = group.verdict
+    hosts = [*group.hosts]
+    hosts += [one.loser.host for one in episodes if one.loser is not None]
+    ended = [one.ended_at for one in episodes]
+    gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
+    evidence = (Evidence(verdict.sentence, _main_source(verdict.evidence)), *verdict.evidence)
+    return Incident(
+        id=number,
+        cluster=cluster,
+        cause=verdict.cause,
+        confidence=verdict.confidence,
+        sentence=verdict.sentence,
+        began=min(clue.change.at for clue in clues),
+        ended=None if None in ended else max(one for one in ended if one is not None),
+        leases=tuple(sorted({one.key for one in episodes})),
+        hosts=tuple(dict.fromkeys(hosts))[:MAX_HOSTS],
+        writer=verdict.writer,
+        worst_gap_seconds=max(gaps, default=None),
+        evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
+        without=without,
+        members=tuple(Member(clue.key, clue.identity) for clue in clues),
+        settled=settled,
+    )
+
+
+def withdrawn(incident: Incident, heir: str) -> Incident:
+    """Return an incident that turned out to be part of another."""
+    return msgspec.structs.replace(incident, members=(), settled=True, part_of=heir)
+
+
+def _main_source(evidence: tuple[Evidence, ...]) -> Source:
+    return evidence[0].source if evidence else Source.LEASES
