@@ -40,6 +40,8 @@ class What(StrEnum):
     STATE = "state"  # the checkpointed state of a Lease
     SPAN = "span"  # a watched time
     PROGRESS = "progress"  # how far the watch is stored
+    INCIDENT = "incident"
+    CAUSE = "cause"  # of a change
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

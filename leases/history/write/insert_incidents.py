@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
@@ -15,7 +16,16 @@ from leases.domain.changes.change import Change
 from leases.history.change_row import COLUMNS, to_change
 from leases.history.incident_row import Story, incident_values, story_of
 from leases.history.read.raw_select import select
+from leases.history.refused_rows import (
+    Refusal,
+    What,
+    log,
+    refusal,
+    set_aside,
+    write_all_but_refused,
+)
 from leases.history.write.bulk_insert import execute_many
+from leases.history.write.replica_lock import transaction_in_turn
 from leases.models import IncidentNote, IncidentRecord
 
 MAX_STORY = 2000  # copies of changes in one incident
@@ -40,6 +50,38 @@ class Mark(msgspec.Struct, frozen=True):
     member: Member
     cause: Cause
     incident: str
+
+
+class IncidentBatch(msgspec.Struct, frozen=True):
+    """What one transaction writes, after the changes it names."""
+
+    cluster: str
+    reviewed: tuple[Reviewed, ...]
+    marks: tuple[Mark, ...]
+
+
+def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
+    """Write the batch, and set refused values aside. Returns the refusals.
+
+    Raises errors of the database itself; then nothing of the batch is written.
+    """
+    refused: list[Refusal] = []
+    make = partial(refusal, cluster=batch.cluster)
+
+    def refuse(one: Reviewed, error: Exception) -> None:
+        incident = one.incident
+        refused.append(make(What.INCIDENT, incident, error, same=incident.id))
+
+    def refuse_mark(mark: Mark, error: Exception) -> None:
+        key, same = mark.member.lease, mark.member.identity
+        refused.append(make(What.CAUSE, mark, error, same=same, key=key))
+
+    with transaction_in_turn(batch.cluster):
+        write_all_but_refused(batch.reviewed, write_incidents, refuse)
+        write_all_but_refused(batch.marks, partial(write_marks, batch.cluster), refuse_mark)
+        new = set_aside(refused)
+    log(new)
+    return new
 
 
 def write_incidents(reviewed: Sequence[Reviewed]) -> None:

@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -21,11 +20,15 @@ from typing import Any, TypeVar
 import msgspec
 from django.db import DatabaseError
 
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
-from leases.history.refused_rows import RecentRefusals
+from leases.history.refused_rows import RecentRefusals, Refusal
 from leases.history.write.backlog import MAX_WAITING, Backlog
+from leases.history.write.event_wait import is_set
+from leases.history.write.incident_queue import IncidentQueue
+from leases.history.write.insert_incidents import Reviewed, write_batch_of_incidents
 from leases.history.write.watched_spans import WatchLog
 from leases.history.write.write_batch import Batch, let_go, write_what_fits
 from leases.history.write.write_queue import Waiting
@@ -33,6 +36,7 @@ from leases.history.write.write_queue import Waiting
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Write = Callable[[], list[Refusal]]  # of one transaction
 
 CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
@@ -63,6 +67,7 @@ class Recorder:
     def __init__(self, most_waiting: int = MAX_WAITING) -> None:
         self._sources: dict[str, StateSource] = {}
         self._waiting: dict[str, Waiting] = {}
+        self._incidents: dict[str, IncidentQueue] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
         self._wake = asyncio.Event()
@@ -72,7 +77,7 @@ class Recorder:
         self.watches = WatchLog()
         self._backlog = Backlog(most_waiting)
         self._writing = 0  # changes in the current transaction
-        self._unwritten: Batch | None = None  # taken from the queue, not written yet
+        self._unwritten: tuple[Write, int] | None = None  # taken from the queue, not written yet
         self.refused = RecentRefusals()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
@@ -80,6 +85,7 @@ class Recorder:
     def add(self, source: StateSource) -> None:
         self._sources[source.cluster] = source
         self._waiting[source.cluster] = Waiting(self._backlog.most)
+        self._incidents[source.cluster] = IncidentQueue(source.cluster, self._backlog.most)
         self._reached[source.cluster] = source.resource_version()
 
     def record(
@@ -98,6 +104,16 @@ class Recorder:
             self._let_names_go(waiting, self._sources[cluster])
         if changes or changed:
             self._wake.set()
+
+    def restore_incidents(self, cluster: str, stored: Iterable[Incident]) -> None:
+        """Note which incidents an earlier run left open."""
+        self._incidents[cluster].restore(stored)
+
+    def record_incidents(self, cluster: str, reviewed: Iterable[Reviewed]) -> None:
+        """Queue incidents. They are written after the changes that were queued before."""
+        for one in reviewed:
+            self._incidents[cluster].add(one)
+        self._wake.set()
 
     @property
     def closing(self) -> bool:
@@ -118,9 +134,9 @@ class Recorder:
         began = float("-inf")
         while not self._closing.is_set():
             # Without changes, store the states of renewed Leases.
-            if await _is_set(self._wake, within=STATE_DELAY):
+            if await is_set(self._wake, within=STATE_DELAY):
                 left = began + WRITE_EVERY - time.monotonic()
-                await _is_set(self._closing, within=max(CHANGE_DELAY, left))
+                await is_set(self._closing, within=max(CHANGE_DELAY, left))
                 began = time.monotonic()
             self._wake.clear()
             await self.flush()
@@ -129,17 +145,27 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write the whole queue, retrying until the database accepts it."""
-        if self._unwritten is not None and not await self._write_surely(self._unwritten):
+        if self._unwritten is not None and not await self._write_surely(*self._unwritten):
             return
         for source in self._sources.values():
-            complete = source.listing() and not self._closing.is_set()
-            while not complete:
-                batch = self._take(source)
-                if batch is None:
-                    break
-                if not await self._write_surely(batch):
+            if source.listing() and not self._closing.is_set():
+                continue
+            if not await self._flush_changes(source):
+                return
+            while (batch := self._incidents[source.cluster].take()) is not None:
+                if not await self._write_surely(partial(write_batch_of_incidents, batch)):
                     return
-                complete = batch.complete or self._is_late()
+
+    async def _flush_changes(self, source: StateSource) -> bool:
+        complete = False
+        while not complete:
+            batch = self._take(source)
+            if batch is None:
+                break
+            if not await self._write_surely(partial(write_what_fits, batch), len(batch.changes)):
+                return False
+            complete = batch.complete or self._is_late()
+        return True
 
     async def close(self, writing: asyncio.Task[None]) -> None:
         """Let `writing`, the task of `run`, finish, and stop the thread."""
@@ -244,14 +270,14 @@ class Recorder:
                 logger.error("%s: %d changes were lost; new ones are stored again", cluster, number)
             backlog.lost.clear()
 
-    async def _write_surely(self, batch: Batch) -> bool:
+    async def _write_surely(self, write: Write, changes: int = 0) -> bool:
         """Write a batch, retrying; while closing, try once. Never write past a failed batch."""
         attempt = 0
-        self._unwritten, self._writing = batch, len(batch.changes)
+        self._unwritten, self._writing = (write, changes), changes
         while True:
             began = time.monotonic()
             try:
-                self.refused.add(await self.in_thread(partial(write_what_fits, batch)))
+                self.refused.add(await self.in_thread(write))
             except Exception as error:  # whatever it is, the batch must not be dropped
                 delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
                 attempt += 1
@@ -263,18 +289,10 @@ class Recorder:
                 logger.warning(
                     "%s Trying again in %.1f s.", self.problem, delay, exc_info=unexpected
                 )
-                await _is_set(self._closing, within=delay)
+                await is_set(self._closing, within=delay)
             else:
                 self._unwritten, self._writing = None, 0
                 self._end_backlog()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True
-
-
-async def _is_set(event: asyncio.Event, *, within: float) -> bool:
-    """Wait for an event up to `within` seconds. Returns whether it is set."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(within):
-            await event.wait()
-    return event.is_set()

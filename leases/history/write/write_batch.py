@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from django.db import Error, connection, transaction
+from django.db import connection
 
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
@@ -25,7 +25,7 @@ from leases.history.refused_rows import (
 )
 from leases.history.write import checkpoint, watched_spans
 from leases.history.write.insert_changes import write_changes
-from leases.history.write.replica_lock import take_turn
+from leases.history.write.replica_lock import transaction_in_turn
 
 T = TypeVar("T")
 Write = Callable[[What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
@@ -92,20 +92,13 @@ def _write(batch: Batch, write: Write, refused: Sequence[Refusal]) -> list[Refus
 
     `write` writes all items of one kind; refusals that it adds are stored too.
     """
-    try:
-        with transaction.atomic():
-            take_turn(batch.cluster)
-            write(What.CHANGE, batch.changes, write_changes)
-            write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
-            if batch.went_back or not checkpoint.is_behind(batch.cluster, batch.resource_version):
-                _write_states(batch, write)
-            # Otherwise another replica is further and has stored all of this.
-            return set_aside(refused)
-    except Error:
-        # Keep SQLite's open: on a full disk it could not be opened again.
-        if not connection.is_usable():
-            connection.close()
-        raise
+    with transaction_in_turn(batch.cluster):
+        write(What.CHANGE, batch.changes, write_changes)
+        write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
+        if batch.went_back or not checkpoint.is_behind(batch.cluster, batch.resource_version):
+            _write_states(batch, write)
+        # Otherwise another replica is further and has stored all of this.
+        return set_aside(refused)
 
 
 def _write_states(batch: Batch, write: Write) -> None:

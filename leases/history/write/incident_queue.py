@@ -1,0 +1,69 @@
+"""Incidents of one cluster, and the causes of changes, that wait to be written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from itertools import islice
+
+from leases.domain.cause.incident import Cause, Incident, Member
+from leases.history.write.backlog import MAX_WAITING
+from leases.history.write.insert_incidents import IncidentBatch, Mark, Reviewed
+
+logger = logging.getLogger(__name__)
+
+INCIDENTS_PER_WRITE = 50
+MARKS_PER_WRITE = 500
+COPIES_PER_WRITE = 2000  # changes read for the stories, unless one incident has more
+
+
+class IncidentQueue:
+    """Of each incident the newest account waits, and of each change the newest cause."""
+
+    def __init__(self, cluster: str, most: int = MAX_WAITING) -> None:
+        self._cluster = cluster
+        self._most = most
+        self._reviewed: dict[str, Reviewed] = {}
+        self._marks: dict[Member, Mark] = {}
+        # Of the incidents that may change: what is marked already.
+        self._marked: dict[str, tuple[Cause, frozenset[Member]]] = {}
+        self._lost = False
+
+    def restore(self, incidents: Iterable[Incident]) -> None:
+        """Note what an earlier run wrote."""
+        for incident in incidents:
+            self._marked[incident.id] = (incident.cause, frozenset(incident.members))
+
+    def add(self, reviewed: Reviewed) -> None:
+        incident = reviewed.incident
+        if max(len(self._reviewed), len(self._marks)) >= self._most:
+            if not self._lost:
+                logger.error("%s: no room for more incidents in memory", self._cluster)
+            self._lost = True
+            return
+        self._lost = False
+        self._reviewed[incident.id] = reviewed
+        cause, members = self._marked.pop(incident.id, (None, frozenset[Member]()))
+        for member in incident.members:
+            if cause is not incident.cause or member not in members:
+                self._marks[member] = Mark(member, incident.cause, incident.id)
+        if not (incident.part_of or (incident.settled and incident.ended)):
+            self._marked[incident.id] = (incident.cause, frozenset(incident.members))
+
+    def take(self) -> IncidentBatch | None:
+        """Take what fits into one transaction; None: nothing waits."""
+        if not self._reviewed and not self._marks:
+            return None
+        taken: list[Reviewed] = []
+        copies = 0
+        for one in islice(self._reviewed.values(), INCIDENTS_PER_WRITE):
+            copies += len(one.incident.members)
+            if taken and copies > COPIES_PER_WRITE:
+                break
+            taken.append(one)
+        for one in taken:
+            del self._reviewed[one.incident.id]
+        marks = tuple(islice(self._marks.values(), MARKS_PER_WRITE))
+        for mark in marks:
+            del self._marks[mark.member]
+        return IncidentBatch(self._cluster, tuple(taken), marks)

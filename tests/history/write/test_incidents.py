@@ -1,0 +1,120 @@
+"""The recorder writes incidents after their changes, loses none and doubles none."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from django.db import OperationalError
+
+from leases.domain.cause.incident import Cause
+from leases.history.read.find_changes import find
+from leases.history.read.find_incidents import incident_of, open_incidents
+from leases.history.read.indexed_search import HistoryFilter
+from leases.history.write import incident_queue, insert_incidents, recorder
+from leases.history.write.incident_queue import IncidentQueue
+from leases.history.write.insert_incidents import Reviewed
+from leases.history.write.recorder import Recorder, StateSource
+from leases.models import IncidentRecord, RefusedRow
+from tests.support.recording import in_thread, until
+from tests.support.values.batches import BEYOND
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with, member_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHANGES = tuple(a_change(number) for number in range(4))
+OPEN = incident_with(*CHANGES, ended=None, settled=False)
+
+
+def a_recorder() -> Recorder:
+    one = Recorder()
+    one.add(StateSource("a", lambda _: None, lambda: "7", lambda: T0))
+    return one
+
+
+@pytest.fixture
+async def running():
+    one = a_recorder()
+    task = asyncio.create_task(one.run())
+    yield one
+    if not task.done():
+        await one.close(task)
+
+
+def causes() -> list[tuple[Cause | None, str | None]]:
+    return [(one.cause, one.incident) for one in find("a", HistoryFilter(), limit=9).changes]
+
+
+async def test_an_incident_is_written_after_its_changes_and_marks_them(running, monkeypatch):
+    monkeypatch.setattr("leases.history.write.write_queue.CHANGES_PER_WRITE", 1)
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(OPEN, T0)])
+    await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
+    assert len((await in_thread(lambda: incident_of("a", "one"))).story) == 4
+
+
+async def test_a_better_cause_replaces_the_first_one_everywhere(running):
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(OPEN, T0)])
+    await until(lambda: incident_of("a", "one"))
+    running.record_incidents("a", [Reviewed(msgspec.structs.replace(OPEN, cause=Cause.DRAIN), T0)])
+    await until(lambda: causes() == [(Cause.DRAIN, "one")] * 4)
+    assert (await in_thread(lambda: incident_of("a", "one"))).incident.cause is Cause.DRAIN
+
+
+async def test_incidents_wait_while_the_database_refuses_writes(monkeypatch, running):
+    monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.01,))
+    write, failures = insert_incidents.write_incidents, [OperationalError("disk I/O error")] * 3
+
+    def failing(reviewed):
+        if failures:
+            raise failures.pop()
+        write(reviewed)
+
+    monkeypatch.setattr(insert_incidents, "write_incidents", failing)
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(OPEN, T0)])
+    await until(lambda: incident_of("a", "one"))
+    assert not failures
+
+
+async def test_closing_writes_the_incidents_that_wait():
+    one = a_recorder()
+    task = asyncio.create_task(one.run())
+    one.record(cluster="a", changes=CHANGES)
+    one.record_incidents("a", [Reviewed(OPEN, T0)])
+    await one.close(task)
+    assert await in_thread(causes) == [(Cause.NODE_DOWN, "one")] * 4
+
+
+async def test_a_refused_incident_is_set_aside_and_the_others_are_written(running):
+    wrong = incident_with(CHANGES[0], id="wrong", worst_gap_seconds=BEYOND**40)
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(wrong, T0), Reviewed(OPEN, T0)])
+    await until(lambda: incident_of("a", "one"))
+    assert await in_thread(lambda: RefusedRow.objects.get().what) == "incident"
+
+
+async def test_two_replicas_keep_one_row_and_restore_it_with_its_members():
+    for one in (a_recorder(), a_recorder()):
+        task = asyncio.create_task(one.run())
+        one.record(cluster="a", changes=CHANGES)
+        one.record_incidents("a", [Reviewed(OPEN, T0)])
+        await one.close(task)
+    assert await in_thread(IncidentRecord.objects.count) == 1
+    assert await in_thread(lambda: open_incidents("a")) == [OPEN]
+
+
+def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkeypatch):
+    monkeypatch.setattr(incident_queue, "MARKS_PER_WRITE", 3)
+    queue = IncidentQueue("a")
+    queue.restore([incident_with(*CHANGES[:2], ended=None)])
+    queue.add(Reviewed(OPEN, T0))
+    assert [mark.member for mark in queue.take().marks] == [*map(member_of, CHANGES[2:])]
+    queue.add(Reviewed(msgspec.structs.replace(OPEN, cause=Cause.DRAIN), T0))
+    first, second = queue.take(), queue.take()
+    assert (len(first.reviewed), len(first.marks)) == (1, 3)
+    assert (len(second.reviewed), len(second.marks)) == (0, 1)
+    assert queue.take() is None
