@@ -14,6 +14,7 @@ from typing import Any
 from dashboard.access.redaction import passwords_in, without_credentials
 from dashboard.configuration.cluster_specs import ClusterSpec, parse_clusters
 from dashboard.configuration.setting_values import (
+    EVERY_CLUSTER,
     read_count,
     read_database_url,
     read_days,
@@ -125,6 +126,17 @@ def secrets_of(config: Config) -> list[str]:
     """The values that no log line and no message may contain."""
     tokens = [spec.source.token for spec in config.clusters]
     return [config.secret_key, config.metrics_token, *tokens, *passwords_in(config.database_url)]
+
+
+def check_read_only(names: tuple[str, ...], clusters: tuple[ClusterSpec, ...]) -> None:
+    """Raise ConfigError for a name that no cluster has: it would leave its cluster writable."""
+    watched = [spec.name for spec in clusters]
+    unknown = [name for name in names if name not in (EVERY_CLUSTER, *watched)]
+    if unknown:
+        raise ConfigError(
+            f"LEASEBOARD_READ_ONLY names {unknown[0]!r}, which is not watched: write true, or "
+            f"names among {', '.join(watched)}."
+        )
 
 
 def load(environ: Mapping[str, str] | None = None) -> Config:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from dashboard.config import ConfigError
 from dashboard.serving import runtime
 from dashboard.serving.requests.database_pool import bound_connections, close_connections
 from leases.apiserver.start_refusal import CannotStart
@@ -24,7 +25,7 @@ async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     bound_connections()
     try:
         running = await runtime.launch()
-    except (CannotStart, InUse, OSError) as error:
+    except (CannotStart, ConfigError, InUse, OSError) as error:
         logger.error("Leaseboard cannot start: %s", error)
         close_connections()
         await send({"type": "lifespan.startup.failed", "message": ""})

@@ -24,7 +24,7 @@ from dashboard.access.rights.rights_watch import RightsWatch
 from dashboard.access.wall.link_use import LinkUse
 from dashboard.board import install_board
 from dashboard.clock import process_clock
-from dashboard.config import Config
+from dashboard.config import Config, check_read_only
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.configuration.setting_values import EVERY_CLUSTER
 from dashboard.live.drawn_rows import Drawings
@@ -281,6 +281,7 @@ async def launch() -> Runtime:
 def _from_settings() -> Options:
     """For a process that another server started: as `serve --no-demo` without options."""
     config: Config = settings.LEASEBOARD
+    check_read_only(config.read_only, config.clusters)
     return Options(
         clusters=config.clusters,
         data=config.data,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from dashboard.config import ConfigError
 from dashboard.serving import lifespan, runtime
 from leases.apiserver.start_refusal import CannotStart
 
@@ -48,7 +51,9 @@ async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monke
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("error", [CannotStart("no room"), OSError("taken"), KeyError("defect")])
+@pytest.mark.parametrize(
+    "error", [CannotStart("no room"), ConfigError("x"), OSError("taken"), KeyError("defect")]
+)
 async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypatch, caplog, error):
     async def launch() -> None:
         raise error
@@ -61,3 +66,9 @@ async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypat
     ]  # fmt: skip
     assert "Leaseboard cannot start" in caplog.text
     assert ("Traceback" in caplog.text) is isinstance(error, KeyError)
+
+
+def test_a_misspelt_cluster_that_is_only_read_stops_the_start_under_any_server(settings):
+    settings.LEASEBOARD = replace(settings.LEASEBOARD, read_only=("prod",))
+    with pytest.raises(ConfigError, match=r"^LEASEBOARD_READ_ONLY names 'prod'"):
+        runtime._from_settings()

@@ -22,10 +22,9 @@ from dashboard.access.redaction import hide
 from dashboard.access.sign_in import links
 from dashboard.access.wall.links import path_of
 from dashboard.access.wall.printed_link import printed_wall_link
-from dashboard.config import Config
+from dashboard.config import Config, ConfigError, check_read_only
 from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
 from dashboard.configuration.feature_gates import HELP, parse_gates
-from dashboard.configuration.setting_values import EVERY_CLUSTER
 from dashboard.management.refusing import RefusingCommand
 from dashboard.serving import runtime
 from dashboard.serving.requests.pages_port import pages_server
@@ -80,10 +79,9 @@ class Command(RefusingCommand):
             except ValueError as error:
                 raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from None
             hide(*(spec.source.token for spec in clusters))
-        _check_read_only(config.read_only, clusters)
         embedded = any(spec.source.kind is SourceKind.EMBEDDED for spec in clusters)
         api_port = _api_port(port, options["api_port"]) if embedded else 0
-        _check_sources(clusters, config.kubeconfig)
+        _check_sources(clusters, config)
         pages = _bind(host, port, "--port")
         if embedded:
             _bind(host, api_port, "--api-port").close()
@@ -158,23 +156,17 @@ def _api_port(port: int, chosen: int | None) -> int:
     return chosen or port + 1
 
 
-def _check_read_only(names: tuple[str, ...], clusters: tuple[ClusterSpec, ...]) -> None:
-    watched = [spec.name for spec in clusters]
-    unknown = [name for name in names if name not in (EVERY_CLUSTER, *watched)]
-    if unknown:
-        raise CommandError(
-            f"LEASEBOARD_READ_ONLY names {unknown[0]!r}, which is not watched: write true, or "
-            f"names among {', '.join(watched)}."
-        )
-
-
-def _check_sources(clusters: tuple[ClusterSpec, ...], kubeconfig: tuple[Path, ...]) -> None:
+def _check_sources(clusters: tuple[ClusterSpec, ...], config: Config) -> None:
     """What only a person can put right stops the start; whether a cluster answers is seen later."""
+    try:
+        check_read_only(config.read_only, clusters)
+    except ConfigError as error:
+        raise CommandError(str(error)) from None
     for spec in clusters:
         if spec.source.kind is SourceKind.EMBEDDED:
             continue
         try:
-            asyncio.run(connect(spec.source, kubeconfig=kubeconfig))
+            asyncio.run(connect(spec.source, kubeconfig=config.kubeconfig))
         except ValueError as error:
             raise CommandError(f"Cluster {spec.name}: {str(error).rstrip('.')}.") from error
 

@@ -110,6 +110,14 @@ CASES = {
     "static files cannot be": Case("Static files cannot be put into", there={"static": b"x"}),
     "no port is left": Case("choose one with --api-port", "serve", "--port", "65535"),
     "host is nobody's": Case("is no address of this machine", "serve", "--host", "é" * 300),
+    "only read: a cluster that is not watched": Case(
+        "LEASEBOARD_READ_ONLY names 'prod', which is not watched: write true, or names among",
+        LEASEBOARD_READ_ONLY="embedded,prod",
+    ),
+    "only read: of clusters that are chosen here": Case(
+        "LEASEBOARD_READ_ONLY names 'embedded', which is not watched: write true, or names among a",
+        "serve", "--cluster", "a=url:http://127.0.0.1:9", LEASEBOARD_READ_ONLY="embedded",
+    ),
     "cluster has a token": Case(
         "write embedded", "serve", "--cluster", f"a=url:ftp://{CANARY}@h"
     ),

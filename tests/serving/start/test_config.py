@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.config import ConfigError, load
+from dashboard.config import ConfigError, check_read_only, load
 from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
+from dashboard.configuration.setting_values import EVERY_CLUSTER
 from leases.kube.cluster_source import Source, SourceKind
 
 EMBEDDED = Source(SourceKind.EMBEDDED)
@@ -35,6 +36,31 @@ def test_values_become_fields(tmp_path):
     ]
     assert config.https
     assert (config.retention_days, config.abandoned_seconds) == (7, 600)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("true", (EVERY_CLUSTER,)),
+        ("1", (EVERY_CLUSTER,)),
+        ("false", ()),
+        ("prod", ("prod",)),
+        (" prod, staging-2 ,", ("prod", "staging-2")),
+    ],
+)
+def test_all_clusters_or_some_are_only_read(value, names):
+    assert load({"LEASEBOARD_READ_ONLY": value}).read_only == names
+
+
+def test_a_cluster_that_is_only_read_must_be_watched():
+    a, b = (ClusterSpec(name, EMBEDDED) for name in ("a", "b"))
+    for names in ((), ("b", "a"), (EVERY_CLUSTER,)):
+        check_read_only(names, (a, b))
+    with pytest.raises(ConfigError) as refused:
+        check_read_only(("a", "c"), (a, b))
+    assert str(refused.value) == (
+        "LEASEBOARD_READ_ONLY names 'c', which is not watched: write true, or names among a, b."
+    )
 
 
 def test_the_plain_kubeconfig_variable_counts_where_ours_is_unset():

@@ -26,6 +26,7 @@ WRONG = {
     "SECRET_KEY": ["", "   ", SECRET, f"{SECRET}{'x' * 20}"],
     "RETENTION_DAYS": ["1000000", "36501", "0", "9" * 5000, "²", "٣", "1e3", "1_000", " 7"],
     "RETENTION_ROWS": ["9" * 30, "0", "-5"],
+    "READ_ONLY": ["", " , ", "prod staging", "Prod!", "prod;staging", "*", "-", "true,false!"],
     "METRICS_ELECTIONS": ["9" * 30, "x"],
     "METRICS_TOKEN": [f"{SECRET} x", f"{SECRET}\n", f"{SECRET}é"],
     "ALLOWED_HOSTS": ["", " , ", "http://x.example", "x.example:8000", "a/b", "x y", "é*", "[::1"],
