@@ -24,7 +24,8 @@ class Deletion(models.Model):
     as_user = models.CharField(max_length=150, default="")  # impersonated; "": nobody
     reason = models.TextField(default="")
     words = models.TextField(default="")  # what was chosen, for people
-    chosen = models.BinaryField()  # leases.actions.delete_many.choice.pack
+    # leases.actions.delete_many.choice.pack; after the end only those without an audit row.
+    chosen = models.BinaryField()
     total = models.IntegerField()
     made_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
 
 from leases.actions.audit import DONE, FAILED, REFUSED, Intent, running
-from leases.actions.delete_many.choice import Chosen, pack
+from leases.actions.delete_many.choice import Chosen, pack, unpack
 from leases.actions.delete_many.requests import Answer, Fate
 from leases.history.database_text import to_stored, to_stored_json
 from leases.models import Deletion, Edit
@@ -20,6 +21,8 @@ from leases.wire.microtime import format_microtime
 
 ACTION = "lease.delete"
 EDIT = "leases.edit_lease"
+# What each row of the audit trail has from its deletion.
+SHARED = ("user_id", "username", "address", "as_user", "cluster", "reason", "batch")
 SILENT = timedelta(seconds=30)  # a process that was silent for so long no longer runs
 INTERRUPTED = (
     "Leaseboard stopped before the end. Leases that it had not come to were not tried; where an "
@@ -75,8 +78,9 @@ def next_of(cluster: str, process: str) -> Deletion | None:
 
 def interrupt_own(cluster: str, process: str, now: datetime) -> None:
     """Mark a deletion that this process runs no more, because its task has failed."""
-    mine = Deletion.objects.filter(cluster=cluster, process=process, state=Deletion.RUNNING)
-    mine.update(state=Deletion.INTERRUPTED, ended_at=now, note=INTERRUPTED)
+    _interrupt(
+        Deletion.objects.filter(cluster=cluster, process=process, state=Deletion.RUNNING), now
+    )
 
 
 def interrupt_lost(cluster: str, process: str, now: datetime) -> None:
@@ -85,7 +89,12 @@ def interrupt_lost(cluster: str, process: str, now: datetime) -> None:
     lost = lost.exclude(process=process)
     if connection.vendor != "sqlite":
         lost = lost.filter(beat_at__lt=now - SILENT)
-    lost.update(state=Deletion.INTERRUPTED, ended_at=now, note=INTERRUPTED)
+    _interrupt(lost, now)
+
+
+def _interrupt(rows: QuerySet[Deletion], now: datetime) -> None:
+    for row in rows:
+        _end(rows.filter(pk=row.pk), row, Deletion.INTERRUPTED, now, INTERRUPTED)
 
 
 def beat(number: int, now: datetime, note: str) -> str:
@@ -104,8 +113,21 @@ def begin(deletion: Deletion, now: datetime) -> None:
 
 
 def end(deletion: Deletion, state: str, now: datetime, note: str) -> None:
-    row = Deletion.objects.filter(pk=deletion.pk)
-    row.update(state=state, ended_at=now, note=to_stored(note))
+    _end(Deletion.objects.filter(pk=deletion.pk), deletion, state, now, note)
+
+
+def _end(
+    rows: QuerySet[Deletion], deletion: Deletion, state: str, now: datetime, note: str
+) -> None:
+    """Close it, and keep of its choice only the Leases that have no row in the audit trail."""
+    left = [] if state == Deletion.DONE else _not_tried(deletion)
+    rows.update(state=state, ended_at=now, note=to_stored(note), chosen=pack(left))
+
+
+def _not_tried(deletion: Deletion) -> list[Chosen]:
+    rows = Edit.objects.filter(batch=deletion.batch)
+    tried = set(rows.values_list("namespace", "name"))
+    return [one for one in unpack(bytes(deletion.chosen)) if (one.namespace, one.name) not in tried]
 
 
 def ask_to_stop(number: int) -> None:
@@ -114,19 +136,14 @@ def ask_to_stop(number: int) -> None:
 
 def open_rows(deletion: Deletion, leases: Iterable[Chosen], now: datetime) -> list[Edit]:
     """Write the intents of a few deletes, right before they are sent."""
+    shared = {name: getattr(deletion, name) for name in SHARED}
     rows = [
         Edit(
+            **shared,
             at=now,
-            user_id=deletion.user_id,
-            username=deletion.username,
-            address=deletion.address,
-            as_user=deletion.as_user,
-            cluster=deletion.cluster,
             namespace=one.namespace,
             name=one.name,
             action=ACTION,
-            reason=deletion.reason,
-            batch=deletion.batch,
             before=to_stored_json({"holderIdentity": one.holder} if one.holder else {}),
             request={
                 "verb": "delete",

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.parse
-from collections.abc import Iterator
-from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.apiserver.clients import ADMIN, LEASES, Client, Process
+from tests.apiserver.clients import ADMIN, LEASES, Client
+from tests.serving.survival.killed_server import PROGRAM, drawn, read
+from tests.support.page_fields import Fields
 from tests.support.processes import Server, ended, wait_for
 from tests.support.signing_in import Opener, cookie_keeper, press_button
 
-PROGRAM = ("-m", "tests.serving.survival.serve_and_die")
 STEPS = {
     "opened": "not_done",
     "sending": "not_done",
@@ -26,47 +24,6 @@ STEPS = {
 }
 RESOLVED = {"opened", "sending", "written", "answered"}
 SPEC = {"holderIdentity": "cp-1", "leaseDurationSeconds": 15}
-
-
-class Fields(HTMLParser):
-    """The values that a browser would send with the form of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.values: dict[str, str] = {}
-        self._area = self._select = ""
-        self._inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self._inside = found.get("method") == "post" and "action" not in found
-        if not self._inside:
-            return
-        name = found.get("name", "")
-        if tag == "input" and name and found.get("type") not in ("submit", "checkbox"):
-            self.values[name] = found.get("value", "")
-        elif tag == "textarea":
-            self._area = name
-            self.values[name] = ""
-        elif tag == "select":
-            self._select = name
-            self.values.setdefault(name, "")
-        elif tag == "option" and "selected" in found:
-            self.values[self._select] = found.get("value", "")
-
-    def handle_data(self, data: str) -> None:
-        if self._area:
-            self.values[self._area] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea":
-            # A browser drops the line break that begins a text.
-            self.values[self._area] = self.values[self._area].removeprefix("\n")
-            self._area = ""
-        elif tag == "form":
-            self._inside = False
 
 
 class Write:
@@ -93,32 +50,6 @@ class Write:
         if self.verb == "edit":
             return bool(answer.json["spec"]["leaseDurationSeconds"] == 30)
         return (answer.status == 200) == (self.verb == "create")
-
-
-@pytest.fixture
-def api(tmp_path: Path) -> Iterator[Process]:
-    with Process(tmp_path / "api") as process:
-        yield process
-
-
-def read(opener: Opener, url: str) -> str:
-    with opener.open(url, timeout=120) as answer:
-        text: str = answer.read().decode()
-    return text
-
-
-def drawn(opener: Opener, url: str) -> str:
-    """The page of a form, once the watch knows the Lease."""
-
-    def look() -> str | None:
-        try:
-            return read(opener, url)
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                raise
-            return None
-
-    return wait_for(look, what=f"the form {url}")
 
 
 def save(opener: Opener, url: str, fields: dict[str, str]) -> None:

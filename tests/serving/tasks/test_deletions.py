@@ -21,6 +21,7 @@ from dashboard.board import install_board
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.actions.delete_many import records
+from leases.actions.delete_many.choice import unpack
 from leases.apiserver import serving
 from leases.apiserver.app import App
 from leases.domain.connection import ConnectionState
@@ -185,6 +186,7 @@ async def test_ten_thousand_are_deleted_and_each_is_accounted_for(running, busy,
 
     row = await ended(address)
     assert (row.state, row.note) == (Deletion.DONE, "")
+    assert unpack(bytes(row.chosen)) == []  # each has its row in the audit trail
     assert busy.most == 20
     assert busy.refused == 4
     assert busy.too_early < 20 * busy.refused  # nobody sent more before the time
@@ -234,13 +236,15 @@ async def test_a_stop_leaves_the_rest_and_says_so(running, busy, admin):
     stop = await admin.post(f"{address}stop/")
     assert stop.status_code == 302
     await asyncio.sleep(0)
-    row = Deletion.objects.filter(stop_asked=True)
-    assert await row.acount() == 1
+    assert await Deletion.objects.filter(stop_asked=True).acount() == 1
     await until(lambda: running.deletions["a"]._running._stopped.is_set())
     busy.barrier.set()
-    assert (await ended(address)).state == Deletion.STOPPED
-    fates = Counter(line["outcome"] for line in await report(admin, address))
-    assert fates == {"deleted": 20, "not tried": 80}
+    row = await ended(address)
+    assert row.state == Deletion.STOPPED
+    lines = await report(admin, address)
+    assert Counter(line["outcome"] for line in lines) == {"deleted": 20, "not tried": 80}
+    kept = {one.name for one in unpack(bytes(row.chosen))}
+    assert kept == {line["name"] for line in lines if line["outcome"] == "not tried"}
     assert len(running.clusters["a"].store.snapshot()) >= 80
     assert "Try the 80 again" in (await admin.get(address)).content.decode()
     again = await start(admin, 80, query=f"again={address.rstrip('/').rpartition('/')[2]}")
