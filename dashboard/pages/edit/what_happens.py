@@ -29,6 +29,7 @@ from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
 from leases.tracking.tracked_lease import Tracked
 
 USUAL_DURATION = 15  # client-go's default
+RENEWING = {"acquireTime", "renewTime", "leaseDurationSeconds"}  # a write of these is a renewal
 
 
 class WhatHappens(msgspec.Struct, frozen=True):
@@ -160,7 +161,9 @@ def _of_duration(known: _Numbers, before: Lease, after: str | int | None) -> Ite
 
 
 def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
-    if "renewTime" in wanted.spec:
+    if _renews_an_expired_lease(known, wanted):
+        yield f"It counts as renewed by {known.holder}: contenders wait the whole duration again."
+    elif "renewTime" in wanted.spec:
         yield "Contenders count the whole duration anew from this write."
         if _may_still_act(known):
             yield f"The holder overwrites renewTime, within {_every(known)}."
@@ -168,6 +171,13 @@ def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
         yield "Another acquireTime begins another term in the history."
     if "leaseTransitions" in wanted.spec and known.kind is Kind.ELECTION:
         yield "client-go counts on from this number when another one acquires the Lease."
+
+
+def _renews_an_expired_lease(known: _Numbers, wanted: FieldEdit) -> bool:
+    lasts = isinstance(wanted.spec.get("leaseDurationSeconds", known.duration), int)
+    same_holder = "holderIdentity" not in wanted.spec
+    touched = RENEWING & wanted.spec.keys()
+    return known.phase is Phase.EXPIRED and same_holder and lasts and bool(touched)
 
 
 def _of_coordination(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:

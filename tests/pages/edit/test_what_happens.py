@@ -126,3 +126,15 @@ def test_each_field_says_what_it_brings_about(spec, sentence):
 def test_labels_renew_nothing():
     said = words(of_edit(tracked(), FieldEdit(labels={"a": "b"}), NOW))
     assert said == "What this means. Labels and annotations renew nothing: the term goes on."
+
+
+def test_an_edit_of_an_expired_lease_that_makes_others_wait_again_says_so():
+    expired = tracked(phase=Phase.EXPIRED, age=60)
+    again = "It counts as renewed by cp-1: contenders wait the whole duration again."
+    assert again in edit(expired, leaseDurationSeconds=20)
+    assert again in edit(expired, acquireTime="now")
+    assert again in edit(expired, renewTime="now")
+    assert again not in edit(expired, leaseDurationSeconds=None)  # nobody waits for it any more
+    assert again not in edit(expired, holderIdentity="cp-2", renewTime="now")
+    assert again not in edit(expired, leaseTransitions=9)
+    assert again not in edit(leaseDurationSeconds=20)
