@@ -27,6 +27,8 @@ from dashboard.pages.errors import view as broken
 from dashboard.pages.history import stretch_view
 from dashboard.pages.history import view as history
 from dashboard.pages.holders import view as holders
+from dashboard.pages.incidents import incident_view, near_misses_view
+from dashboard.pages.incidents import view as incidents
 from dashboard.pages.lease import events_and_candidates_view as lease_events
 from dashboard.pages.lease import kind_view, vacancy_view
 from dashboard.pages.lease import view as lease
@@ -85,6 +87,9 @@ of_cluster = [
     path("holders/", holders.holders, name="holders"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/cells/", nodes.cells, name="node_cells"),
+    path("incidents/", incidents.incidents, name="incidents"),
+    path("incidents/near-misses/", near_misses_view.near_misses_page, name="near_misses"),
+    path("incidents/<str:incident>/", incident_view.incident, name="incident"),
     path("history/", history.history, name="history"),
     path("history/stretch/", stretch_view.stretch, name="stretch"),
     path("wall/", wall.wall, name="wall"),

@@ -13,6 +13,7 @@ ARGUMENTS = {
     "name": "scheduler",
     "token": "nobody",
     "number": 1,
+    "incident": "first",
 }
 
 

@@ -13,6 +13,7 @@ from dashboard.parts.lease.row import lease_url
 from dashboard.parts.lease.shown_name import ShownName, shown_name
 from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import COUNTED_ONCE, Change, ChangeType
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.severity import LONG_GAP_SECONDS
 
@@ -23,7 +24,8 @@ _BEGINS = COUNTED_ONCE | {ChangeType.CREATED, ChangeType.RECOVERED}
 class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     """One Lease of an incident. `changes` is empty if none of them is stored with the incident.
 
-    `lost` is its time without a holder in seconds; `open` says that it goes on.
+    `lost` is its time without a holder in seconds, `longest` the longest part of it in one piece;
+    `open` says that it goes on.
     """
 
     key: ObjectName
@@ -31,7 +33,13 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     lost: float
+    longest: float
     open: bool
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is a heartbeat: nobody could have taken it over."""
+        return bool(self.changes) and self.changes[0].kind is Kind.HEARTBEAT
 
     @property
     def lost_words(self) -> str:
@@ -50,7 +58,6 @@ class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
     before: HolderView | None
     after: HolderView | None
     lost: str
-    open: bool
     bad: bool
 
 
@@ -74,37 +81,46 @@ def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
         known=bool(one.changes),
         before=holder_view(one.before),
         after=holder_view(one.after),
-        lost=age(one.lost) if one.lost else "",
-        open=one.open,
+        lost=_lost_in_short(one),
         bad=one.lost >= LONG_GAP_SECONDS,
     )
 
 
+def _lost_in_short(one: AffectedLease) -> str:
+    if not one.lost:
+        return ""
+    return f"{'silent ' if one.silent else ''}{age(one.lost)}{' so far' if one.open else ''}"
+
+
 def _affected(key: ObjectName, changes: Sequence[Change], end: datetime) -> AffectedLease:
     if not changes:
-        return AffectedLease(key=key, changes=(), before=None, after=None, lost=0.0, open=False)
+        return AffectedLease(
+            key=key, changes=(), before=None, after=None, lost=0.0, longest=0.0, open=False
+        )
     first, last = changes[0], changes[-1]
     expired = first.change is ChangeType.EXPIRED
+    gaps = _gaps(changes, end)
     gone = (*_TO_NOBODY, ChangeType.DELETED)
     return AffectedLease(
         key=key,
         changes=tuple(changes),
         before=first.previous_holder or (first.holder if expired else None),
         after=None if last.change in gone else last.holder,
-        lost=_lost(changes, end),
+        lost=sum(gaps),
+        longest=max(gaps, default=0.0),
         open=last.change in _TO_NOBODY,
     )
 
 
-def _lost(changes: Sequence[Change], end: datetime) -> float:
-    """Seconds without a valid holder, also of a gap that goes on at the end."""
-    total, since = 0.0, None
+def _gaps(changes: Sequence[Change], end: datetime) -> list[float]:
+    """The times without a valid holder in seconds, also the one that goes on at the end."""
+    gaps, since = [], None
     for change in changes:
         if change.change in _TO_NOBODY:
             since = since or change.at
         elif change.change in _BEGINS:
-            total += change.gap_seconds or 0.0
+            gaps.append(change.gap_seconds or 0.0)
             since = None
         elif change.change is ChangeType.DELETED:
             since = None
-    return total if since is None else total + max(0.0, (end - since).total_seconds())
+    return gaps if since is None else [*gaps, max(0.0, (end - since).total_seconds())]

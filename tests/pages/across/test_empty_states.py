@@ -15,7 +15,9 @@ from tests.support.board import a_lease, fill
 
 GOOD = re.compile(r"All in time|Nothing needs attention|Every heartbeat is in time")
 PLACES = ("", "wall/", "nodes/")
-EVERYWHERE = ("", "leases/", "timeline/", "holders/", "nodes/", "history/", "wall/")
+NO_LEASES = ("", "leases/", "timeline/", "holders/", "nodes/", "wall/")
+OF_THE_PAST = ("history/", "incidents/")
+EVERYWHERE = (*NO_LEASES, *OF_THE_PAST, "incidents/near-misses/")
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_a_cluster_without_leases_says_only_that(path, cluster, operator):
     listed(cluster)
     text = page_of(operator, path)
     assert not good_news(text)
-    if path != "history/":
+    if path in NO_LEASES:
         expected = "Nobody holds anything" if path == "holders/" else "There are no"
         assert expected in words(text)
     assert "Clear all filters" not in text
@@ -136,10 +138,10 @@ def test_a_wall_whose_filter_leaves_nothing_says_so(cluster, operator):
     assert "No Lease matches this wall's filter." in text
 
 
-@pytest.mark.parametrize("path", ["leases/", "timeline/", "holders/", "history/"])
+@pytest.mark.parametrize("path", ["leases/", "timeline/", "holders/", *OF_THE_PAST])
 def test_filters_that_leave_nothing_say_what_was_asked(path, cluster, operator):
     listed(cluster, a_lease(), heartbeat())
-    name = "lease" if path == "history/" else "q"
+    name = "lease" if path in OF_THE_PAST else "q"
     text = page_of(operator, f"{path}?{name}=nothing-is-called-so")
     assert not good_news(text)
     assert "nothing-is-called-so" in text

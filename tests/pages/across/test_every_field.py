@@ -10,6 +10,7 @@ from django.test import Client
 
 from tests.support.board import a_lease, fill
 from tests.support.values.edge_values import VALUES
+from tests.support.values.incident_rows import incident_with, store
 
 
 def fields_of(page: str) -> set[str]:
@@ -27,6 +28,7 @@ OVERRIDES = {"kind": "lock", "may_be_vacant": "true"}  # of two forms of one pag
     ("shown", "posted", "given"),
     [
         ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
+        ("/c/a/incidents/first/", "", {"text": "Rack 14."}),
         ("/c/a/leases/kube-system/scheduler/", "kind/", OVERRIDES),
         ("/c/a/leases/kube-system/scheduler/", "vacancy/", OVERRIDES),
         ("/sign-in/", "/sign-in/", {"username": "ada", "password": "x"}),
@@ -35,6 +37,7 @@ OVERRIDES = {"kind": "lock", "may_be_vacant": "true"}  # of two forms of one pag
 )
 def test_any_value_of_a_form_is_used_or_refused(admin, board, shown, posted, given):
     fill(board.clusters["a"].store, a_lease())
+    store(incident_with(id="first"))
     reader = Client() if posted.startswith("/sign-in/") else admin
     drawn = fields_of(reader.get(shown).content.decode())
     assert drawn - {"next", "username", "password"} <= set(given), "a field without a test"

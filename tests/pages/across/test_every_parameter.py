@@ -24,6 +24,7 @@ from tests.support.every_url import Page, every_page
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 from tests.support.values.edge_values import VALUES
+from tests.support.values.incident_rows import incident_with, store
 
 FILTER = {
     "q", "namespace", "holder", "labels", "kind", "phase", "flapping", "abandoned", "sort", "range",
@@ -59,6 +60,12 @@ READS = {
         "since", "until", "range", "view",
     },
     "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
+    "incidents": {
+        "format", "cause", "namespace", "lease", "holder", "range", "from", "to", "going_on",
+        "limit", "before",
+    },
+    "incident": {"format", "page", "changes"},
+    "near_misses": {"format", "page", "limit"},
     "wall": FILTER | {"key"},
     "audit": {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
@@ -83,6 +90,9 @@ FORMATS = {
     "holders": ("json",),
     "history": ("json", "csv", "ndjson"),
     "stretch": ("json", "csv"),
+    "incidents": ("json", "csv"),
+    "incident": ("json", "markdown"),
+    "near_misses": ("json",),
     "audit": ("json", "csv", "ndjson"),
 }
 SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
@@ -110,6 +120,7 @@ def browser(board, admin) -> Client:
     )  # fmt: skip
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
     models.ChangeRecord.objects.bulk_create(map(to_row, changes))
+    store(incident_with(*changes, id="first"))
     return admin
 
 
@@ -240,6 +251,8 @@ def test_any_part_of_a_path_is_found_or_is_404(browser, part):
         ("/c/a/leases/?at=keep-me", "keep-me"),
         ("/c/a/leases/?at=2026-11-20T03:00:00Z&holder=keep-me&page=0", "keep-me"),
         ("/c/a/history/?since=keep-me", "keep-me"),
+        ("/c/a/incidents/?from=keep-me", "keep-me"),
+        ("/c/a/incidents/?namespace=keep-me&limit=0", "keep-me"),
         ("/c/a/history/?lease=keep-me&until=x", "keep-me"),
         ("/c/a/timeline/?at=keep-me", "keep-me"),
         ("/c/a/holders/?q=keep-me&range=x", "keep-me"),

@@ -29,6 +29,8 @@ PATHS = {
     "nodes": "nodes/",
     "timeline": "timeline/",
     "history": "history/",
+    "incidents": "incidents/",
+    "near misses": "incidents/near-misses/",
 }
 
 

@@ -1,0 +1,165 @@
+"""The page of one incident: its story, what people noted, and the same as files."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from dashboard.pages.incidents.note_form import MAX_NOTE, MAX_NOTES
+from leases import models
+from leases.domain.cause.incident import Cause, Evidence, Source
+from leases.domain.lease import ObjectName
+from tests.pages.conftest import HTMX, text_of
+from tests.support.board import browser_of, member
+from tests.support.values import incident_rows
+from tests.support.values.change_rows import to_row
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incidents import a_story, an_incident
+
+URL = "/c/a/incidents/first/"
+
+
+def words(answer) -> str:
+    text = re.sub(r"<(script|svg).*?</\1>", " ", text_of(answer), flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
+    return text.replace("\N{EN DASH}", "-")
+
+
+def keep(story=(), **given) -> None:
+    """Store an incident as the task does: from the changes that history has."""
+    models.ChangeRecord.objects.bulk_create(map(to_row, story))
+    members = tuple(map(incident_rows.member_of, story))
+    incident_rows.store(an_incident(members=members, **given))
+
+
+@pytest.fixture
+def told(store, db) -> None:
+    keep(a_story())
+
+
+def test_the_page_tells_the_story_with_its_evidence(told, operator):
+    answer = operator.get(URL)
+    text = words(answer)
+    assert "worker-7's heartbeat stopped at 12:00:00; 2 elections ran out within 12 s" in text
+    assert "Node down Likely" in text
+    assert "Worst without a holder 16 s scheduler" in text
+    assert "Leases 3 2 elections and 1 heartbeat" in text
+    assert "2 pieces of evidence from 2 sources" in text
+    assert "Events could not be read" in text
+    assert "Changes 5, in order" in text
+    assert "silent 1.0 s so far" in text
+    html = text_of(answer)
+    assert html.count('class="tl-row" data-lane=') == 3
+    assert 'href="/c/a/leases/keda/operator.keda.sh/"><code>' in html
+    assert "from=2026-11-20T11%3A59%3A55Z&amp;to=2026-11-20T12%3A00%3A46" in html
+
+
+def test_it_outlives_the_rows_that_it_was_made_from(told, operator):
+    before = words(operator.get(URL))
+    models.ChangeRecord.objects.all().delete()
+    assert words(operator.get(URL)) == before
+
+
+def test_an_unknown_incident_is_a_sentence(store, operator):
+    answer = operator.get("/c/a/incidents/no-such/")
+    assert answer.status_code == 404
+    assert "a has no incident 'no-such'. Look in the list of incidents." in words(answer)
+
+
+def test_one_that_became_part_of_another_leads_there(told, operator):
+    incident_rows.store(an_incident(id="earlier", part_of="first"))
+    answer = operator.get("/c/a/incidents/earlier/")
+    assert (answer.status_code, answer["Location"]) == (302, URL)
+
+
+@pytest.mark.parametrize("role", ["operator", "admin"])
+def test_who_may_read_may_note(told, role):
+    browser = browser_of(member("nadia", role))
+    answer = browser.post(URL, {"text": "Rack 14 lost <b>power</b>.\r\nAgain."}, follow=True)
+    assert answer.redirect_chain == [(f"{URL}#notes", 302)]
+    assert "Rack 14 lost &lt;b&gt;power&lt;/b&gt;.\nAgain." in text_of(answer)
+    assert re.search(r"nadia .* Rack 14 lost", words(answer))
+    browser.post(URL, {"text": "Rack 14 lost <b>power</b>.\r\nAgain."})  # the button was hit twice
+    assert models.IncidentNote.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("  ", "Write what you found out."),
+        ("x" * (MAX_NOTE + 1), f"Use {MAX_NOTE:,} characters at most. These are {MAX_NOTE + 1}."),
+        ("a\0b", "Leave out the NUL character."),
+    ],
+)
+def test_a_bad_note_is_refused_at_its_field_and_not_lost(told, operator, text, sentence):
+    answer = operator.post(URL, {"text": text})
+    assert answer.status_code == 422
+    assert sentence in words(answer)
+    assert 'aria-invalid="true"' in text_of(answer)
+    assert text.strip()[:50].replace("\0", "") in text_of(answer).replace("\0", "")
+    assert not models.IncidentNote.objects.exists()
+
+
+def test_an_incident_takes_so_many_notes(told, operator):
+    models.IncidentNote.objects.bulk_create(
+        models.IncidentNote(cluster="a", incident="first", who="x", at=T0, text=str(n))
+        for n in range(MAX_NOTES)
+    )
+    answer = operator.post(URL, {"text": "one more"})
+    assert answer.status_code == 422
+    assert f"An incident takes {MAX_NOTES} notes" in words(answer)
+
+
+def test_a_note_needs_the_token_of_the_form(told):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(member("nadia", "operator"))
+    assert browser.post(URL, {"text": "forged"}).status_code == 403
+    assert not models.IncidentNote.objects.exists()
+
+
+def test_it_answers_as_json_and_as_markdown_with_its_notes(told, operator):
+    operator.post(URL, {"text": "Rack 14."})
+    item = operator.get(f"{URL}?format=json").json()
+    assert (item["id"], item["changes"], item["cause"]) == ("first", 5, "node_down")
+    answer = operator.get(f"{URL}?format=markdown")
+    assert answer["Content-Type"] == "text/markdown; charset=utf-8"
+    name = 'attachment; filename="a-incident-20261120T120000Z-node_down.md"'
+    assert answer["Content-Disposition"] == name
+    text = answer.content.decode()
+    assert "> Rack 14." in text
+    assert "| Page | <http://testserver/c/a/incidents/first/> |" in text
+    assert "`keda-2`" in text
+
+
+def test_one_that_goes_on_is_drawn_again(store, operator):
+    keep(a_story(), ended=None, settled=False)
+    part = text_of(operator.get(URL, headers=HTMX))
+    region = re.search(r'id="story" data-region="([^"]+)"', part)[1].split()
+    assert {"incidents", "time"} <= set(region)
+    assert "<textarea" not in part  # a note under way is left alone
+    assert "not settled" in part
+
+
+def test_an_incident_of_thousands_of_leases_is_a_small_page(store, operator):
+    keys = tuple(ObjectName("default", f"lease-{number:04}") for number in range(3000))
+    evil = "\u202e<script>" + "n" * 253
+    story = [
+        a_change(number / 100, namespace="default", name=key.name, holder=evil)
+        for number, key in enumerate(keys[:300])
+    ]
+    keep(story, leases=keys, cause=Cause.API_OUTAGE, sentence=f"{evil} and 2,999 others",
+         evidence=(Evidence(f"{evil} stopped", Source.LEASES),), hosts=(evil,))  # fmt: skip
+    answer = operator.get(URL)
+    assert len(answer.content) < 400_000
+    assert b"<script>n" not in answer.content
+    text = words(answer)
+    assert "2,960 more Leases in the table below" in text
+    assert "1-25 of 3,000" in text
+    assert "1-50 of 300" in text
+    later = operator.get(f"{URL}?page=120&changes=6")
+    assert "2,976-3,000 of 3,000" in words(later)
+    assert "251-300 of 300" in words(later)
+    assert len(operator.get("/c/a/incidents/").content) < 100_000

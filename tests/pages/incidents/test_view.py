@@ -1,0 +1,180 @@
+"""The list of incidents: who comes first, what a filter leaves, and what is said without any."""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import msgspec
+import pytest
+
+from leases.domain.cause.incident import Cause
+from leases.domain.changes.change import ChangeType
+from leases.domain.connection import ConnectionState
+from leases.domain.past.watched_times import WatchedTime
+from leases.history.write.watched_spans import save
+from tests.pages.conftest import HTMX, remember, text_of
+from tests.support.values import incident_rows
+from tests.support.values.changes import T0
+from tests.support.values.incidents import KEDA, SCHEDULER, an_incident
+
+LIST = "/c/a/incidents/"
+
+
+def stored(*given: dict) -> None:
+    for number, values in enumerate(given):
+        incident_rows.store(an_incident(**({"id": f"i{number}"} | values)))
+
+
+def words(answer) -> str:
+    text = re.sub(r"<(script|svg).*?</\1>", " ", text_of(answer), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
+
+
+def shown(answer) -> list[str]:
+    """The ids of the incidents on a page, in their order."""
+    return re.findall(r'<tr role="row"[^>]* data-href="/c/a/incidents/([^/]+)/"', text_of(answer))
+
+
+def hours(number: float) -> datetime:
+    return T0 - timedelta(hours=number)
+
+
+def test_those_that_go_on_come_first_then_the_newest(store, operator):
+    stored(
+        {"id": "old", "began": hours(3)},
+        {"id": "still", "began": hours(5), "ended": None},
+        {"id": "new", "began": hours(1)},
+    )
+    answer = operator.get(LIST)
+    assert shown(answer) == ["still", "new", "old"]
+    text = words(answer)
+    assert "All 3 Going on 1 Over 2" in text
+    assert "All causes 3 Node down 3" in text
+    assert "3 of 3 incidents shown" in text
+    assert operator.get(f"{LIST}?format=json").json()["items"][0]["id"] == "new"
+
+
+def test_a_row_says_when_how_long_why_and_how_sure(store, operator):
+    stored({"worst_gap_seconds": 45.0})
+    text = words(operator.get(LIST))
+    assert "20 Nov 2026 12:00:00 Over after 41 s" in text or "12:00:00 Over after 41 s" in text
+    assert "worker-7's heartbeat stopped at 12:00:00" in text
+    assert "Node down Likely" in text
+    assert "3 Leases, 2 hosts, worst 45 s" in text
+    assert 'm-hide gap-long">45 s' in text_of(operator.get(LIST))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("cause=crash", ["crash"]),
+        ("cause=crash&cause=drain", ["crash", "drain"]),
+        ("going_on=true", ["crash"]),
+        ("going_on=false", ["drain", "other"]),
+        ("namespace=keda", ["drain"]),
+        ("namespace=kube-system&lease=scheduler", ["crash", "other"]),
+        ("holder=cp-9", ["other"]),
+        (f"from={hours(2.5):%Y-%m-%dT%H:%M:%SZ}", ["crash", "drain"]),
+        (f"to={hours(2.5):%Y-%m-%dT%H:%M:%SZ}", ["other"]),
+        ("limit=1&going_on=false", ["drain"]),
+    ],
+)
+def test_the_url_filters_the_page_and_the_json_alike(store, operator, query, expected):
+    stored(
+        {"id": "crash", "cause": Cause.CRASH, "began": hours(1), "ended": None,
+         "leases": (SCHEDULER,)},
+        {"id": "drain", "cause": Cause.DRAIN, "began": hours(2), "leases": (KEDA,)},
+        {"id": "other", "began": hours(3), "leases": (SCHEDULER,), "hosts": ("cp-9",)},
+    )  # fmt: skip
+    assert shown(operator.get(f"{LIST}?{query}")) == expected
+    items = operator.get(f"{LIST}?{query}&format=json").json()["items"]
+    assert [item["id"] for item in items] == expected
+
+
+def test_pages_lead_from_the_newest_to_the_oldest(store, operator):
+    stored(*({"id": f"i{n}", "began": hours(n)} for n in range(5)))
+    first = operator.get(f"{LIST}?limit=2")
+    assert shown(first) == ["i0", "i1"]
+    older = re.search(r'href="([^"]+before=[^"]+)"', text_of(first))[1]
+    second = operator.get(unescape(older))
+    assert shown(second) == ["i2", "i3"]
+    assert "Newest" in words(second)
+    found, url = [], f"{LIST}?limit=2&format=json"
+    while url:
+        answer = operator.get(url).json()
+        assert answer["total"] == 5
+        found += [item["id"] for item in answer["items"]]
+        url = answer["next"]
+    assert found == [f"i{n}" for n in range(5)]
+
+
+def test_all_that_match_are_in_the_file(store, operator):
+    stored(*({"id": f"i{n}", "began": hours(n), "sentence": "=cmd()"} for n in range(3)))
+    answer = operator.get(f"{LIST}?format=csv&limit=1")
+    rows = list(csv.DictReader(b"".join(answer.streaming_content).decode().splitlines()))
+    assert [row["id"] for row in rows] == ["i0", "i1", "i2"]
+    assert rows[0]["sentence"] == "'=cmd()"
+
+
+def test_htmx_gets_the_rows_and_the_region_that_is_drawn_again(store, operator):
+    stored({})
+    part = text_of(operator.get(LIST, headers=HTMX))
+    assert "<html" not in part
+    board = re.search(r'<div id="board"[^>]*>', part)[0]
+    assert "incidents" in re.search(r'data-region="([^"]+)"', board)[1].split()
+
+
+def test_a_bad_filter_is_one_sentence_at_its_field(store, operator):
+    answer = operator.get(f"{LIST}?from=yesterday&namespace=keep")
+    assert answer.status_code == 400
+    problem = re.search(r'id="error-from">(.*?)</label>', unescape(text_of(answer)), re.DOTALL)
+    assert "from cannot be 'yesterday'" in problem[1]
+    assert 'value="keep"' in text_of(answer)
+    answer = operator.get(f"{LIST}?cause=bad&format=json")
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("cause cannot be 'bad': use one of graceful_stop")
+
+
+def watch_since(began: datetime, until: datetime) -> None:
+    save("a", "process", [WatchedTime(since=began, until=until)])
+
+
+def test_without_an_incident_the_page_says_since_when_somebody_watched(store, operator):
+    now = datetime.now(UTC)
+    watch_since(now - timedelta(hours=2), now)
+    text = words(operator.get(LIST))
+    assert "No incident since the watch began at" in text
+    assert "2 elections watched without a break." in text or "3 elections watched" in text
+
+
+def test_changes_without_a_cause_are_no_proof_that_nothing_happened(store, operator):
+    now = datetime.now(UTC)
+    watch_since(now - timedelta(hours=2), now)
+    remember(ChangeType.EXPIRED)
+    text = words(operator.get(LIST))
+    assert "No incident is known" in text
+    assert "since the watch began" not in text
+
+
+def test_a_cluster_that_is_not_live_is_not_called_quiet(store, operator):
+    now = datetime.now(UTC)
+    watch_since(now - timedelta(hours=2), now - timedelta(minutes=20))
+    heard = now - timedelta(minutes=20)
+    store.connection = msgspec.structs.replace(
+        store.connection, state=ConnectionState.STALE, since=heard, heard_at=heard
+    )
+    text = words(operator.get(LIST))
+    assert f"No incident up to {heard:%H:%M:%S}" in text or "No incident up to" in text
+    assert "Nobody watches since then." in text
+
+
+def test_one_that_goes_on_lasts_until_the_cluster_was_heard(store, operator):
+    heard = datetime.now(UTC) - timedelta(minutes=20)
+    stored({"began": heard - timedelta(minutes=2), "ended": None})
+    store.connection = msgspec.structs.replace(
+        store.connection, state=ConnectionState.STALE, since=heard, heard_at=heard
+    )
+    assert "Going on for 2 m 0 s" in words(operator.get(LIST))
