@@ -41,6 +41,7 @@ FIRST_TOLD_AFTER = timedelta(seconds=2)
 BETWEEN_REVIEWS = timedelta(seconds=1)
 # When the time that passed may change a verdict: see the rules of handover and writes.
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
+EPISODES_A_SECOND = 500
 MAX_EPISODES = 5000
 MAX_REMEMBERED = 20_000  # writers, and Leases that were just created
 
@@ -58,9 +59,10 @@ class Casebook:
         self._incident_of: dict[int, str] = {}
         self._spent: dict[str, int] = {}  # questions asked for each incident
         self._told: dict[str, Incident] = {}
+        self._states: dict[str, tuple[object, ...]] = {}  # of what was told
         self._going_on = GoingOn()
         self._times: list[tuple[datetime, int, int]] = []
-        self._number = count()
+        self._serial = count()
         self._dirty = False
         self._reviewed_at: datetime | None = None
         self._writers: dict[ObjectName, str] = {}
@@ -108,7 +110,10 @@ class Casebook:
         if due is None or due > now:
             return []
         return self._inquiries.questions(
-            now, lambda one: self._judge(one, now).verdict, self._spent_for
+            now,
+            lambda one: self._judge(one, now).verdict,
+            lambda one: self._incident_of.get(id(one), ""),
+            self._spent,
         )
 
     def review(self, now: datetime) -> list[Incident]:
@@ -125,7 +130,7 @@ class Casebook:
             self._judged.pop(heapq.heappop(self._times)[2], None)
         groups = grouped([self._judge(one, now) for one in self._episodes.values()])
         news = [one for group in groups for one in self._tell(group, now)]
-        news += self._withdraw({self._id(group) for group in groups})
+        news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
 
     def next_review(self, now: datetime) -> datetime | None:
@@ -138,7 +143,11 @@ class Casebook:
             due = now
         if due is None:
             return None
-        return due if self._reviewed_at is None else max(due, self._reviewed_at + BETWEEN_REVIEWS)
+        if self._reviewed_at is None:
+            return due
+        # The more there is to review, the less often.
+        pause = BETWEEN_REVIEWS * (1 + len(self._episodes) / EPISODES_A_SECOND)
+        return max(due, self._reviewed_at + pause)
 
     def restore(self, incidents: Iterable[Incident]) -> None:
         """Go on with the incidents that were open at the last stop."""
@@ -170,14 +179,23 @@ class Casebook:
         self._look_again(episode, now + SETTLED_AFTER)
 
     def _look_again(self, episode: Episode, at: datetime) -> None:
-        heapq.heappush(self._times, (at, next(self._number), id(episode)))
+        heapq.heappush(self._times, (at, next(self._serial), id(episode)))
 
     def _judge(self, episode: Episode, now: datetime) -> Judged:
         number = id(episode)
         judged = self._judged.get(number)
         if judged is None:
             scene = Scene(episode, self._known, now)
-            judged = Judged(episode, judge(scene), scene.node, cordoned=scene.cordoned())
+            judged = Judged(
+                episode,
+                judge(scene),
+                at=episode.at,
+                lost_at=episode.lost_at,
+                number=incident_id(self._cluster, episode.first),
+                serial=next(self._serial),
+                changed_at=episode.last.change.observed_at,
+                node=scene.node,
+            )
             self._judged[number] = judged
             names = self._names.setdefault(number, set())
             for name in scene.names() - names:
@@ -185,46 +203,41 @@ class Casebook:
                 self._about.setdefault(name, set()).add(number)
         return judged
 
-    def _id(self, group: Group) -> str:
-        return incident_id(self._cluster, group.episodes[0].episode.first)
-
     def _tell(self, group: Group, now: datetime) -> list[Incident]:
+        number = group.episodes[0].number
+        settled = now - max(one.changed_at for one in group.episodes) >= SETTLED_AFTER
+        state = (group.verdict.sentence, settled, *[one.serial for one in group.episodes])
+        if self._states.get(number) == state:
+            return []
         episodes = [one.episode for one in group.episodes]
-        number = self._id(group)
-        changed_at = max(one.last.change.observed_at for one in episodes)
-        settled = now - changed_at >= SETTLED_AFTER
         for one in episodes:
             self._incident_of[id(one)] = number
-        self._spent[number] = sum(self._inquiries.asked(one) for one in episodes)
+        self._spent[number] = sum(map(self._inquiries.asked, episodes))
         known = self._told.get(number)
         sure = group.verdict.confidence is Confidence.CERTAIN
-        begun = min(one.first.change.observed_at for one in episodes)
+        begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
             return []
-        asked = self._spent[number] > 0
-        without = tuple(self._known.refusals) if asked else ()
+        without = tuple(sorted(self._known.refusals)) if self._spent[number] else ()
         incident = incident_of(self._cluster, number, group, without=without, settled=settled)
-        self._told[number] = incident
+        self._told[number], self._states[number] = incident, state
         if settled:
             self._settle(episodes, incident)
         return [] if incident == known else [incident]
 
-    def _withdraw(self, groups: set[str]) -> list[Incident]:
+    def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Take back what was told of episodes that belong to another incident now."""
-        gone = {number for number in self._told if number not in groups}
+        gone = self._told.keys() - numbers
         if not gone:
             return []
-        heirs = {
-            incident_id(self._cluster, one.first): self._incident_of.get(id(one))
-            for one in self._episodes.values()
-        }
+        heirs = {one.number: group.episodes[0].number for group in groups for one in group.episodes}
         news = []
         for number in gone:
             incident = self._told.pop(number)
+            self._states.pop(number, None)
             self._spent.pop(number, None)
-            heir = heirs.get(number)
-            if heir is not None:
-                news.append(withdrawn(incident, heir))
+            if number in heirs:
+                news.append(withdrawn(incident, heirs[number]))
         return news
 
     def _settle(self, episodes: list[Episode], incident: Incident) -> None:
@@ -232,6 +245,7 @@ class Casebook:
         for one in episodes:
             self._drop(one)
         self._told.pop(incident.id, None)
+        self._states.pop(incident.id, None)
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.open}
         if still_open:
@@ -249,10 +263,6 @@ class Casebook:
             self._about[name].discard(number)
             if not self._about[name]:
                 del self._about[name]
-
-    def _spent_for(self, episode: Episode) -> int:
-        number = self._incident_of.get(id(episode))
-        return self._spent.get(number, 0) if number is not None else 0
 
     def _with_usual_writer(self, clue: Clue) -> Clue:
         """Add who writes this Lease usually, and remember it."""

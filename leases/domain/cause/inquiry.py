@@ -22,7 +22,7 @@ from leases.domain.lease import ObjectName
 ROUNDS = tuple(timedelta(seconds=seconds) for seconds in (0, 7, 33, 52, 100))
 MAX_QUESTIONS = 50  # of one incident
 WINDOW = timedelta(seconds=10)
-MAX_IN_WINDOW = 60  # of all incidents
+MAX_IN_WINDOW = 50  # of all incidents
 # Causes that Pods, Nodes and Events cannot make better.
 _CLEAR = frozenset(
     {
@@ -63,9 +63,10 @@ class Inquiries:
         self,
         now: datetime,
         judge: Callable[[Episode], Verdict],
-        spent: Callable[[Episode], int],
+        incident_of: Callable[[Episode], str],
+        spent: dict[str, int],
     ) -> list[Question]:
-        """Return what to ask now. `spent`: questions of the incident that an episode is part of."""
+        """Return what to ask now. `spent`: the questions of each incident that was told."""
         while self._recent and now - self._recent[0] > WINDOW:
             self._recent.popleft()
         found: dict[Question, None] = {}
@@ -78,7 +79,8 @@ class Inquiries:
             if asked is None or id(episode) in done:
                 continue
             done.add(id(episode))
-            if spent(episode) >= MAX_QUESTIONS or _enough(judge(episode)):
+            incident = incident_of(episode)
+            if spent.get(incident, 0) >= MAX_QUESTIONS or _enough(judge(episode)):
                 continue
             if left - len(found) <= 0:
                 waiting.append(episode)
@@ -88,6 +90,8 @@ class Inquiries:
                 if (number, question) not in asked and left - len(found) > 0:
                     asked.add((number, question))
                     found[question] = None
+                    if incident in spent:
+                        spent[incident] += 1
         for episode in waiting:
             self._push(episode, now + WINDOW)
         self._recent.extend(now for _ in found)

@@ -1,22 +1,203 @@
-"""The casebook: which changes become incidents."""
+"""The casebook: which changes become incidents, how often it asks, and what a restart keeps."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from leases.domain.cause.casebook import Casebook
-from leases.domain.cause.incident import Cause, Confidence
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
+from leases.domain.cause.incident import Cause, Confidence, Incident, Source
+from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Listed
 from tests.support.values.leases import NOON, after, lease
 
+POD = "app-6bcjktn59v-q89c7"
+OTHER = "app-6bcjktn59v-z7xkd"
 
-def test_a_change_of_holder_is_an_incident_that_is_told_once() -> None:
-    store, casebook = Store("c"), Casebook("c")
-    store.replace(Listed((lease(),), "1"), NOON)
-    update = store.follow([Applied(lease("b", renewed=3, acquired=3, version=2))], after(3))
-    assert update is not None
-    for clue in update.clues:
-        casebook.note(clue)
-    (incident,) = casebook.review(after(60))
-    assert (incident.cause, incident.confidence) == (Cause.UNKNOWN, Confidence.POSSIBLE)
-    assert [member.lease for member in incident.members] == [lease().key]
-    assert casebook.review(after(61)) == []
+
+def clues(*writes: tuple[float, Lease | None], first: tuple[Lease, ...] = ()) -> list[Clue]:
+    """What the store tells of these writes; None: only the clock went on."""
+    store = Store("c")
+    store.replace(Listed(first or (lease(POD),), "1"), NOON)
+    found: list[Clue] = []
+    for seconds, written in writes:
+        at = after(seconds)
+        update = store.turn(at) if written is None else store.follow([Applied(written)], at)
+        found += update.clues if update is not None else ()
+    return found
+
+
+def stopped() -> list[Clue]:
+    return clues(
+        (2, lease(POD, renewed=2, version=2)),
+        (4, lease("", renewed=4, acquired=4, duration=1, version=3)),
+        (5, lease(OTHER, renewed=5, acquired=5, transitions=1, version=4)),
+    )
+
+
+def told(book: Casebook, seconds: float) -> dict[str, Incident]:
+    found = {}
+    for step in range(int(seconds)):
+        found |= {one.id: one for one in book.review(after(step))}
+    return found
+
+
+def test_a_release_and_what_ends_its_gap_are_one_incident_told_once() -> None:
+    book = Casebook("c")
+    for clue in stopped():
+        book.note(clue)
+    (incident,) = told(book, 60).values()
+    assert (incident.cause, incident.confidence) == (Cause.GRACEFUL_STOP, Confidence.LIKELY)
+    assert [str(member.lease) for member in incident.members] == ["default/controller"] * 2
+    assert (incident.began, incident.ended) == (after(4), after(5))
+    assert incident.worst_gap_seconds == 1.0
+    assert book.review(after(61)) == []
+    assert (due := book.next_review(after(61))) is not None
+    assert due > after(120)
+    (settled,) = book.review(after(125))
+    assert settled == Incident(**_fields(incident) | {"settled": True})
+    assert book.next_review(after(200)) is None
+
+
+def test_many_nodes_that_die_at_once_are_one_incident_with_few_questions() -> None:
+    def heartbeat(number: int, renewed: float = 0, version: int = 1) -> Lease:
+        return lease(
+            f"n-{number}", name=f"n-{number}", uid=f"u-{number}", namespace="kube-node-lease",
+            acquired=None, transitions=None, duration=40, owner=("Node", f"n-{number}"),
+            renewed=renewed, version=version,
+        )  # fmt: skip
+
+    nodes = range(300)
+    store, book = Store("c"), Casebook("c")
+    store.replace(Listed(tuple(heartbeat(number) for number in nodes), "1"), NOON)
+    for number in nodes:
+        at = 10 + number / 50
+        store.follow([Applied(heartbeat(number, at, number + 2))], after(at))
+    asked, found = 0, {}
+    for step in range(40, 240):
+        now = after(step)
+        update = store.turn(now)
+        for clue in update.clues if update is not None else ():
+            book.note(clue)
+        questions = book.questions(now)
+        asked += len(questions)
+        book.learn([NodeFact(name=one.key.name, read_at=now, ready="Unknown") for one in questions])
+        found |= {one.id: one for one in book.review(now)}
+    incidents = [one for one in found.values() if one.members]
+    assert [(one.cause, len(one.members)) for one in incidents] == [(Cause.NODE_DOWN, 300)]
+    assert asked <= 50
+
+
+def test_two_crashes_by_chance_in_one_minute_are_two_incidents() -> None:
+    first = (lease(POD), lease("b-6bcjktn59v-q89c7", name="other", uid="o", renewed=3))
+    book = Casebook("c")
+    for clue in clues((20, None), first=first):
+        book.note(clue)
+    incidents = told(book, 160).values()
+    assert [len(one.leases) for one in incidents] == [1, 1]
+    assert all(one.confidence is Confidence.POSSIBLE and one.ended is None for one in incidents)
+
+
+def test_after_a_restart_an_incident_goes_on_under_its_id() -> None:
+    silent = clues((20, None))
+    before, later = Casebook("c"), Casebook("c")
+    before.note(silent[0])
+    (stored,) = told(before, 30).values()
+    assert stored.ended is None
+    later.restore([stored])
+    assert later.going_on() == [stored]
+    again = lease(OTHER, renewed=33, acquired=33, transitions=1, version=2)
+    for clue in clues((20, None), (33, again))[1:]:
+        later.note(clue)
+    (ended,) = later.review(after(34))
+    assert (ended.id, ended.ended, len(ended.members)) == (stored.id, after(33), 2)
+    assert later.going_on() == []
+
+
+def test_an_incident_that_goes_on_for_long_ends_under_its_id() -> None:
+    book = Casebook("c")
+    everything = clues(
+        (20, None), (900, lease(OTHER, renewed=900, acquired=900, transitions=1, version=2))
+    )
+    book.note(everything[0])
+    (crash,) = told(book, 200).values()
+    assert (crash.settled, crash.ended) == (True, None)
+    book.note(everything[1])
+    (ended,) = book.review(after(901))
+    assert (ended.id, ended.ended) == (crash.id, after(900))
+
+
+def _fields(incident: Incident) -> dict[str, object]:
+    return {name: getattr(incident, name) for name in Incident.__struct_fields__}
+
+
+_NAMES = st.sampled_from([POD, OTHER, "app-0", "n-1", "", "debug"])
+_MOMENTS = st.integers(0, 200).map(after)
+_KEYS = st.builds(ObjectName, st.sampled_from(["default", "kube-system", ""]), _NAMES)
+_FACTS: st.SearchStrategy[Fact] = st.one_of(
+    st.builds(
+        PodFact, key=_KEYS, read_at=_MOMENTS, gone=st.booleans(), node=_NAMES, uid=_NAMES,
+        phase=st.sampled_from(["Running", "Failed"]), reason=st.sampled_from(["", "Evicted"]),
+        owner_kind=st.sampled_from(["", "ReplicaSet", "StatefulSet"]), owner_name=_NAMES,
+        revision=_NAMES, deleted_at=st.none() | _MOMENTS, exited_at=st.none() | _MOMENTS,
+        started_at=st.none() | _MOMENTS, exit_code=st.sampled_from([None, 0, 1, 137]),
+        exit_reason=st.sampled_from(["", "OOMKilled", "Error"]),
+        disrupted=st.sampled_from(["", "EvictionByEvictionAPI", "PreemptionByScheduler"]),
+    ),
+    st.builds(
+        NodeFact, name=_NAMES, read_at=_MOMENTS, gone=st.booleans(), cordoned=st.booleans(),
+        ready=st.sampled_from(["True", "Unknown", ""]), ready_since=st.none() | _MOMENTS,
+    ),
+    st.builds(
+        EventFact, kind=st.sampled_from(["Pod", "Node", "Deployment"]), key=_KEYS, at=_MOMENTS,
+        reason=st.sampled_from(["Killing", "Evicted", "Scheduled", "ScalingReplicaSet"]),
+        message=st.sampled_from(["", "assigned a to n-1", "Scaled down x from 2 to 0"]),
+    ),
+    st.builds(Refusal, st.sampled_from(list(Source)), _MOMENTS, st.just("no")),
+)  # fmt: skip
+_WRITES = st.lists(
+    st.tuples(
+        st.integers(1, 12), _NAMES, st.sampled_from([1, 15]), st.booleans(),
+        st.sampled_from(["a", "b"]),
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(_WRITES, st.lists(_FACTS, max_size=12), st.randoms(use_true_random=False))
+def test_no_order_of_facts_changes_the_settled_result(writes, facts, random) -> None:  # type: ignore[no-untyped-def]
+    store = Store("c")
+    store.replace(Listed((lease(POD, name="a"), lease("n-1", name="b", uid="b")), "1"), NOON)
+    found: list[tuple[datetime, Clue]] = []
+    at = 0
+    for version, (wait, holder, duration, acquires, name) in enumerate(writes, 2):
+        at += wait
+        written = lease(
+            holder, name=name, uid="uid-1" if name == "a" else "b", duration=duration,
+            renewed=at, acquired=at if acquires else 0, version=version,
+        )  # fmt: skip
+        update = store.follow([Applied(written)], after(at))
+        found += [(after(at), clue) for clue in (update.clues if update else ())]
+    shuffled = list(facts)
+    random.shuffle(shuffled)
+    results = []
+    for order in (facts, shuffled):
+        book, incidents = Casebook("c"), {}
+        for now, clue in found:
+            book.note(clue)
+            book.questions(now)
+            incidents |= {one.id: one for one in book.review(now)}
+        for fact in order:
+            book.learn([fact])
+        for step in range(at, at + 300, 25):
+            book.questions(after(step))
+            incidents |= {one.id: one for one in book.review(after(step))}
+            assert book.review(after(step)) == []
+        results.append({one.id: one for one in incidents.values() if one.members})
+    assert results[0] == results[1]

@@ -34,14 +34,10 @@ _FLAPS = (Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, 
 
 
 def outages(left: list[Judged]) -> list[Group]:
-    mine = sorted(
-        (one for one in left if one.verdict.cause in _API), key=lambda one: one.episode.lost_at
-    )
+    mine = sorted((one for one in left if one.verdict.cause in _API), key=lambda one: one.lost_at)
     groups = []
-    for chain in chains(mine, API_GAP, lambda one: one.episode.at):
-        worst = min(
-            chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.episode.at)
-        )
+    for chain in chains(mine, API_GAP, lambda one: one.at):
+        worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
         verdict = worst.verdict
         lost = [one for one in chain if one.episode.opening is ChangeType.EXPIRED]
         if len(lost) > 1:
@@ -54,19 +50,19 @@ def storms(left: list[Judged]) -> list[Group]:
     """A rollout of everything: many rollouts within seconds, and what else ended among them."""
     rollouts = [one for one in left if one.verdict.cause is Cause.ROLLOUT]
     groups = []
-    for chain in chains(rollouts, STORM_GAP, lambda one: one.episode.at):
+    for chain in chains(rollouts, STORM_GAP, lambda one: one.at):
         if len({one.episode.key for one in chain}) < STORM:
             continue
-        since, until = chain[0].episode.at, chain[-1].episode.at
+        since, until = chain[0].at, chain[-1].at
         among = [
             one
             for one in left
             if one.verdict.cause in _SOFT
             and one.episode.kind is not Kind.HEARTBEAT
-            and since - STORM_GAP <= one.episode.lost_at <= until + STORM_GAP
+            and since - STORM_GAP <= one.lost_at <= until + STORM_GAP
         ]
         names = len({one.episode.key for one in among})
-        seconds = (among[-1].episode.at - among[0].episode.at).total_seconds()
+        seconds = (among[-1].at - among[0].at).total_seconds()
         sentence = (
             f"{names} elections were rolled out within {span(seconds)} from {clock(since)} on: "
             f"{some([one.episode.key.name for one in among])}"
@@ -88,11 +84,11 @@ def flapping(left: list[Judged]) -> list[Group]:
             by_key[one.episode.key].append(one)
     groups = []
     for there in by_key.values():
-        for chain in chains(there, FLAP_GAP, lambda one: one.episode.ended_at or one.episode.at):
+        for chain in chains(there, FLAP_GAP, lambda one: one.episode.ended_at or one.at):
             if len(chain) < FLAPS:
                 continue
             hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
-            seconds = (chain[-1].episode.at - chain[0].episode.at).total_seconds()
+            seconds = (chain[-1].at - chain[0].at).total_seconds()
             sentence = (
                 f"{chain[0].episode.key} was lost {len(chain)} times within {span(seconds)} by "
                 f"{some(sorted(hosts))}: each lost it soon after taking it"
@@ -111,7 +107,7 @@ def bursts(left: list[Judged]) -> list[Group]:
             by_writer[one.verdict.writer, one.episode.opening].append(one)
     groups = []
     for there in by_writer.values():
-        for chain in chains(there, BURST, lambda one: one.episode.at):
+        for chain in chains(there, BURST, lambda one: one.at):
             if len(chain) > 1:
                 first = chain[0].verdict
                 sentence = f"{first.sentence}, and {len(chain) - 1} more Leases"
@@ -128,8 +124,8 @@ def one_pod(left: list[Judged]) -> list[Group]:
             by_pod[loser.host].append(one)
     groups = []
     for there in by_pod.values():
-        ordered = sorted(there, key=lambda one: one.episode.lost_at)
-        for chain in chains(ordered, ONE_DEATH, lambda one: one.episode.lost_at):
+        ordered = sorted(there, key=lambda one: one.lost_at)
+        for chain in chains(ordered, ONE_DEATH, lambda one: one.lost_at):
             if len({one.episode.key for one in chain}) > 1:
                 best = min(chain, key=lambda one: _rank(one.verdict))
                 groups.append(Group(tuple(chain), best.verdict))

@@ -41,17 +41,17 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
     for name, there in by_node.items():
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
         lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
-        for chain in chains(sure or lost, NODE_GAP, lambda one: one.episode.lost_at):
+        for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):
             together = len(chain) > 1 and _same_death(chain)
             groups += [_node_group(chain, name)] if sure or together else []
     return _without_twice(groups)
 
 
 def _node_group(there: list[Judged], name: str) -> Group:
-    there = sorted(there, key=lambda one: one.episode.at)
+    there = sorted(there, key=lambda one: one.at)
     hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
     elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
-    stopped = min(one.episode.lost_at for one in (hearts or there))
+    stopped = min(one.lost_at for one in (hearts or there))
     evidence = tuple(dict.fromkeys(fact for one in there[:20] for fact in one.verdict.evidence))
     if not elections:
         lead = hearts[0].verdict
@@ -59,12 +59,12 @@ def _node_group(there: list[Judged], name: str) -> Group:
             sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
             lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
         return Group(tuple(there), lead, _hosts(hearts, name))
-    within = max(one.episode.at for one in elections) - min(one.episode.at for one in elections)
+    within = max(one.at for one in elections) - min(one.at for one in elections)
     count = f"{len(elections)} election{'s' if len(elections) > 1 else ''}"
     what = f"{name}'s heartbeat stopped" if hearts else f"{name} fell silent"
     ran = f"{count} that its pods held ran out within {span(within.total_seconds())}"
     if len(elections) == 1:
-        ran = f"{count} that its pod held ran out at {clock(elections[0].episode.at)}"
+        ran = f"{count} that its pod held ran out at {clock(elections[0].at)}"
     back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
     restarted = any(one.verdict.cause in (Cause.CRASH, Cause.RESTART_IN_PLACE) for one in elections)
     cut = [one for one in elections if one.verdict.cause is Cause.PARTITION]
@@ -97,14 +97,14 @@ def _is_lost_heartbeat(one: Judged) -> bool:
 
 def _many_nodes(hearts: list[Judged]) -> list[Judged]:
     """Return the heartbeats of one common failure: many that stopped within one renewal."""
-    ordered = sorted(hearts, key=lambda one: one.episode.lost_at)
-    found = chains(ordered, ONE_DEATH, lambda one: one.episode.lost_at)
+    ordered = sorted(hearts, key=lambda one: one.lost_at)
+    found = chains(ordered, ONE_DEATH, lambda one: one.lost_at)
     return max((chain for chain in found if len(chain) >= MANY_NODES), key=len, default=[])
 
 
 def _death(one: Judged) -> tuple[datetime, datetime]:
     """When its holder may have died: after the last renewal, before the next one was due."""
-    since = one.episode.lost_at
+    since = one.lost_at
     return since, since + timedelta(seconds=one.episode.rhythm * 1.3 + 1.0)
 
 

@@ -25,7 +25,7 @@ def drains(left: list[Judged]) -> list[Group]:
             by_node[one.node].append(one)
     groups = []
     for name, there in by_node.items():
-        for chain in chains(there, NODE_GAP, lambda one: one.episode.at):
+        for chain in chains(there, NODE_GAP, lambda one: one.at):
             drained = any(one.verdict.cause is Cause.DRAIN for one in chain)
             groups += [_drain(chain, name)] if drained else []
     taken = {id(one.episode) for group in groups for one in group.episodes}
@@ -36,10 +36,9 @@ def drains(left: list[Judged]) -> list[Group]:
 def _drain(chain: list[Judged], name: str) -> Group:
     evidence = tuple(dict.fromkeys(fact for one in chain[:20] for fact in one.verdict.evidence))
     count = f"{len(chain)} election{'s' if len(chain) > 1 else ''}"
-    within = (chain[-1].episode.at - chain[0].episode.at).total_seconds()
-    sentence = (
-        f"{name} was drained from {clock(chain[0].episode.at)} on; {count} that its pods held "
-        + (f"moved within {span(within)}" if len(chain) > 1 else "moved")
+    within = (chain[-1].at - chain[0].at).total_seconds()
+    sentence = f"{name} was drained from {clock(chain[0].at)} on; {count} that its pods held " + (
+        f"moved within {span(within)}" if len(chain) > 1 else "moved"
     )
     return Group(
         tuple(chain), Verdict(Cause.DRAIN, Confidence.LIKELY, sentence, evidence[:20]), (name,)
@@ -56,13 +55,13 @@ def _drains_alone(left: list[Judged]) -> list[Group]:
         and one.episode.opening is ChangeType.RELEASED
     ]
     groups = []
-    for chain in chains(alike, SERIES_GAP, lambda one: one.episode.at):
+    for chain in chains(alike, SERIES_GAP, lambda one: one.at):
         if len(chain) < SERIES:
             continue
         names = some([f"{one.episode.key}" for one in chain])
         sentence = (
             f"{len(chain)} elections were released within "
-            f"{span((chain[-1].episode.at - chain[0].episode.at).total_seconds())}: {names}"
+            f"{span((chain[-1].at - chain[0].at).total_seconds())}: {names}"
         )
         fact = seen(Source.LEASES, "each went on to another pod of the same ReplicaSet")
         verdict = Verdict(Cause.DRAIN, Confidence.POSSIBLE, sentence, (fact,))

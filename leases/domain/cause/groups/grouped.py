@@ -12,7 +12,7 @@ from leases.domain.cause.groups.judged import Group, Judged
 
 def grouped(judged: Iterable[Judged]) -> list[Group]:
     """Return the incidents that these episodes are."""
-    left = sorted(judged, key=lambda one: (one.episode.at, one.episode.key))
+    left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
     for claim in (outages, dead_nodes, drains, storms, flapping, bursts, one_pod):
         found = claim(left)

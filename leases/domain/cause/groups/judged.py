@@ -16,8 +16,12 @@ class Judged(msgspec.Struct, frozen=True):
 
     episode: Episode
     verdict: Verdict
+    at: datetime  # of its first change
+    lost_at: datetime  # when the loser was last seen alive
+    number: str  # the id of the incident that it begins
+    serial: int  # another one for each judgement
+    changed_at: datetime  # our clock at its last change
     node: str = ""
-    cordoned: bool = False
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -35,7 +39,7 @@ def chains(
     found: list[list[Judged]] = []
     until: datetime | None = None
     for one in some_of:
-        if until is None or one.episode.lost_at - until > gap:
+        if until is None or one.lost_at - until > gap:
             found.append([])
             until = end(one)
         found[-1].append(one)
