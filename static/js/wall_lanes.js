@@ -1,5 +1,6 @@
-// Shows as many lanes of the wall as it has rows: trouble first, the others in pages that take turns.
+// Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns.
 const TROUBLE = ["expired", "flapping", "vacant", "late"]; // the worst first: these stay on every page
+const INCIDENT = 2; // rows
 let page = 0;
 
 const rank = (lane) => Number(lane.dataset.rank);
@@ -19,7 +20,8 @@ export function layOut() {
   if (sorted.some((lane, n) => lane !== lanes[n])) list.append(...sorted, rest);
   const bad = sorted.filter((lane) => place(lane) < TROUBLE.length);
   const beyond = rest.dataset.beyond.split(" ").map(Number); // not on this page, as TROUBLE
-  const rows = Number(getComputedStyle(list).getPropertyValue("--lanes"));
+  const told = list.querySelectorAll("[data-incident]").length;
+  const rows = Number(getComputedStyle(list).getPropertyValue("--lanes")) - INCIDENT * told;
   const crowded = beyond.reduce((sum, number) => sum + number, bad.length) > rows;
   const kept = bad.slice(0, crowded ? rows - 1 : rows);
   const more = TROUBLE.map((word, n) => [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -12,10 +12,12 @@ from django.urls import reverse
 
 from dashboard.pages.overview.attention_line import MANY, Attention
 from dashboard.pages.overview.flapping_lines import flapping_lines
+from dashboard.pages.overview.incident_lines import incident_lines
 from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.formatting import age, counted, listed, seconds, when
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease.row import lease_url, short_name
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -39,19 +41,24 @@ def attention(
     refused: Sequence[Refusal] = (),
     skipped: Sequence[Tracked] = (),
     nameless_at: datetime | None = None,
+    going_on: Sequence[Incident] = (),
 ) -> list[Attention]:
-    """Lines for the Leases in trouble, for those that flap (most changes first), and for what the
-    last changes (oldest first) show. A late Lease that flaps has one line.
+    """Lines for the incidents that go on, each for all of its Leases; for the other Leases in
+    trouble, for those that flap (most changes first), and for what the last changes (oldest first)
+    show. A late Lease that flaps has one line.
     """
-    groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
+    told = {key for incident in going_on for key in incident.leases}
+    flapping = [(lease, how) for lease, how in flapping if lease.key not in told]
     flappers = {lease.key for lease, _ in flapping}
-    for lease in tracked:
-        if lease.phase is Phase.LATE and lease.key in flappers:
-            continue
-        since, excused = lease.phase_since, lease.excused
-        if needs_attention(lease.phase, lease.kind, since=since, now=now, excused=excused):
+    groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
+    folded: dict[ObjectName, Tracked] = {}
+    for lease in _troubled(tracked, now):
+        if lease.key in told:
+            folded[lease.key] = lease
+        elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
-    lines = flapping_lines(cluster, flapping, now)
+    lines = incident_lines(going_on, folded, now)
+    lines += flapping_lines(cluster, flapping, now)
     if missed := [change for change in missed if change.missed]:
         lines.append(_missed(cluster, missed, now))
     if orphans:
@@ -62,12 +69,26 @@ def attention(
         lines.append(_skipped(cluster, skipped, now))
     if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
         lines.append(_nameless(cluster, nameless_at, now))
+    lines += _of_groups(cluster, groups, now)
+    return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _troubled(leases: Iterable[Tracked], now: datetime) -> Iterator[Tracked]:
+    for lease in leases:
+        since, excused = lease.phase_since, lease.excused
+        if needs_attention(lease.phase, lease.kind, since=since, now=now, excused=excused):
+            yield lease
+
+
+def _of_groups(
+    cluster: str, groups: Mapping[tuple[Phase, Kind], list[Tracked]], now: datetime
+) -> Iterator[Attention]:
+    """A line for each Lease, or one for many with the same trouble."""
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
-            lines.append(_many(cluster, phase, kind, found, now))
+            yield _many(cluster, phase, kind, found, now)
         else:
-            lines += [_one(cluster, lease, now) for lease in found]
-    return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+            yield from (_one(cluster, lease, now) for lease in found)
 
 
 def _rank(phase: Phase, kind: Kind) -> float:

@@ -21,6 +21,7 @@ from dashboard.parts.kept.flapping_leases import Flappers, FlappingLeases
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
 from dashboard.parts.lease.row import RowView, row_view
 from dashboard.parts.node_summary import NodeSummarySource, orphans_of
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import HOLDER_CHANGES
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
@@ -42,6 +43,7 @@ class OverviewSource(NodeSummarySource, Protocol):
     ages: HeartbeatAges
     flappers: FlappingLeases
     refused: Callable[[datetime], Sequence[Refusal]]
+    going_on: Callable[[], Sequence[Incident]]
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +77,7 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         skipped=store.not_understood(),
         nameless_at=store.nameless_at,
         refused=watched.refused(now),
+        going_on=watched.going_on(),
         now=now,
     )
     shown = sorted(elections, key=partial(_severity, flappers))

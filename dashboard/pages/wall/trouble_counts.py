@@ -26,11 +26,16 @@ def trouble_in(leases: Iterable[Tracked], flappers: Collection[ObjectName]) -> C
 
 
 def all_trouble(
-    store: Store, wanted: LeaseFilter, flappers: Collection[ObjectName]
+    store: Store,
+    wanted: LeaseFilter,
+    flappers: Collection[ObjectName],
+    told: Collection[ObjectName] = (),
 ) -> Counter[str]:
-    """The same of all Leases that a filter selects."""
+    """The same of all Leases that a filter selects, without those of incidents that have a row."""
     leases = {one.key: one for one in store.select(wanted.kinds, TROUBLE)}
     leases |= {key: one for key in flappers if (one := store.get(key)) is not None}
+    for key in told:
+        leases.pop(key, None)
     matches = wants(wanted, lambda one: one.key in flappers)
     return trouble_in(filter(matches, leases.values()), flappers)
 

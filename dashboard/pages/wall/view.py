@@ -13,6 +13,8 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
+from dashboard.board import running_board
+from dashboard.pages.wall.incident_rows import HEIGHT, WallIncidents, wall_incidents
 from dashboard.pages.wall.trouble_counts import WORDS, all_trouble, more, trouble_in
 from dashboard.parts.all_clear import calm
 from dashboard.parts.change_sentence import change_line
@@ -58,8 +60,11 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()
-    context |= _lanes(store, wanted, flappers, as_of)
-    context |= _side(store, counts, wanted, flappers, as_of)
+    going_on = running_board().publisher.hubs[cluster].going_on()
+    incidents = wall_incidents(store, going_on, wanted, as_of)
+    context["incidents"] = incidents
+    context |= _lanes(store, wanted, flappers, incidents, as_of)
+    context |= _side(store, counts, wanted, flappers, incidents, as_of)
     context["nothing"] = _nothing(request.cluster, wanted)
     context["summary"] = says(wanted)
     excused = store.excused()
@@ -83,8 +88,15 @@ def _nothing(cluster: WatchedCluster, wanted: LeaseFilter) -> str:
     return f"No Lease in {cluster.name} looks like an election."
 
 
-def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers, now: datetime) -> dict[str, Any]:
-    """The elections, or the kinds of the URL, worst first; `rest` counts those without a row.
+def _lanes(
+    store: Store,
+    wanted: LeaseFilter,
+    flappers: Flappers,
+    incidents: WallIncidents,
+    now: datetime,
+) -> dict[str, Any]:
+    """The elections, or the kinds of the URL, worst first, below the incidents that tell of some;
+    `rest` counts those without a row.
 
     `beyond` counts the trouble that has no tile on the page: the page adds what it hides itself.
     """
@@ -95,16 +107,17 @@ def _lanes(store: Store, wanted: LeaseFilter, flappers: Flappers, now: datetime)
         phases=wanted.phases,
         flapping=wanted.flapping,
         abandoned=wanted.abandoned or "false",
-        limit=LANES,
     )
-    found = find(store, wanted, flapping=flappers)
-    bad = all_trouble(store, wanted, flappers)
-    beyond = bad - trouble_in(found.page, flappers)
-    rest = bad - trouble_in(found.page[: ROWS - 1], flappers)
+    found = find(store, wanted.replace(limit=LANES + len(incidents.told)), flapping=flappers).page
+    shown = [one for one in found if one.key not in incidents.told][:LANES]
+    bad = all_trouble(store, wanted, flappers, incidents.told)
+    beyond = bad - trouble_in(shown, flappers)
+    rows = ROWS - HEIGHT * len(incidents.rows)
+    rest = bad - trouble_in(shown[: rows - 1], flappers)
     return {
-        "tiles": _tiles(store.cluster, found.page, flappers, now),
+        "tiles": _tiles(store.cluster, shown, flappers, now),
         "beyond": " ".join(str(beyond[word]) for word in WORDS),
-        "rest": more(rest) if bad.total() > ROWS else "",
+        "rest": more(rest) if bad.total() > rows else "",
     }
 
 
@@ -115,9 +128,14 @@ def _tiles(
 
 
 def _side(
-    store: Store, counts: Counts, wanted: LeaseFilter, flappers: Flappers, now: datetime
+    store: Store,
+    counts: Counts,
+    wanted: LeaseFilter,
+    flappers: Flappers,
+    incidents: WallIncidents,
+    now: datetime,
 ) -> dict[str, Any]:
-    """The Leases of other kinds that are in trouble."""
+    """The Leases of other kinds that are in trouble; `told` of them are in an incident's row."""
     kinds = wanted.kinds or (Kind.ELECTION,)
     others = [kind for kind in Kind if kind not in kinds]
     bad = {
@@ -126,6 +144,7 @@ def _side(
         if is_in_trouble(lease.phase, lease.kind, excused=lease.excused)
     }
     bad |= {k: one for k in flappers if (one := store.get(k)) and one.kind in others}
+    told = [bad.pop(key) for key in incidents.told if key in bad]
     worst = heapq.nsmallest(
         SIDE,
         bad.values(),
@@ -135,6 +154,7 @@ def _side(
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
     return {
         "others": _tiles(store.cluster, worst, flappers, now),
+        "told": f"{len(told):,} in trouble, told as incidents" if told else "",
         "more": more(trouble_in(bad.values(), flappers) - trouble_in(worst, flappers)),
         "calm": calm(store, counts, kinds=others, title="All in time"),
         "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",

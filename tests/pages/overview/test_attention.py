@@ -5,16 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dashboard.pages.overview.attention import attention
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
+from tests.support.values.incidents import open_incident
 from tests.support.values.tracked_leases import NOW, tracked
 
 
-def lines(*leases, changes=(), flapping=()):
+def lines(*leases, changes=(), flapping=(), going_on=()):
     missed = [change for change in changes if change.missed]
-    return attention("prod", leases, now=NOW, flapping=flapping, missed=missed)
+    more = {"flapping": flapping, "missed": missed, "going_on": going_on}
+    return attention("prod", leases, now=NOW, **more)
 
 
 def flaps(name: str = "operator", changes: int = 58, kind: Kind = Kind.ELECTION, **more):
@@ -135,3 +138,34 @@ def test_missed_changes_are_named_last():
     found = lines(tracked(phase=Phase.LATE, age=9), changes=[passed(60, missed=2)])
     assert [line.word for line in found] == ["Late.", "Missed changes."]
     assert found[1].amount == "2 unseen"
+
+
+def test_the_leases_of_an_incident_fold_into_its_line_and_nothing_else_does():
+    mine = [tracked(name, phase=Phase.EXPIRED, age=60) for name in ("one", "two", "three")]
+    late, other = tracked("four", phase=Phase.LATE, age=9), tracked("else", phase=Phase.LATE, age=9)
+    fine, (wild, how) = tracked("five"), flaps()
+    keys = [lease.key for lease in (*mine, late, fine, wild)]
+    incident = open_incident(*keys, cluster="prod", began=NOW - timedelta(seconds=90))
+    found = lines(*mine, late, fine, other, flapping=[(wild, how)], going_on=[incident])
+    assert [line.label for line in found] == [incident.sentence, "else"]
+    line = found[0]
+    assert (line.url, line.phase) == ("/c/prod/incidents/5e1f/", "expired")
+    assert line.word == "Node down, likely."
+    assert line.why[0].text == "6 Leases, 3 of them without a holder now, 1 late."
+    assert (line.amount, line.moment) == ("1 m 30 s", "since 12:02:53")
+
+
+def test_an_incident_stands_by_its_worst_lease_and_behind_trouble_without_any():
+    bad, worse = tracked("bad", phase=Phase.LATE, age=9), tracked("worse", phase=Phase.EXPIRED)
+    quiet, loud = open_incident(id="q", sentence="quiet"), open_incident(worse.key, sentence="loud")
+    found = lines(bad, worse, going_on=[quiet, loud])
+    assert [line.label for line in found] == ["loud", "bad", "quiet"]
+
+
+def test_an_incident_says_how_sure_its_cause_is():
+    young = {"cluster": "prod", "settled": False}
+    (searched,) = lines(going_on=[open_incident(cause=Cause.UNKNOWN, **young)])
+    (unsure,) = lines(going_on=[open_incident(**young)])
+    (unknown,) = lines(going_on=[open_incident(cause=Cause.UNKNOWN)])
+    words = ["Looking for the cause.", "Node down, likely so far.", "Cause not known."]
+    assert [searched.word, unsure.word, unknown.word] == words

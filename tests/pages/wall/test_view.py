@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard.board import running_board
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import text_of
 from tests.support.board import KEY, a_lease, fill
+from tests.support.values.incidents import open_incident
 
 
 def test_a_wall_that_never_saw_its_cluster_claims_nothing(board, operator):
@@ -73,3 +75,49 @@ def test_the_side_of_the_wall_counts_what_it_does_not_name(store, operator):
     expired_leases(store, 6)
     side = text_of(operator.get("/c/a/wall/?kind=lock"))
     assert '<p class="w-more">2 more expired, 2 more vacant</p>' in side
+
+
+def tell(*incidents) -> None:
+    running_board().publisher.hubs["a"].going_on = lambda: incidents
+
+
+def test_an_incident_has_one_row_instead_of_those_of_its_leases(store, operator):
+    expired_leases(store, 12)
+    keys = [ObjectName("apps", f"out-{n:03}") for n in range(11)]
+    tell(open_incident(*keys))
+    html = text_of(operator.get("/c/a/wall/"))
+    assert open_incident().sentence.replace("'", "&#x27;") in html
+    assert "Node down, likely, 11 Leases" in html
+    assert re.findall(r'data-tile="([^"]+)"', html) == [
+        "apps/out-011",
+        "apps/free-0",
+        "apps/free-1",
+    ]
+    assert rest_of(html) == ("", "0 0 0 0")
+    side = text_of(operator.get("/c/a/wall/?kind=lock"))
+    assert "data-incident" not in side
+    elsewhere = text_of(operator.get("/c/a/wall/?namespace=kube-system"))
+    assert "data-incident" not in elsewhere
+
+
+def test_a_wall_has_room_for_three_incidents_and_names_the_leases_of_the_others(store, operator):
+    expired_leases(store, 12)
+    names = [[ObjectName("apps", f"out-{2 * n + m:03}") for m in (0, 1)] for n in range(4)]
+    tell(*(open_incident(*keys, id=f"i{n}") for n, keys in enumerate(names)))
+    html = text_of(operator.get("/c/a/wall/"))
+    assert re.findall(r'data-incident="([^"]+)"', html) == ["i0", "i1", "i2"]
+    assert "apps/out-005" not in html
+    assert "apps/out-006" in html
+    assert "1 more incident" in html
+    assert rest_of(html)[0] == "5 more expired, 2 more vacant"
+
+
+def test_leases_beside_the_lanes_are_told_by_an_incident_and_never_called_fine(store, operator):
+    dead = ObjectName("kube-node-lease", "worker-7")
+    fill(store, a_lease(dead, holder="worker-7"))
+    while store.turn(datetime.now(UTC) + timedelta(minutes=1)):
+        pass
+    tell(open_incident(dead))
+    html = text_of(operator.get("/c/a/wall/"))
+    assert "1 in trouble, told as incidents" in html
+    assert "All in time" not in html

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
@@ -36,6 +36,19 @@ def an_incident(**given: Any) -> Incident:
         "settled": True,
     }
     return Incident(**(values | given))
+
+
+def open_incident(*keys: ObjectName, **given: Any) -> Incident:
+    """One of these Leases that began just now and goes on."""
+    values: dict[str, Any] = {
+        "id": "5e1f",
+        "began": datetime.now(UTC),
+        "ended": None,
+        "leases": keys,
+        "hosts": (),
+        "sentence": "worker-7's heartbeat stopped at 03:12:31; 3 elections ran out within 12 s",
+    }
+    return an_incident(**(values | given))
 
 
 def a_story() -> tuple[Change, ...]:
