@@ -9,7 +9,7 @@ let last = performance.now();
 
 /** Redraw after one pixel of time, again and again. */
 export function followClock() {
-  const { start, end } = document.querySelector("[data-region=moving] [data-timeline]")?.dataset ?? { start: 0, end: 0 };
+  const { start, end } = document.querySelector("[data-region~=moving] [data-timeline]")?.dataset ?? { start: 0, end: 0 };
   drawIn(Math.max(SPACING, ((end - start) * 1000) / PIXELS));
 }
 

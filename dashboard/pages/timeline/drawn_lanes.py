@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
 from dashboard.parts.lane_labels import lane_marks, lane_role, shape_view
 from dashboard.parts.lease.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.lease.shown_name import shown_name
+from dashboard.parts.query.incidents_between import IncidentBand
 from dashboard.parts.query.time_range import TimeRange
 from leases.domain.lease import ObjectName
 from leases.domain.past.as_of import PastPhase, PastState
@@ -47,8 +48,11 @@ def lane_views(
     time: ShownTime,
     zoom: Zoom,
     end: datetime | None = None,
+    bands: Mapping[ObjectName, Sequence[IncidentBand]] = {},  # noqa: B006 - not changed
 ) -> list[dict[str, Any]]:
-    """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_view."""
+    """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_view; `bands` are
+    the incidents of each Lease.
+    """
     sizes = Counter(lane.place.group for lane in lanes.page)
     titles = group_titles(
         shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
@@ -63,7 +67,8 @@ def lane_views(
         view["shapes"] = tuple(shape_view(shape, now, zoom=zoom, end=end) for shape in drawn)
         view["url"] = lease_url_at(cluster, lane.key, time)
         view["role"] = lane_role(view["shapes"])
-        view["says"] = says(lane.key, drawn, unseen=unseen)
+        view["bands"] = bands.get(lane.key, ())
+        view["says"] = says(lane.key, drawn, unseen=unseen, incidents=len(view["bands"]))
         views.append(view)
         before = group
     return views
@@ -133,7 +138,7 @@ def _stood(standing: PastState) -> str:
     return standing.phase.value
 
 
-def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "") -> str:
+def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "", incidents: int = 0) -> str:
     """Sum up a lane in one sentence, for screen readers."""
     if unseen == "whole":
         return f"{key}: not watched in this stretch."
@@ -152,4 +157,5 @@ def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "") -> str:
     quiet = ", no change seen, for nobody watched all of it" if unseen else ", no change"
     times = f", {counted(changes, 'change')}" if changes else quiet
     gap = f", {age(lost)} without a holder" if lost else ""
-    return f"{key}: {held}{times}{gap}."
+    told = f", {counted(incidents, 'incident')}" if incidents else ""
+    return f"{key}: {held}{times}{gap}{told}."

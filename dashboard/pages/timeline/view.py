@@ -25,6 +25,11 @@ from dashboard.parts.frame.as_of_words import instant_of
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.stretch_links import zoom_to
 from dashboard.parts.lease.page_links import shown_time
+from dashboard.parts.query.incidents_between import (
+    bands_by_lease,
+    incident_summary,
+    incidents_between,
+)
 from dashboard.parts.query.recent_changes import settled_seq
 from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
 from dashboard.parts.query.time_range import (
@@ -67,16 +72,21 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     context["instant"] = instant_of(lanes, follows=shown.follows)
     context["strip"] = _strip(request, wanted, overview, now)
     context["strip_ends_now"] = overview.scale.until >= now
+    scale = Scale(shown.since, shown.until)
+    incidents = incidents_between(cluster, shown.since, shown.until)
+    if incidents:
+        context["incidents"] = incident_summary(cluster, incidents, scale, end or now)
     zoom = zoom_to(ListLinks(request.path, wanted), shown, now=now)
     time = shown_time(shown, wanted.range, None if shown.follows else shown.at)
     how: dict[str, Any] = {"now": now, "time": time, "zoom": zoom, "end": end}
     if wanted.view == TABLE:
         context["lanes"] = lanes.page
-        scale = Scale(shown.since, shown.until)
         context["rows"] = table_rows(cluster, lanes, scale, **how)
     else:
         unseen = context["stretch"]["unseen"]
-        context["lanes"] = lane_views(cluster, lanes, shown, unseen=unseen, **how)
+        keys = [lane.key for lane in lanes.page]
+        bands = bands_by_lease(cluster, incidents, keys, scale, end or now)
+        context["lanes"] = lane_views(cluster, lanes, shown, unseen=unseen, bands=bands, **how)
         context["holders"] = holders_of(context["lanes"])
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
