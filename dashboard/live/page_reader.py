@@ -51,6 +51,8 @@ class HubView(Protocol):
     @property
     def recent(self) -> deque[tuple[int, Change]]: ...
     @property
+    def explained(self) -> deque[tuple[int, Change]]: ...
+    @property
     def flappers(self) -> FlappingLeases: ...
     def counts(self, now: datetime) -> Counts: ...
     def figures(self) -> Figures: ...
@@ -243,8 +245,9 @@ class PageReader:
             aside["figures"] = {k: f for k, f in figures.items() if self._figures.get(k) != f}
             self._figures = figures
         if self._incident_turn != self._hub.incident_turn:
-            self._incident_turn = self._hub.incident_turn
             aside["incidents"] = True
+            aside["explained"] = self._explained(now)
+            self._incident_turn = self._hub.incident_turn
         if self._refetch:
             aside["refetch"] = True
             self._refetch = False
@@ -258,6 +261,14 @@ class PageReader:
                     self._regions[key] = drawn.number
                     fresh[key] = drawn.html
         return fresh
+
+    def _explained(self, now: datetime) -> list[str]:
+        """Draw the changes again whose cause became known since, where the page draws changes."""
+        form = live_html.CHANGES.get(self._feed_as)
+        if self._feed is None or form is None:
+            return []
+        fresh = [change for turn, change in self._hub.explained if turn > self._incident_turn]
+        return [live_html.render_change(change, form, now.date()) for change in fresh]
 
     def _changes(self, now: datetime) -> dict[str, Any]:
         """Add the changes that the page lacks, in the form that it asked for."""

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from dashboard import clock
 from dashboard.live.cluster_menu import ClusterMenu
+from dashboard.live.explained_changes import explain
 from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.page_reader import PageReader
@@ -79,6 +80,8 @@ class ClusterHub:
         # microseconds they do not meet those of another replica, to which a reader may come back.
         self.seq = self.first_seq = int(time.time() * 1_000_000)
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
+        # Changes whose cause became known, with the turn of incidents in which it did.
+        self.explained: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
@@ -130,9 +133,11 @@ class ClusterHub:
             for feed in self.feeds:
                 feed.put(frame)
 
-    def incidents_moved(self) -> None:
-        """Draw again what speaks of incidents: one began, changed or ended."""
+    def incidents_moved(self, incidents: Iterable[Incident] = ()) -> None:
+        """Draw again what speaks of incidents: these began, changed or ended."""
         self.incident_turn += 1
+        for change in explain(self.recent, incidents):
+            self.explained.append((self.incident_turn, change))
         self.shared.moved()
         for page in self.pages:
             page.wake.set()

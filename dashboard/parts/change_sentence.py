@@ -10,6 +10,7 @@ import msgspec
 
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
+from dashboard.parts.lease.change_cause import ChangeCause, change_cause, written_by_hand
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.lease.shown_name import ShownName, shown_name
 from dashboard.parts.query.url_time import write_moment
@@ -55,6 +56,8 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     gap: str
     gap_is_long: bool
     window: str
+    by_hand: bool  # the writer is a tool of people
+    cause: ChangeCause | None  # None: it belongs to no incident
     written_by: WrittenBy | None = None  # the write through Leaseboard that made it
 
     @property
@@ -123,6 +126,8 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         gap="" if gap is None else age(gap),
         gap_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         window=_window(change, now),
+        by_hand=written_by_hand(change),
+        cause=change_cause(change, now),
     )
 
 

@@ -38,9 +38,7 @@ function addAll(list, lines) {
 }
 
 function add(list, html, glows) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  const line = template.content.firstElementChild;
+  const line = made(html);
   const { feedOf, feedLimit } = list.dataset;
   if (feedOf && line.dataset.of !== feedOf) return false;
   line.classList.toggle("new", glows);
@@ -49,6 +47,30 @@ function add(list, html, glows) {
   while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
   if (list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
   return true;
+}
+
+/** Draw the lines again whose cause became known. */
+export function explainLines(lines) {
+  for (const html of lines) {
+    const line = made(html);
+    const old = [...document.querySelectorAll("[data-feed] > [data-of]")].find((other) => isSame(other, line));
+    held = held.map((other) => (isSame(made(other), line) ? html : other));
+    if (!old || old.contains(document.activeElement)) continue;
+    line.hidden = old.hidden;
+    old.replaceWith(line);
+    scan(line);
+  }
+}
+
+const isSame = (one, other) =>
+  one.dataset.of === other.dataset.of &&
+  one.dataset.change === other.dataset.change &&
+  one.querySelector("time").dateTime === other.querySelector("time").dateTime;
+
+function made(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild;
 }
 
 export function startPause() {

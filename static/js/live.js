@@ -3,7 +3,7 @@ import { tellChanges } from "leaseboard/changes";
 import { correct, moveAll, now } from "leaseboard/clock";
 import { dateStates, hasMenu, placeStates } from "leaseboard/cluster_menu";
 import { count, figure, offer } from "leaseboard/counts";
-import { addLines, feedShown, seen } from "leaseboard/feed";
+import { addLines, explainLines, feedShown, seen } from "leaseboard/feed";
 import { takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
@@ -67,6 +67,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
+    if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
     answered ||= Boolean(frame.shown);
     if (frame.refetch) refetch("all");

@@ -62,6 +62,10 @@ def _identity(change: Change) -> tuple[object, ...]:
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
-    """All changes of both, each once, newest first."""
-    once = {_identity(change): change for change in (*sent, *written)}
+    """All changes of both, each once, newest first; of two, the one whose cause is known."""
+    once = {_identity(change): change for change in sent}
+    for change in written:
+        known = once.get(_identity(change))
+        if known is None or known.incident is None or change.incident is not None:
+            once[_identity(change)] = change
     return sorted(once.values(), key=lambda change: change.at, reverse=True)
