@@ -18,7 +18,7 @@ from leases.wire.watch_events import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 from tests.support.values.changes import a_change
-from tests.support.values.incidents import an_incident
+from tests.support.values.incidents import open_incident
 
 CHANGE = a_change()
 
@@ -136,12 +136,12 @@ def test_lines_whose_cause_became_known_are_drawn_again_once(page, hub):
     page.frame(NOW)
     change = hub.recent[-1][1]
     member = Member(KEY, identity(change))
-    hub.incidents_moved([an_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
+    hub.incidents_moved([open_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
     (line,) = page.frame(NOW)["explained"]
     assert 'href="/c/a/incidents/5e1f/"' in line
     assert "rollout" in line
     assert hub.newest()[1][-1][1].incident == "5e1f"
-    hub.incidents_moved([an_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
+    hub.incidents_moved([open_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
     assert "explained" not in page.frame(NOW)
 
 
@@ -149,5 +149,5 @@ def test_a_page_that_only_counts_changes_gets_no_lines_again(page, hub):
     page.show(Show({}, feed=hub.seq, feed_as="number"))
     write(hub, seconds=1, version="2", holder_identity="cp-2")
     member = Member(KEY, identity(hub.recent[-1][1]))
-    hub.incidents_moved([an_incident(KEY, members=(member,))])
+    hub.incidents_moved([open_incident(KEY, members=(member,))])
     assert "explained" not in page.frame(NOW)

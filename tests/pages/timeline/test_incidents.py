@@ -11,7 +11,7 @@ from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY
-from tests.support.values.incidents import an_incident
+from tests.support.values.incidents import open_incident
 
 OTHER = ObjectName("apps", "other")
 
@@ -28,7 +28,7 @@ def test_an_incident_is_a_band_on_the_lanes_concerned_with_its_sentence_and_link
     store, operator, now
 ):
     remember(ChangeType.EXPIRED, seconds_ago=1800, holder="cp-1")
-    incident = an_incident(KEY, began=now - timedelta(minutes=30))
+    incident = open_incident(KEY, began=now - timedelta(minutes=30))
     tell(incident)
     page = html.unescape(text_of(operator.get("/c/a/timeline/?range=1h")))
     says = f"Node down, likely, from {incident.began:%H:%M:%S} going on for 30 m "
@@ -48,7 +48,7 @@ def test_an_incident_is_a_band_on_the_lanes_concerned_with_its_sentence_and_link
 def test_incidents_too_close_together_are_one_band_that_leads_to_their_list(store, operator, now):
     tell(
         *(
-            an_incident(KEY, id=f"i{n}", began=now - timedelta(minutes=30, seconds=n))
+            open_incident(KEY, id=f"i{n}", began=now - timedelta(minutes=30, seconds=n))
             for n in range(9)
         )
     )
@@ -61,7 +61,7 @@ def test_incidents_too_close_together_are_one_band_that_leads_to_their_list(stor
 
 
 def test_a_stretch_without_incidents_has_no_row_for_them(store, operator, now):
-    tell(an_incident(KEY, began=now))
+    tell(open_incident(KEY, began=now))
     since, until = now - timedelta(hours=2), now - timedelta(hours=1)
     page = text_of(
         operator.get(
