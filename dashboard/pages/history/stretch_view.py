@@ -25,8 +25,10 @@ from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.frame import responses
 from dashboard.parts.frame.list_controls import KIND_LABELS, ListLinks
 from dashboard.parts.frame.stretch_links import stretch_links
+from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease.page_links import lease_url_at, shown_time
 from dashboard.parts.lease.shown_name import shown_name
+from dashboard.parts.query.incidents_between import incidents_between, incidents_url
 from dashboard.parts.query.time_range import TimeRange, window
 from dashboard.parts.query.url_parameters import BadFilter, typed
 from dashboard.parts.query.url_time import write_moment
@@ -37,6 +39,7 @@ from leases.history.write.watched_spans import unwatched_times
 
 TEMPLATES = ("history/stretch.html", "history/_stretch_board.html")
 FORMATS = ("", "html", "json", "csv")
+INCIDENTS = 6
 
 
 @require_safe
@@ -72,6 +75,7 @@ def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         _row(cluster, one, lease_url_at(cluster, one.key, time), shown)
         for one in in_order(leases, wanted.sort)
     ]
+    context["incidents"] = _incidents(request, shown, now)
     context["pager"] = ListLinks(request.path, wanted).pager(page, len(ranking.leases))
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
@@ -125,6 +129,20 @@ def _ranked(
         f", {lost:,} of them some time without a holder",
         "blind_for": age(sum(one.seconds for one in blind)) if blind else "",
         "counted_from": when(counted_from, now) if counted_from else "",
+    }
+
+
+def _incidents(request: ClusterRequest, shown: TimeRange, now: datetime) -> dict[str, Any]:
+    """The incidents that went on in the stretch: those that go on and the longest gaps first."""
+    cluster, as_of = request.cluster.name, request.cluster.as_of(now)
+    found = incidents_between(cluster, shown.since, shown.until)
+    worst = sorted(found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0)))
+    return {
+        "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
+        "total": len(found),
+        "url": incidents_url(
+            cluster, min([shown.since, *(one.began for one in found)]), shown.until
+        ),
     }
 
 

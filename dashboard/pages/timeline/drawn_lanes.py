@@ -48,7 +48,7 @@ def lane_views(
     time: ShownTime,
     zoom: Zoom,
     end: datetime | None = None,
-    bands: Mapping[ObjectName, Sequence[IncidentBand]] = {},  # noqa: B006 - not changed
+    bands: Mapping[ObjectName, Sequence[IncidentBand]] = {},
 ) -> list[dict[str, Any]]:
     """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_view; `bands` are
     the incidents of each Lease.

@@ -93,7 +93,7 @@ def _band(cluster: str, band: Band[Incident], now: datetime) -> IncidentBand:
 
 def _sentences(found: Sequence[Incident]) -> str:
     shown = "; ".join(visible(one.sentence) for one in found[:3])
-    return shown if len(found) <= 3 else f"{shown}; and {len(found) - 3:,} more"  # noqa: PLR2004
+    return shown if len(found) <= 3 else f"{shown}; and {len(found) - 3:,} more"
 
 
 def incident_summary(

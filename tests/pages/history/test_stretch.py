@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard.board import running_board
 from dashboard.pages.history import stretch_ranking
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection, ConnectionState
@@ -14,6 +15,7 @@ from leases.domain.lease import ObjectName
 from leases.history.read import stretch_totals
 from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
+from tests.support.values.incidents import open_incident
 
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
 STRETCH = f"from={NOON:%Y-%m-%dT%H:%M:%SZ}&to={NOON + timedelta(minutes=30):%Y-%m-%dT%H:%M:%SZ}"
@@ -104,3 +106,20 @@ def test_a_wrong_stretch_is_one_sentence_at_its_field(store, operator):
     text = text_of(answer)
     assert 'id="error-to"><svg' in text.replace("\n", "")
     assert 'value="03:10"' in text
+
+
+def test_the_incidents_of_the_stretch_are_listed_with_the_way_to_all(store, operator):
+    late = {"began": NOON + timedelta(minutes=40), "id": "later", "sentence": "too late"}
+    long = {"began": NOON - timedelta(minutes=40), "id": "long", "sentence": "since before"}
+    inside = open_incident(ObjectName("apps", LOST), began=NOON + timedelta(minutes=10))
+    found = (inside, open_incident(**late), open_incident(**long))
+    running_board().publisher.hubs["a"].going_on = lambda: found
+    text = text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}"))
+    assert 'href="/c/a/incidents/5e1f/"' in text
+    assert "since before" in text
+    assert "too late" not in text
+    assert f"/c/a/incidents/?from={long['began']:%Y-%m-%dT%H}%3A" in text
+    none = text_of(
+        operator.get("/c/a/history/stretch/?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z")
+    )
+    assert "Incidents in this stretch" not in none
