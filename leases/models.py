@@ -90,6 +90,11 @@ class ChangeRecord(models.Model):
             ),
             models.Index(fields=["cluster", "kind", "change", "at", "id"], name="change_by_kind"),
             models.Index(
+                fields=["cluster", "cause", "at", "id"],
+                name="change_by_cause",
+                condition=models.Q(cause__isnull=False),
+            ),
+            models.Index(
                 fields=["cluster", "holder", "at", "id"],
                 name="change_by_holder",
                 condition=_is_short("holder"),

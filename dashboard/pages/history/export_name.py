@@ -18,7 +18,7 @@ def export_name(cluster: str, wanted: HistoryFilter, now: datetime) -> str:
     An export without an end ends now. Any name is safe: other characters become a dash.
     """
     texts = filter_texts(wanted)
-    values = [*wanted.change, *wanted.kind]
+    values = [*wanted.change, *wanted.kind, *wanted.cause]
     values += [texts[name] for name in ("namespace", "lease", "holder", "q")]
     if wanted.inferred is not None:
         values.append("inferred" if wanted.inferred else "seen")

@@ -10,6 +10,7 @@ from django.http import QueryDict
 from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_parameters import holder_text, one_of, text, words
 from dashboard.parts.query.url_time import read_moment
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.read.indexed_search import HistoryFilter
@@ -50,6 +51,7 @@ def read_history_filter(query: QueryDict, now: datetime) -> HistoryFilter:
     return HistoryFilter(
         change=words(query, "change", ChangeType),
         kind=words(query, "kind", Kind),
+        cause=words(query, "cause", Cause),
         namespace=text(query, "namespace") or None,
         lease=text(query, "lease") or None,
         holder=holder_text(query, "holder") or None,

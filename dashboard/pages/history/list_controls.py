@@ -8,12 +8,14 @@ from typing import Any
 from django.http import QueryDict
 
 from dashboard.pages.history.filter import LINES, TABLE, HistoryView
+from dashboard.parts.cause_words import CAUSE_WORDS
 from dashboard.parts.change_sentence import WORDS
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.frame.list_controls import Chip
 from dashboard.parts.query.history_url import filter_texts, history_query
 from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_parameters import for_input
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.read.indexed_search import HistoryFilter
@@ -25,6 +27,7 @@ CHOICES = {
     "ranges": list(RANGE_LABELS.items()),
     "changes": list(WORDS.items()),
     "kinds": list(Kind),
+    "causes": [(cause.value, capitalized(word)) for cause, word in CAUSE_WORDS.items()],
 }
 MAX_SAID = 80  # characters of a value in the sentence that an empty list says
 SAID = {"q": "a name or holder contains", "since": "since", "until": "until"}
@@ -37,11 +40,21 @@ def view_query(state: HistoryView, /, **more: str) -> str:
     return history_query(state.wanted, **({"range": state.range, "view": shape} | more))
 
 
-def chosen(changes: Sequence[str], kinds: Sequence[str]) -> dict[str, Any]:
-    """The chosen kinds of change and of Lease; `change_label` has a few words."""
+def chosen(changes: Sequence[str], kinds: Sequence[str], causes: Sequence[str]) -> dict[str, Any]:
+    """The chosen kinds of change and of Lease, and causes; the labels have a few words."""
     words = [WORDS[ChangeType(change)] for change in changes]
-    label = ", ".join(words) if len(words) < 3 else f"{len(words)} kinds of change"
-    return {"change": changes, "change_label": label, "kind": kinds}
+    why = [capitalized(CAUSE_WORDS[Cause(cause)]) for cause in causes]
+    return {
+        "change": changes,
+        "change_label": _few(words, "kinds of change"),
+        "kind": kinds,
+        "cause": causes,
+        "cause_label": _few(why, "causes"),
+    }
+
+
+def _few(words: Sequence[str], many: str) -> str:
+    return ", ".join(words) if len(words) < 3 else f"{len(words)} {many}"
 
 
 def exact_names(path: str, query: QueryDict) -> tuple[Chip, ...]:
@@ -79,7 +92,7 @@ def history_board(
         **CHOICES,
         "holder": for_input(texts["holder"]),
         "range": view.range,
-        **chosen(wanted.change, wanted.kind),
+        **chosen(wanted.change, wanted.kind, wanted.cause),
         "view": view.view,
         "views": [
             Chip(name, label, url(view="" if name == TABLE else name), name == view.view)
@@ -104,6 +117,8 @@ def _says(view: HistoryView, texts: dict[str, str]) -> str:
         said.append(f"change is {' or '.join(view.wanted.change)}".replace("_", " "))
     if view.wanted.kind:
         said.append(f"kind is {' or '.join(view.wanted.kind)}")
+    if view.wanted.cause:
+        said.append(f"cause is {' or '.join(CAUSE_WORDS[Cause(one)] for one in view.wanted.cause)}")
     said += [
         f"{SAID.get(name, f'{name} is')} {shortened(value, MAX_SAID)}"
         for name, value in texts.items()

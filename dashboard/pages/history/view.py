@@ -30,6 +30,7 @@ from dashboard.parts.query.url_parameters import (
     typed,
 )
 from dashboard.parts.signed_changes import signed_lines
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.history.read import export, find_changes
@@ -132,9 +133,9 @@ def _refuse(request: ClusterRequest, refused: BadFilter | BadCursor) -> HttpResp
     )
     kept: dict[str, Any] = {name: typed(query, name) for name in TYPED}
     kept["holder"] = for_input(holder_text(query, "holder"))
-    for name, allowed in (("change", ChangeType), ("kind", Kind)):
+    for name, allowed in (("change", ChangeType), ("kind", Kind), ("cause", Cause)):
         kept[name] = tuple(one for one in allowed if one in query.getlist(name))
-    kept |= chosen(kept["change"], kept["kind"])
+    kept |= chosen(kept["change"], kept["kind"], kept["cause"])
     context = {
         "board": usual | kept,
         "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],

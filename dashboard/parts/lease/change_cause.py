@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 
 import msgspec
@@ -10,18 +9,12 @@ import msgspec
 from dashboard.parts.cause_words import CAUSE_ICONS, CAUSE_MEANINGS, CAUSE_WORDS
 from dashboard.parts.formatting import capitalized
 from dashboard.parts.incident_line import incident_url
+from leases.domain.cause.hands import is_hand
 from leases.domain.cause.incident import Cause, Incident
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
 
 LOOKING = "Looking for the cause"
-# Field managers of programs that people use.
-_is_tool = re.compile(
-    r"kubectl(-.*)?|oc(-.*)?|k9s|(open|free)?lens.*|node-fetch|headlamp.*|octant.*|rancher|mozilla"
-    r"|(kubernetes-)?dashboard.*|curl|wget|httpie|python-requests.*|terraform.*|helm|ansible.*"
-    r"|leaseboard.*",
-    re.IGNORECASE,
-).fullmatch
 SETTLES = timedelta(minutes=2)  # a cause may become known, or better, for so long
 
 
@@ -58,4 +51,4 @@ def change_cause(change: Change, now: datetime) -> ChangeCause | None:
 
 def written_by_hand(change: Change) -> bool:
     """Whether the writer is a tool of people. The programs that use locks are such tools too."""
-    return change.writer is not None and change.kind is not Kind.LOCK and bool(_is_tool(change.writer))
+    return change.writer is not None and change.kind is not Kind.LOCK and is_hand(change.writer)

@@ -12,6 +12,7 @@ def history_query(wanted: HistoryFilter, **more: str) -> str:
     """The query string of a filter; `more` adds parameters, or replaces some of the filter."""
     pairs = [("change", word) for word in wanted.change]
     pairs += [("kind", word) for word in wanted.kind]
+    pairs += [("cause", word) for word in wanted.cause]
     texts = filter_texts(wanted) | more
     pairs += [(name, value) for name, value in texts.items() if value]
     return urlencode(pairs)

@@ -35,6 +35,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     lease: str | None = None
     holder: str | None = None
     text: str = ""  # part of namespace/name or of a holder, in any case
+    cause: tuple[str, ...] = ()
     inferred: bool | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -74,6 +75,9 @@ def streams(cluster: str, wanted: HistoryFilter) -> list[Stream]:
     if wanted.namespace is not None and _few_in(cluster, wanted.namespace):
         wheres = [_equal(namespace=wanted.namespace)]
         return _streams(cluster, wanted, "change_by_lease", wheres, ("namespace",))
+    if wanted.cause:
+        wheres = [_equal(cause=cause) for cause in wanted.cause]
+        return _streams(cluster, wanted, "change_by_cause", wheres, ("cause",))
     if wanted.kind or wanted.change:
         pairs = product(wanted.kind or tuple(Kind), wanted.change or tuple(ChangeType))
         wheres = [_equal(kind=str(kind), change=str(change)) for kind, change in pairs]
@@ -230,7 +234,8 @@ def _conditions(wanted: HistoryFilter) -> dict[str, Condition]:
         spelled = _spellings(wanted.holder)
         marks = ", ".join(["%s"] * len(spelled))
         found["holder"] = (f"(holder IS NULL OR holder NOT IN ({marks}))", spelled)
-    for column, words in (("kind", wanted.kind), ("change", wanted.change)):
+    chosen = {"kind": wanted.kind, "change": wanted.change, "cause": wanted.cause}
+    for column, words in chosen.items():
         if words:
             marks = ", ".join(["%s"] * len(words))
             found[column] = (f"{column} IN ({marks})", tuple(map(str, words)))

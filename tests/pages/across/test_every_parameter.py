@@ -56,8 +56,8 @@ READS = {
     "nodes": {"group"},
     "node_cells": {"group", "first", "generation"},
     "history": {
-        "format", "before", "limit", "change", "kind", "namespace", "lease", "holder", "inferred",
-        "since", "until", "range", "view",
+        "format", "before", "limit", "change", "cause", "kind", "namespace", "lease", "holder",
+        "inferred", "since", "until", "range", "view",
     },
     "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
     "incidents": {

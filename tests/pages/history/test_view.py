@@ -72,7 +72,7 @@ def test_several_kinds_of_change_and_whole_names_are_shown_as_chosen(store, oper
     html = operator.get(f"/c/a/history/?{query}").content.decode()
     assert re.findall(r'name="change" value="(\w+)" checked', html) == ["released", "expired"]
     assert '<span id="change-label">Expired, Released</span>' in html
-    assert text_of(operator.get(f"/c/a/history/?{query}", headers=HTMX)).count("hx-swap-oob") == 4
+    assert text_of(operator.get(f"/c/a/history/?{query}", headers=HTMX)).count("hx-swap-oob") == 5
     without = re.search(r'<a class="chip on" href="([^"]+)"', html)[1].replace("&amp;", "&")
     assert "lease=" not in without
     assert "change=expired&change=released&holder=cp-1" in without
