@@ -96,7 +96,11 @@ def time_pages(bench: Bench, asked: Namespace) -> None:
     bench.page("history, take-overs of elections", "history/?change=taken_over&kind=election")
     bench.page("history, one holder", "history/?holder=ip-10-0-7-9")
     bench.page("history, one namespace", "history/?namespace=team-07")
+    bench.page("history, two causes", "history/?cause=crash&cause=by_hand")
     bench.page("history, a day's hand-overs", day)
+    half_hour = f"from={ago(days=3)}&to={ago(days=3, hours=-0.5)}"
+    bench.page("half an hour's Leases ranked", f"history/stretch/?{half_hour}")
+    bench.page("a day's Leases ranked", f"history/stretch/?from={ago(days=3)}&to={ago(days=2)}")
     bench.page(f"as of, {asked.elections:,} elections", f"leases/?kind=election&at={ago(days=3)}")
     bench.page("as of, every Lease by name", f"leases/?at={ago(days=3)}")
     bench.page("timeline, 24 h, 50 lanes", "timeline/?range=24h")

@@ -15,12 +15,23 @@ NODES = "kube-node-lease"
 COLUMNS = (
     "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
     "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
-    "gap_seconds", "renewed_at", "fields", "identity",
+    "gap_seconds", "renewed_at", "fields", "identity", "writer", "cause", "incident",
 )  # fmt: skip
 INSERT = (
     f"INSERT INTO leases_change ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 )
 BATCH = 50_000
+CAUSES = ("node_down", "rollout", "crash", "api_slow", "by_hand", "unknown")
+TOGETHER = 100  # changes
+INCIDENTS = """
+    INSERT INTO leases_incident (cluster, incident, cause, confidence, sentence, began, ended,
+        updated_at, settled, worst_gap_seconds, changes, part_of, leases, hosts, holders, evidence,
+        without, members, story)
+    SELECT cluster, incident, MIN(cause), 'likely', 'A node stopped, and its elections ran out',
+        MIN(at), MAX(at), MAX(at), 1, MAX(gap_seconds), COUNT(*), '',
+        json_group_array(namespace || '/' || name), '["ip-10-0-7-9"]', '[]', '[]', '[]', '[]', '[]'
+    FROM leases_change WHERE incident IS NOT NULL GROUP BY cluster, incident
+"""
 
 
 class Life:
@@ -92,12 +103,15 @@ def changes(asked: Namespace, end: datetime) -> Iterator[tuple[Any, ...]]:
         text = at.strftime("%Y-%m-%d %H:%M:%S.%f")
         renewed = text if change == "expired" else None
         inferred = dice.random() < 0.001
+        # Every change of an election has a cause; so many in a row are one incident.
+        cause = None if life.kind == "heartbeat" else CAUSES[number // TOGETHER % len(CAUSES)]
+        incident = cause and f"{number // TOGETHER:016x}"
         version = "" if change == "expired" else str(10_000_000 + number)
         yield (
             "big", life.namespace, life.name, life.uid, life.kind, change, text, text, holder,
             previous, version, life.transitions, 0, inferred, text if inferred else None, gap,
             renewed, "labels" if change == "reconfigured" else "",
-            f"{life.uid} {change} {version or f'{number:032x}'}",
+            f"{life.uid} {change} {version or f'{number:032x}'}", "manager", cause, incident,
         )  # fmt: skip
 
 
@@ -122,6 +136,7 @@ def generate(path: Path, asked: Namespace) -> None:
     database.executemany(INSERT, batch)
     for _, sql in indexes:
         database.execute(sql)
+    database.execute(INCIDENTS)
     database.commit()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
