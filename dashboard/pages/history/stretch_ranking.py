@@ -40,7 +40,7 @@ def rank(store: Store, wanted: RankingFilter, shown: TimeRange) -> Ranking:
     totals = _totals.get(
         (cluster, kinds, ends), lambda: stretch_totals(cluster, kinds, since=since, until=until)
     )
-    found = {one.key: one for one in totals.leases}
+    found = {one.key: _needed(one) for one in totals.leases}
     whole = (until - since).total_seconds()
     for key, kind in _unheld_before(store, kinds or tuple(Kind), since):
         known = found.get(key)
@@ -78,7 +78,12 @@ def measured(
         for one in some:
             life = lives.get(one.key)
             seconds = one.gap_seconds if life is None else leaderless(life, since, until)
-            yield msgspec.structs.replace(one, gap_seconds=seconds)
+            yield _needed(msgspec.structs.replace(one, gap_seconds=seconds))
+
+
+def _needed(one: LeaseTotals) -> LeaseTotals:
+    """A lock needs no holder: its time without one does not count."""
+    return msgspec.structs.replace(one, gap_seconds=0.0) if one.kind is Kind.LOCK else one
 
 
 def _unheld_before(

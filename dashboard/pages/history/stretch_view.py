@@ -112,7 +112,7 @@ def _around(
 
 
 def _says(shown: TimeRange, now: datetime) -> str:
-    span = "last " if shown.live else f"{when(shown.since, now)} to {when(shown.until, now)}, "
+    span = "Last " if shown.live else f"{when(shown.since, now)} to {when(shown.until, now)}, "
     return f"{span}{span_of(shown.length)}"
 
 
@@ -158,6 +158,7 @@ def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str
         "changes": one.changes,
         "handovers": one.handovers,
         "gap": age(one.gap_seconds) if one.gap_seconds else "",
+        "may_be_free": one.kind is Kind.LOCK,
         "gap_is_long": one.gap_seconds >= LONG_GAP_SECONDS,
         "share": round(min(100.0, share), 2),
     }

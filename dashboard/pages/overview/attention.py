@@ -57,8 +57,7 @@ def attention(
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
-    lines = incident_lines(going_on, folded, now)
-    lines += flapping_lines(cluster, flapping, now)
+    lines = [*incident_lines(going_on, folded, now), *flapping_lines(cluster, flapping, now)]
     if missed := [change for change in missed if change.missed]:
         lines.append(_missed(cluster, missed, now))
     if orphans:

@@ -42,7 +42,13 @@ def store(board, db):
 
 def note(name: str, change: ChangeType, second: float, **more) -> None:
     at = NOON + timedelta(seconds=second)
-    known = {"namespace": "apps", "name": name, "kind": Kind.ELECTION, "at": at, "observed_at": at}
+    known: dict = {
+        "namespace": "apps",
+        "name": name,
+        "kind": Kind.ELECTION,
+        "at": at,
+        "observed_at": at,
+    }
     remember(change, resource_version=str(second), **(known | more))
 
 
@@ -59,6 +65,12 @@ def test_leases_are_ranked_by_changes_and_by_time_without_a_holder(store, operat
     assert ranked(operator, STRETCH) == by_changes
     assert [name for name, *_ in ranked(operator, f"{STRETCH}&sort=gap")] == [BEFORE, LOST, BUSY]
     assert ranked(operator, f"{STRETCH}&kind=heartbeat") == []
+
+
+def test_a_free_lock_is_not_without_a_holder(store, operator):
+    note("lock", ChangeType.RELEASED, 60, previous_holder="w-1", kind=Kind.LOCK)
+    assert ranked(operator, f"{STRETCH}&kind=lock") == [("lock", 1, 0, 0.0)]
+    assert "needs none" in text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}"))
 
 
 def test_pages_and_files_name_every_ranked_lease(store, operator):
