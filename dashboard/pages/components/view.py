@@ -10,6 +10,7 @@ from dashboard import clock
 from dashboard.access.guards import check_view
 from dashboard.board import running_board
 from dashboard.pages.components.chart_samples import HOURS, board_samples
+from dashboard.pages.components.incident_samples import incident_samples
 from dashboard.pages.components.lease_page_samples import lease_samples
 from dashboard.pages.components.sample_leases import (
     sample_changes,
@@ -63,5 +64,6 @@ def components(request: HttpRequest) -> HttpResponseBase:
         "yaml": yaml_lines(leases[0].lease),
         **lease_samples(cluster, now),
         **board_samples(cluster, now),
+        **incident_samples(cluster, now),
     }
     return render(request, "components/index.html", context)

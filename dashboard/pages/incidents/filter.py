@@ -11,7 +11,6 @@ from dashboard.parts.query.time_range import RANGES
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
-    holder_text,
     number,
     one_of,
     text,
@@ -67,7 +66,7 @@ def read_incident_filter(query: QueryDict, now: datetime) -> IncidentFilter:
         causes=words(query, "cause", Cause),
         namespace=text(query, "namespace"),
         lease=text(query, "lease"),
-        holder=holder_text(query, "holder"),
+        holder=text(query, "holder"),
         range=one_of(query, "range", ("", *RANGES)),
         since=since,
         until=until,
