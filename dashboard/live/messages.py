@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from dashboard.pages.incidents.export import incident_item
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.key_figures import unexcused
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
@@ -107,12 +109,23 @@ def connection_item(
     }
 
 
-def changes_message(*, seq: int, now: datetime, changes: tuple[Change, ...], counts: Counts) -> str:
-    """One frame of the public feed."""
-    message = {
+def changes_message(
+    *,
+    seq: int,
+    now: datetime,
+    changes: Sequence[Change],
+    counts: Counts,
+    incidents: Sequence[Incident] = (),
+) -> str:
+    """One frame of the public feed. Only a frame about incidents has `incidents`."""
+    message: dict[str, Any] = {
         "seq": seq,
         "now": format_moment(now),
         "changes": [as_item(change) for change in changes],
         "counts": counts,
     }
+    if incidents:
+        message["incidents"] = [
+            incident_item(one, len(one.members)) | {"part_of": one.part_of} for one in incidents
+        ]
     return msgspec.json.encode(message).decode()

@@ -36,6 +36,7 @@ from leases.tracking.tracked_lease import Update
 KEPT_CHANGES = 50
 FEED_QUEUE = 256
 MAX_CHANGES_SENT = 500
+MAX_LEASES_SENT = 5000  # of the incidents in one frame
 TICK = 0.25  # seconds: how often freshness alone is sent
 WOKEN = 50  # pages in one tick; with more open, each is woken in every second, third, … tick
 RAREST = 6  # … and at the latest in this one, before it takes the server for gone
@@ -126,12 +127,25 @@ class ClusterHub:
         self._only_in_history |= len(shown) < len(update.changes)
         self.recent.extend((seq, change) for change in shown)
         self.seq = seq  # last, so that `newest` gives no number without its changes
+        self._send(update.now, sent)
+
+    def _send(
+        self, now: datetime, changes: Sequence[Change] = (), incidents: Sequence[Incident] = ()
+    ) -> None:
         if self.feeds:
+            counts = flatten(self.store.counts())
             frame = changes_message(
-                seq=self.seq, now=update.now, changes=sent, counts=flatten(self.store.counts())
+                seq=self.seq, now=now, changes=changes, counts=counts, incidents=incidents
             )
             for feed in self.feeds:
                 feed.put(frame)
+
+    def publish_incidents(self, news: Sequence[Incident], now: datetime) -> None:
+        """Send incidents that began, changed or ended; for too many Leases leave a gap."""
+        sent = news if sum(len(one.leases) for one in news) <= MAX_LEASES_SENT else ()
+        self.seq += 1 if sent else 2
+        self._send(now, incidents=sent)
+        self.incidents_moved(news)
 
     def incidents_moved(self, incidents: Iterable[Incident] = ()) -> None:
         """Draw again what speaks of incidents: these began, changed or ended."""

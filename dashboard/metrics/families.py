@@ -25,6 +25,7 @@ from dashboard import clock
 from dashboard.board import Board
 from dashboard.metrics.elections import exposition, left_out
 from dashboard.parts.kept.watched_cluster import WatchedCluster
+from leases.domain.cause.incident import Cause
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 
@@ -146,6 +147,7 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
             relists.add_metric([cluster.name, reason], number)
     yield changes
     yield relists
+    yield _incidents(clusters)
     totals = [(cluster.name, cluster.counters) for cluster in clusters]
     for word, text, values in (
         ("watch_events", "Events of the watch.", [(n, t.events) for n, t in totals]),
@@ -156,11 +158,26 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
             "Writes of Leases that could not be followed and were skipped.",
             [(n, t.not_understood) for n, t in totals],
         ),
+        (
+            "near_misses",
+            "Renewals that came within a third of running out.",
+            [(n, t.near_misses) for n, t in totals],
+        ),
     ):
         family = CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
         for name, number in values:
             family.add_metric([name], number)
         yield family
+
+
+def _incidents(clusters: Iterable[WatchedCluster]) -> Metric:
+    family = CounterMetricFamily(
+        "leaseboard_incidents", "Settled incidents.", labels=["cluster", "cause"]
+    )
+    for cluster in clusters:
+        for cause in Cause:
+            family.add_metric([cluster.name, cause.value], cluster.counters.incidents[cause])
+    return family
 
 
 def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:

@@ -32,9 +32,11 @@ from dashboard.live.publisher import Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.audit_rows import resolve_open_rows
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
+from dashboard.serving.tasks.cluster_tasks import start_cluster_tasks
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.deletions import Deletions
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
+from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
@@ -88,11 +90,7 @@ class Runtime:
             lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
         )
         self.supervisor = Supervisor()
-        for name, hub in self.publisher.hubs.items():
-            hub.problem = partial(self.problem, name)
-            report_failures(self.supervisor, name, hub)
-            hub.refused = partial(self.recorder.refused.lately, name)
-            hub.unwritten = lambda: self.recorder.waiting
+        self._inform_hubs()
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
         self.deletions = {
@@ -104,9 +102,21 @@ class Runtime:
             )
             for name, cluster in self.clusters.items()
         }
+        self.incidents = {
+            name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
+            for name, cluster in self.clusters.items()
+        }
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
+
+    def _inform_hubs(self) -> None:
+        """Let the hubs show what goes wrong."""
+        for name, hub in self.publisher.hubs.items():
+            hub.problem = partial(self.problem, name)
+            report_failures(self.supervisor, name, hub)
+            hub.refused = partial(self.recorder.refused.lately, name)
+            hub.unwritten = lambda: self.recorder.waiting
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
@@ -128,37 +138,24 @@ class Runtime:
 
     async def _follow(self, cluster: WatchedCluster) -> None:
         """Start the tasks of one cluster."""
+        incidents = self.incidents[cluster.name]
         watch = ClusterWatch(
             cluster,
             recorder=self.recorder,
             publisher=self.publisher,
+            incidents=incidents,
             clock=self.clock,
             kubeconfig=self._kubeconfig_of(cluster),
         )
         await watch.prepare()
         await self.overrides.follow(cluster.name, watch.tracker)
-        start = partial(self.supervisor.start, cluster=cluster.name)
-        start(
-            "watch",
-            watch.run,
-            effect=f"The Leases of {cluster.name} are not watched.",
-            on_death=watch.died,
-        )
-        hub = self.publisher.hubs[cluster.name]
-        start(
-            "nodes",
-            partial(hub.nodes.follow, cluster),
-            effect=f"The Nodes of {cluster.name} are not read.",
-        )
-        start(
-            "publisher",
-            hub.run,
-            effect=f"Open pages of {cluster.name} do not follow what happens.",
-        )
-        start(
-            "deletions",
-            self.deletions[cluster.name].run,
-            effect=f"Deletions of many Leases of {cluster.name} are interrupted.",
+        start_cluster_tasks(
+            self.supervisor,
+            cluster,
+            watch,
+            hub=self.publisher.hubs[cluster.name],
+            deletions=self.deletions[cluster.name],
+            incidents=incidents,
         )
 
     def _start_tasks(self) -> None:

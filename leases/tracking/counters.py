@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -30,11 +31,14 @@ class Counters:
         self.lists: Counter[str] = Counter()  # by the reason for the list
         self.breaks = 0
         self.not_understood = 0
+        self.near_misses = 0
+        self.incidents: Counter[Cause] = Counter()  # settled ones; counted by who settles them
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
         self.elections: dict[ObjectName, ElectionCounters] = {}
 
     def count(self, update: Update) -> None:
         self.not_understood += len(update.skipped)
+        self.near_misses += len(update.late)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
             if change.kind is Kind.ELECTION:

@@ -15,8 +15,11 @@ from django.test import Client
 from dashboard import clock
 from dashboard.metrics.elections import exposition
 from dashboard.serving.runtime import Runtime
+from leases.domain.cause.clue import LateRenewal
+from leases.domain.cause.incident import Cause
 from leases.domain.lease import ObjectName
 from leases.history.write.recorder import StateSource
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
 from leases.wire.watch_events import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
@@ -35,6 +38,17 @@ def test_leases_are_counted_by_kind_and_phase(board: Runtime):
     assert found["leaseboard_leases", "a", "election", "vacant"] == 1
     assert found["leaseboard_leases", "b", "election", "held"] == 0
     assert (found["leaseboard_synced", "a"], found["leaseboard_synced", "b"]) == (1, 0)
+
+
+def test_near_misses_and_settled_incidents_are_counted(board: Runtime):
+    counters = board.clusters["a"].counters
+    late = LateRenewal(KEY, at=clock.now(), seconds=11.0, duration_seconds=15, holder="cp-1")
+    counters.count(Update(cluster="a", now=clock.now(), seq=1, late=(late, late)))
+    counters.incidents[Cause.DRAIN] += 1
+    found = samples()
+    assert found["leaseboard_near_misses_total", "a"] == 2
+    assert found["leaseboard_incidents_total", "drain", "a"] == 1
+    assert found["leaseboard_incidents_total", "crash", "a"] == 0
 
 
 def test_leases_that_flap_are_counted_by_kind(board: Runtime):

@@ -40,6 +40,7 @@ from tests.support.values.changes import a_change
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+CLUSTER_TASKS = ("watch", "nodes", "publisher", "deletions", "incidents", "evidence")
 KEY = ObjectName("default", "one")
 BODY = {
     "metadata": {"name": KEY.name, "namespace": KEY.namespace},
@@ -140,7 +141,7 @@ async def test_every_task_is_supervised(start):
     of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
     of_all |= {"audit"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
-    tasks |= {(task, "a") for task in ("watch", "nodes", "publisher", "deletions")}
+    tasks |= {(task, "a") for task in CLUSTER_TASKS}
     assert set(running.supervisor.restarts) == tasks
 
 

@@ -12,6 +12,7 @@ import msgspec
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.clock_watch import ClockWatch
+from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.supervisor import Problem
 from leases.domain.steady_clock import Jump
 from leases.history.read import find_changes
@@ -39,12 +40,14 @@ class ClusterWatch:
         *,
         recorder: Recorder,
         publisher: Publisher,
+        incidents: Incidents,
         clock: ClockWatch,
         kubeconfig: tuple[Path, ...],
     ) -> None:
         self._cluster = cluster
         self._recorder = recorder
         self._publisher = publisher
+        self._incidents = incidents
         self._clock = clock
         self._kubeconfig = kubeconfig
 
@@ -58,9 +61,9 @@ class ClusterWatch:
         await in_thread(partial(activity.read, cluster.name, self._clock.now()))
         refused = await in_thread(partial(recently_refused, cluster.name, self._clock.now()))
         self._recorder.refused.fill(cluster.name, refused)
-        self.tracker = tracker = Tracker(
-            store, [self._record, self._publisher.publish], self._clock.now, self._clock.look
-        )
+        # The recorder comes first: an incident is written after its changes.
+        sinks = (self._record, self._publisher.publish, self._incidents.take)
+        self.tracker = tracker = Tracker(store, sinks, self._clock.now, self._clock.look)
         self._clock.on_jump.append(self._clock_jumped)
         self._clock.on_sleep.append(tracker.stood_still)
         cluster.counters, cluster.unprocessed_seconds = (
@@ -81,6 +84,7 @@ class ClusterWatch:
                 renewed=lambda most: store.checkpoint_rotation.next(most, self._clock.now()),
             )
         )
+        await self._incidents.restore()
 
     async def run(self) -> None:
         """Connect, then follow the cluster until cancelled; what fails is tried again."""

@@ -23,6 +23,7 @@ from dashboard.serving.tasks import (
     audit_rows,
     clock_watch,
     deletions,
+    incidents,
     kind_overrides,
     retention,
     supervisor,
@@ -74,9 +75,9 @@ def patch(task: str, where: Any, name: str, *, after: bool = False) -> None:
     setattr(where, name, replaced_coroutine if asyncio.iscoroutinefunction(real) else replaced)
 
 
-def patch_run(task: str, where: Any) -> None:
+def patch_run(task: str, where: Any, name: str = "run") -> None:
     """Let `run` fail while it waits: what it calls is called by others too."""
-    real = where.run
+    real = getattr(where, name)
 
     @functools.wraps(real)
     async def replaced(self: Any) -> None:
@@ -89,7 +90,7 @@ def patch_run(task: str, where: Any) -> None:
         finally:
             running.cancel()
 
-    where.run = replaced
+    setattr(where, name, replaced)
 
 
 patch("watch", tracker.Tracker, "_follow")
@@ -104,6 +105,8 @@ patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("audit", audit_rows, "resolve_once")
 patch("deletions", records, "interrupt_lost")
+patch_run("incidents", incidents.Incidents)
+patch_run("evidence", incidents.Incidents, "look_up")
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", link_use.LinkUse, "write")
 link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = audit_rows.LOOK_SECONDS = 1.0

@@ -35,6 +35,16 @@ FAULTS = {
     "overrides": ("overrides", "", "Kinds that admins set at another replica are not taken over."),
     "renewals": ("renewals", "", "The renewals of Leases are not noted for their charts."),
     "deletions": ("deletions", CLUSTER, "Deletions of many Leases of embedded are interrupted."),
+    "incidents": (
+        "incidents",
+        CLUSTER,
+        "Changes of embedded get no cause, and its incidents stand still.",
+    ),
+    "evidence": (
+        "evidence",
+        CLUSTER,
+        "Pods, Nodes and Events of embedded are not asked for the causes of changes.",
+    ),
     "audit": ("audit", "", "Open rows of the audit trail are not resolved."),
     "rights": ("rights", "", "Open pages whose right has ended are not closed."),
     "wall link use": ("wall link use", "", "When wall links were used is not noted."),
@@ -50,7 +60,16 @@ FAULTS = {
 AT_START = ("nodes", "retention", "demo")  # these act once in a long time
 ROUNDS = (
     ("watch", "publisher", "recorder", "overrides", "rights", "wall link use", "clock"),
-    ("watch-deadlines", "renewals", "regions", "sweep", "audit", "deletions"),
+    (
+        "watch-deadlines",
+        "renewals",
+        "regions",
+        "sweep",
+        "audit",
+        "deletions",
+        "incidents",
+        "evidence",
+    ),
     ("watch-renewals", "accept", "lease-api"),
     ("bookmarks",),
     ("publish",),

@@ -1,0 +1,165 @@
+"""Make incidents of what happens in one cluster: tell history, the open pages and the feed.
+
+The sink only queues what the tracker saw. Two tasks do the rest, out of the way of the watch: one
+reviews the casebook, the other asks the cluster for evidence, which may take long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+
+from dashboard.live.publisher import ClusterHub
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from leases.domain.cause.casebook import Casebook
+from leases.domain.cause.facts import Fact, Question
+from leases.domain.cause.incident import Incident
+from leases.history.read.find_incidents import open_incidents
+from leases.history.write.insert_incidents import Reviewed
+from leases.history.write.recorder import Recorder
+from leases.kube.evidence.evidence_reader import EvidenceReader
+from leases.tracking.tracked_lease import Update
+
+logger = logging.getLogger(__name__)
+
+COLLECT = 0.1  # seconds in which clues are collected
+LOOK_SECONDS = 1.0  # between two looks while incidents may still change
+CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
+BUSY_SHARE = 0.05  # of the event loop that reviews of a large incident may take
+QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
+MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
+
+
+class Incidents:
+    """Those of one cluster. `restore` once, then `run` and `look_up`, again after each death."""
+
+    def __init__(
+        self,
+        cluster: WatchedCluster,
+        hub: ClusterHub,
+        recorder: Recorder,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._cluster = cluster
+        self._hub = hub
+        self._recorder = recorder
+        self._clock = clock
+        self._casebook = Casebook(cluster.name)
+        self._open: dict[str, Incident] = {}  # not ended, or not settled
+        self._updates: deque[Update] = deque()
+        self._queued = 0  # clues in them
+        self._facts: deque[Fact] = deque()
+        self._questions: dict[Question, None] = {}
+        self._wake = asyncio.Event()
+        self._asked = asyncio.Event()
+        self._reader: EvidenceReader | None = None
+        self._ran = False
+        hub.going_on = self.going_on
+
+    def going_on(self) -> tuple[Incident, ...]:
+        """The incidents that have not ended, oldest first. Any thread may call it."""
+        found = [one for one in tuple(self._open.values()) if one.ended is None]
+        return tuple(sorted(found, key=lambda one: (one.began, one.id)))
+
+    async def restore(self) -> None:
+        """Go on with what an earlier run, or another replica, left open."""
+        name = self._cluster.name
+        stored = await self._recorder.in_thread(partial(open_incidents, name))
+        self._open = {one.id: one for one in stored}
+        self._recorder.restore_incidents(name, stored)
+        self._casebook.restore(stored)
+
+    def take(self, update: Update) -> None:
+        """Queue what the tracker saw."""
+        if not (update.clues or update.late or update.connection):
+            return
+        if update.clues and self._queued > MAX_QUEUED:
+            logger.error("%s: the causes of some changes are not looked for", update.cluster)
+            return
+        self._updates.append(update)
+        self._queued += len(update.clues)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Review what happened, again and again, until cancelled."""
+        if self._ran:  # a review failed: begin with what is known of its incidents
+            self._casebook = Casebook(self._cluster.name)
+            self._casebook.restore(self._open.values())
+        self._ran = True
+        while True:
+            self._wake.clear()
+            await self._read_updates()
+            began = time.monotonic()
+            now = self._clock()
+            self._casebook.learn(self._taken_facts())
+            self._tell(self._casebook.review(now), now)
+            self._ask(self._casebook.questions(now))
+            await asyncio.sleep(max(COLLECT, (time.monotonic() - began) / BUSY_SHARE))
+            due = self._casebook.next_review(now)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if due is None else LOOK_SECONDS):
+                    await self._wake.wait()
+
+    async def look_up(self) -> None:
+        """Ask the cluster for evidence, until cancelled."""
+        while True:
+            await self._asked.wait()
+            some = tuple(self._questions)[:QUESTIONS_AT_ONCE]
+            for question in some:
+                del self._questions[question]
+            if not self._questions:
+                self._asked.clear()
+            client = self._cluster.client
+            if client is None:
+                continue
+            if self._reader is None:
+                self._reader = EvidenceReader(client, self._clock)
+            self._facts += await self._reader.answer(some)
+            self._wake.set()
+
+    async def _read_updates(self) -> None:
+        read = 0
+        while self._updates:
+            update = self._updates.popleft()
+            self._queued -= len(update.clues)
+            if update.connection is not None:
+                self._casebook.watch(update.connection, update.now)
+            for renewal in update.late:
+                self._casebook.late(renewal)
+            for clue in update.clues:
+                try:
+                    self._casebook.note(clue)
+                except Exception:
+                    logger.exception("%s: the cause of a change is skipped", clue.key)
+                read += 1
+                if read % CLUES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    def _taken_facts(self) -> list[Fact]:
+        facts = list(self._facts)
+        self._facts.clear()
+        return facts
+
+    def _tell(self, news: list[Incident], now: datetime) -> None:
+        if not news:
+            return
+        counts = self._cluster.counters.incidents
+        for one in news:
+            known = self._open.pop(one.id, None)
+            if one.settled and not one.part_of and not (known is not None and known.settled):
+                counts[one.cause] += 1
+            if not (one.part_of or (one.settled and one.ended)):
+                self._open[one.id] = one
+        self._recorder.record_incidents(self._cluster.name, [Reviewed(one, now) for one in news])
+        self._hub.publish_incidents(news, now)
+
+    def _ask(self, questions: Iterable[Question]) -> None:
+        self._questions.update(dict.fromkeys(questions))
+        if self._questions:
+            self._asked.set()

@@ -1,0 +1,191 @@
+"""What happens in a cluster becomes incidents, in history, in the feed and in the counters."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from dashboard import clock
+from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.live.publisher import FeedReader
+from dashboard.metrics.families import metrics
+from dashboard.serving.runtime import Options, Runtime
+from leases.domain.cause import casebook, going_on
+from leases.domain.cause.casebook import Casebook
+from leases.domain.cause.facts import PodFact, Question
+from leases.domain.cause.incident import Cause, Source
+from leases.domain.connection import ConnectionState
+from leases.domain.lease import ObjectName
+from leases.history.read.find_changes import of_lease
+from leases.history.read.find_incidents import find_incidents, incident_of
+from leases.kube.backoff import Backoff
+from leases.kube.cluster_source import Source as From
+from leases.kube.cluster_source import SourceKind
+from leases.kube.evidence.evidence_reader import EvidenceReader
+from leases.wire.microtime import format_microtime
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WEB = ObjectName("default", "web")
+POD = "web-5d8f7c9b6f-x2x4z"
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Callable]:
+    started: list[Runtime] = []
+
+    async def make() -> Runtime:
+        spec = ClusterSpec("a", From(SourceKind.EMBEDDED))
+        one = Runtime(Options(clusters=(spec,), data=tmp_path))
+        one.supervisor._backoff = lambda: Backoff(first=0.01, limit=0.01)
+        started.append(one)
+        await one.start()
+        await until(lambda: connection_of(one) is ConnectionState.LIVE)
+        return one
+
+    yield make
+    for one in started:
+        if not one.supervisor._stopping.is_set():
+            await one.stop()
+    await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
+    """The cluster says that every Pod was killed for its memory. Returns what it was asked."""
+    asked: list[Question] = []
+
+    async def answer(_self: EvidenceReader, questions: tuple[Question, ...]) -> list[PodFact]:
+        asked.extend(questions)
+        now = clock.now()
+        return [
+            PodFact(
+                key=one.key, read_at=now, phase="Running", restarts=1, exit_reason="OOMKilled",
+                exit_code=137, exited_at=now - timedelta(seconds=1), started_at=now,
+            )
+            for one in questions
+            if one.source is Source.PODS
+        ]  # fmt: skip
+
+    monkeypatch.setattr(EvidenceReader, "answer", answer)
+    return asked
+
+
+async def until(seen: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not seen():
+            await asyncio.sleep(0.02)
+
+
+async def until_stored(seen: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not await sync_to_async(seen)():
+            await asyncio.sleep(0.02)
+
+
+def connection_of(running: Runtime) -> ConnectionState:
+    return running.clusters["a"].store.connection.state
+
+
+async def hold(running: Runtime, name: str = "web", seconds: int = 1) -> None:
+    """Create a Lease that its holder does not renew."""
+    now = format_microtime(clock.now())
+    spec = {
+        "holderIdentity": f"{POD}_8b1e2c1e-6a0f-4b0a-9a55-1f6f5c3a2d10", "acquireTime": now,
+        "renewTime": now, "leaseDurationSeconds": seconds, "leaseTransitions": 0,
+    }  # fmt: skip
+    body = {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    await running.clusters["a"].writer.create(body)
+
+
+async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(start, killed):
+    running = await start()
+    hub, feed = running.publisher.hubs["a"], FeedReader()
+    hub.feeds.add(feed)
+    turn = hub.incident_turn
+    await hold(running)
+    await until(lambda: any(one.cause is Cause.OOM_KILLED for one in hub.going_on()))
+    (incident,) = hub.going_on()
+    assert {one.source for one in killed} >= {Source.PODS}
+    assert hub.incident_turn > turn
+    frames = list(map(json.loads, feed.frames))
+    told = [one for frame in frames for one in frame.get("incidents", ())]
+    assert {one["id"] for one in told} == {incident.id}
+    assert (told[-1]["cause"], told[-1]["changes"]) == ("oom_killed", len(incident.members))
+    assert [frame["seq"] for frame in frames] == list(
+        range(frames[0]["seq"], frames[0]["seq"] + len(frames))
+    )
+    await until_stored(
+        lambda: {one.incident for one in of_lease("a", "default", "web", 9)} == {None, incident.id}
+    )
+    await running.stop()
+    again = await start()
+    assert again.publisher.hubs["a"].going_on() == (incident,)
+    stored = await sync_to_async(incident_of)("a", incident.id)
+    assert [one.change for one in stored.story] == ["expired"]
+
+
+async def test_a_settled_incident_is_counted_once(start, killed, monkeypatch):
+    for place in (casebook, going_on):
+        monkeypatch.setattr(place, "SETTLED_AFTER", timedelta(seconds=2))
+    running = await start()
+    await hold(running)
+    await until(lambda: running.clusters["a"].counters.incidents)
+    name = 'leaseboard_incidents_total{cause="oom_killed",cluster="a"} 1.0'
+    assert name in metrics(running, elections=0, now=clock.now())
+    (incident,) = running.publisher.hubs["a"].going_on()
+    await running.clusters["a"].writer.delete(WEB)
+    await until_stored(lambda: incident_of("a", incident.id).incident.ended)
+    assert running.publisher.hubs["a"].going_on() == ()
+    assert name in metrics(running, elections=0, now=clock.now())
+
+
+async def test_a_failing_review_is_restarted_and_keeps_what_is_known(start, killed, monkeypatch):
+    running = await start()
+    hub = running.publisher.hubs["a"]
+    await hold(running)
+    await until(hub.going_on)
+    (incident,) = hub.going_on()
+    review, failures = Casebook.review, [KeyError("unexpected")]
+
+    def failing(*given: object) -> object:
+        if failures:
+            raise failures.pop()
+        return review(*given)
+
+    monkeypatch.setattr(Casebook, "review", failing)
+    await hold(running, "other")
+    await until(lambda: running.supervisor.restarts["incidents", "a"])
+    assert "its incidents stand still" in running.problem("a")
+    await until_stored(lambda: len(of_lease("a", "default", "other", 9)) == 2)
+    await running.clusters["a"].writer.delete(WEB)
+    await until_stored(
+        lambda: incident_of("a", incident.id) and incident_of("a", incident.id).incident.ended
+    )
+
+
+async def test_a_clue_that_fails_is_skipped_and_logged(start, killed, monkeypatch, caplog):
+    note = Casebook.note
+
+    def failing(self, clue):
+        if clue.change.name == "odd":
+            raise ValueError("unexpected")
+        note(self, clue)
+
+    monkeypatch.setattr(Casebook, "note", failing)
+    running = await start()
+    for name in ("odd", "web"):
+        await hold(running, name)
+    await until(running.publisher.hubs["a"].going_on)
+    assert "default/odd: the cause of a change is skipped" in caplog.text
+    assert not running.supervisor.restarts["incidents", "a"]
+    await until_stored(lambda: len(of_lease("a", "default", "odd", 9)) == 2)
+    found = await sync_to_async(find_incidents)("a", lease="odd", limit=9)
+    assert found == []
