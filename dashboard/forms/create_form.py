@@ -8,9 +8,10 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.widgets import Area, Text, WholeNumber
+from dashboard.forms.duration_field import DurationField
+from dashboard.forms.widgets import Area, Text
 from leases.actions.create_lease import NewLease
-from leases.domain.lease import MAX_INT32, MAX_NAME, MAX_NAMESPACE, ObjectName
+from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName
 from leases.wire.name_rules import label_name_errors, subdomain_errors
 from leases.wire.status import ApiError, NotFound
 
@@ -63,20 +64,7 @@ class CreateLeaseForm(AdminForm):
         widget=Text(mono=True, spellcheck="false", placeholder="Empty: vacant, anyone may take it"),
         help_text="Whoever is named here must really run, or nobody acts until the Lease expires.",
     )
-    duration_seconds = forms.IntegerField(
-        label="Duration",
-        required=False,
-        initial=15,
-        min_value=1,
-        max_value=MAX_INT32,
-        widget=WholeNumber(unit="s"),
-        help_text="Empty: untimed, it never runs out.",
-        error_messages={
-            "min_value": "A duration is 1 second or more.",
-            "max_value": f"A duration is at most {MAX_INT32} seconds.",
-            "invalid": "Write the duration as whole seconds, such as 15.",
-        },
-    )
+    duration_seconds = DurationField(initial=15, help_text="Empty: untimed, it never runs out.")
     strategy = forms.CharField(
         label="Strategy",
         required=False,

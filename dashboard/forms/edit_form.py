@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from dashboard.forms.admin_form import AdminForm
 from dashboard.forms.collision import Collision
+from dashboard.forms.duration_field import DurationField
 from dashboard.forms.moment_field import EXAMPLE, MomentField
 from dashboard.forms.pairs_field import PairsField
 from dashboard.forms.release_form import LOST
@@ -76,18 +77,8 @@ class EditForm(AdminForm):
     )
     acquire_time = MomentField(label="Acquired", help_text=f"UTC, such as {EXAMPLE}, or now.")
     renew_time = MomentField(label="Renewed", help_text="now: the moment of writing.")
-    duration_seconds = forms.IntegerField(
-        label="Duration",
-        required=False,
-        min_value=1,
-        max_value=MAX_INT32,
-        widget=WholeNumber(unit="s"),
-        help_text="A dead holder is replaced after this long. Empty makes the Lease untimed.",
-        error_messages={
-            "min_value": "A duration is 1 second or more.",
-            "max_value": f"A duration is at most {MAX_INT32} seconds.",
-            "invalid": "Write the duration as whole seconds, such as 15.",
-        },
+    duration_seconds = DurationField(
+        help_text="A dead holder is replaced after this long. Empty makes the Lease untimed."
     )
     transitions = forms.IntegerField(
         label="Transitions",
