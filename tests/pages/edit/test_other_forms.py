@@ -10,44 +10,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
-from leases.kube.cluster_source import parse_source
-from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
-from tests.support.board import fill, member
+from tests.support.board import member
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PATH = "/c/a/leases/default/story/"
 KEY = ObjectName("default", "story")
-
-
-@pytest.fixture
-async def cluster(board, tmp_path):
-    """Cluster a with one held Lease, and a client to write with."""
-    server = LeaseApiServer(data=tmp_path)
-    await server.start()
-    one = board.clusters["a"]
-    one.client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)
-    now = format_microtime(datetime.now(UTC))
-    spec = {
-        "holderIdentity": "cp-1", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now,
-        "leaseTransitions": 7,
-    }  # fmt: skip
-    metadata = {"namespace": "default", "name": "story", "finalizers": ["a.example/b"]}
-    fill(one.store, await one.client.create({"metadata": metadata, "spec": spec}))
-    yield one
-    await one.client.close()
-    await server.stop()
-
-
-@pytest.fixture
-async def admin(transactional_db):
-    client = AsyncClient()
-    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
-    return client
 
 
 async def opened(admin: AsyncClient, form: str) -> dict[str, str]:
