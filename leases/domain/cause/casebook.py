@@ -218,7 +218,8 @@ class Casebook:
         begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
             return []
-        without = tuple(sorted(self._known.refusals)) if self._spent[number] else ()
+        namespaces = {one.key.namespace for one in episodes}
+        without = self._known.without(namespaces, now) if self._spent[number] else ()
         incident = incident_of(self._cluster, number, group, without=without, settled=settled)
         self._told[number], self._states[number] = incident, state
         if settled:

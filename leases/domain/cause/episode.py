@@ -48,7 +48,8 @@ class Episode:
     def lost_at(self) -> datetime:
         """When the holder was last seen alive."""
         first = self.first
-        if self.opening is ChangeType.EXPIRED and first.observed_at is not None:
+        silent = self.opening in (ChangeType.EXPIRED, ChangeType.RESTARTED)
+        if silent and first.observed_at is not None:
             return first.observed_at
         return self.at
 
@@ -136,6 +137,8 @@ class Episode:
 def opens(clue: Clue) -> bool:
     """Whether a change starts an episode, if no other one takes it."""
     change = clue.change
+    if change.change is ChangeType.RELEASED and change.kind is Kind.LOCK:
+        return foreign_writer(clue) is not None  # a lock is there to be given back
     if change.change in _OPENING:
         return True
     if change.change is ChangeType.RECONFIGURED:

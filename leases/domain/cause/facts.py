@@ -5,7 +5,7 @@ Source: k8s.io/api/core/v1/types.go (Pod, ContainerStatus, Node, Event).
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -58,6 +58,9 @@ class EventFact(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     component: str = ""
     times: int = 1
+
+
+ASK_REFUSED_AGAIN = timedelta(minutes=10)
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -110,7 +110,7 @@ def _enough(verdict: Verdict) -> bool:
 def wanted(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question]:
     """Yield what is worth asking of sources that were not refused."""
     for question in _all(episode, known, now):
-        if known.read(question.source):
+        if not known.refused(question.source, question.key.namespace, now):
             yield question
 
 

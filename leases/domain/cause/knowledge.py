@@ -11,7 +11,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
+from leases.domain.cause.facts import (
+    ASK_REFUSED_AGAIN,
+    EventFact,
+    Fact,
+    NodeFact,
+    PodFact,
+)
 from leases.domain.cause.incident import Source
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
@@ -39,7 +45,8 @@ class Knowledge:
         self._pods: dict[str, list[PodFact]] = {}
         self._nodes: dict[str, list[NodeFact]] = {}
         self._events: dict[tuple[str, str], list[EventFact]] = {}
-        self.refusals: dict[Source, Refusal] = {}
+        # Source and namespace -> when it was last refused. Roles may differ by namespace.
+        self._refused: dict[tuple[Source, str], datetime] = {}
         self.breaks: deque[Break] = deque(maxlen=20)
 
     def learn(self, facts: Iterable[Fact]) -> set[str]:
@@ -59,9 +66,8 @@ class Knowledge:
                     del events[:-MAX_EVENTS]
                 names.add(fact.key.name)
             else:
-                known = self.refusals.get(fact.source)
-                if known is None or fact.at < known.at:
-                    self.refusals[fact.source] = fact
+                place = (fact.source, fact.namespace)
+                self._refused[place] = max(fact.at, self._refused.get(place, fact.at))
         return names
 
     def watch(self, connection: Connection, now: datetime) -> None:
@@ -96,9 +102,18 @@ class Knowledge:
     def events(self, kind: str, name: str) -> list[EventFact]:
         return self._events.get((kind, name), [])
 
-    def read(self, source: Source) -> bool:
-        """Whether a source was not refused."""
-        return source not in self.refusals
+    def refused(self, source: Source, namespace: str, now: datetime) -> bool:
+        """Whether a source was refused in a namespace lately. A Node's namespace is empty."""
+        at = self._refused.get((source, namespace))
+        return at is not None and now - at < ASK_REFUSED_AGAIN
+
+    def without(self, namespaces: set[str], now: datetime) -> tuple[Source, ...]:
+        """Return the sources that were refused lately, of all or in one of these namespaces."""
+        return tuple(
+            source
+            for source in Source
+            if any(self.refused(source, namespace, now) for namespace in ("", *namespaces))
+        )
 
 
 def node_of_events(events: Iterable[EventFact]) -> str:

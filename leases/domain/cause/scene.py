@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from leases.domain.cause.episode import Episode
 from leases.domain.cause.facts import EventFact, NodeFact, PodFact
-from leases.domain.cause.incident import Source
 from leases.domain.cause.knowledge import Knowledge, key_of_pod, node_of_events
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -92,11 +91,6 @@ class Scene:
 
     def cordoned(self) -> bool:
         return any(one.cordoned for one in self.nodes)
-
-    def without(self) -> list[Source]:
-        return [
-            one for one in (Source.PODS, Source.NODES, Source.EVENTS) if not self.known.read(one)
-        ]
 
     def _gone_since(self) -> bool:
         return not self.live or self._certainly_pod()

@@ -5,9 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from leases.domain.cause.facts import Fact, NodeFact, PodFact, Question, Refusal
+from leases.domain.cause.facts import (
+    ASK_REFUSED_AGAIN,
+    Fact,
+    NodeFact,
+    PodFact,
+    Question,
+    Refusal,
+)
 from leases.domain.cause.incident import Source
 from leases.kube.evidence.events import newest_events
 from leases.kube.evidence.pods_and_nodes import read_node, read_pod
@@ -21,7 +28,6 @@ logger = logging.getLogger(__name__)
 WITHIN = 5.0  # seconds for each request
 ANSWER_WITHIN = 20.0  # seconds for all requests of one call
 MAX_EVENTS = 50  # the newest about one object
-ASK_REFUSED_AGAIN = timedelta(minutes=10)
 # Seconds to wait for an overloaded server; the questions of a longer pause stay without an answer.
 MAX_HELD = 5.0
 DEFAULT_HELD = 1.0  # seconds, after a 429 that does not say how long

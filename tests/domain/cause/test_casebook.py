@@ -93,6 +93,40 @@ def test_many_nodes_that_die_at_once_are_one_incident_with_few_questions() -> No
     assert asked <= 50
 
 
+def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refused() -> None:
+    def asked(book: Casebook, *, begins: float) -> set[Source]:
+        first = (lease(POD, renewed=begins),)
+        for clue in clues((begins + 20, None), first=first):
+            book.note(clue)
+        return {one.source for one in book.questions(after(begins + 21))}
+
+    book, elsewhere = Casebook("c"), Casebook("c")
+    book.learn([Refusal(Source.PODS, NOON, "no", "default")])
+    elsewhere.learn([Refusal(Source.PODS, NOON, "no", "other")])
+    assert Source.PODS not in asked(book, begins=0)
+    assert Source.PODS in asked(elsewhere, begins=0)
+    (incident,) = told(book, 30).values()
+    assert incident.without == (Source.PODS,)
+    (incident,) = told(elsewhere, 30).values()
+    assert incident.without == ()
+
+    later = Casebook("c")
+    later.learn([Refusal(Source.PODS, NOON, "no", "default")])
+    assert Source.PODS in asked(later, begins=600)
+
+
+def test_a_lock_that_is_given_back_is_no_incident() -> None:
+    lock = lease(POD, name="lock-tfstate-default-x", duration=None, renewed=None, transitions=None)
+    freed = lease(
+        "", name="lock-tfstate-default-x", duration=None, renewed=None, acquired=None,
+        transitions=None, version=2,
+    )  # fmt: skip
+    book = Casebook("c")
+    (release,) = clues((5, freed), first=(lock,))
+    book.note(release)
+    assert told(book, 160) == {}
+
+
 def test_two_crashes_by_chance_in_one_minute_are_two_incidents() -> None:
     first = (lease(POD), lease("b-6bcjktn59v-q89c7", name="other", uid="o", renewed=3))
     book = Casebook("c")

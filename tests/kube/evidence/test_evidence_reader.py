@@ -12,12 +12,19 @@ from typing import Any
 import pytest
 
 from leases.apiserver.serving import LeaseApiServer
-from leases.domain.cause.facts import EventFact, NodeFact, PodFact, Question, Refusal
+from leases.domain.cause.facts import (
+    ASK_REFUSED_AGAIN,
+    EventFact,
+    NodeFact,
+    PodFact,
+    Question,
+    Refusal,
+)
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.evidence.evidence_reader import ASK_REFUSED_AGAIN, EvidenceReader
+from leases.kube.evidence.evidence_reader import EvidenceReader
 from leases.kube.evidence.request_pace import AT_ONCE, PER_SECOND, RequestPace
 from leases.kube.lease_client import LeaseClient
 from tests.kube.conftest import FAST
@@ -176,7 +183,8 @@ async def test_a_failure_gives_no_fact_and_is_logged_once(
     cluster: ScriptedServer, client: LeaseClient, clock: Clock, reply: Any, said: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    reader = EvidenceReader(client, clock, within=0.2, answer_within=LIMIT)
+    within = 0.2 if said.startswith("did not answer") else LIMIT
+    reader = EvidenceReader(client, clock, within=within, answer_within=LIMIT)
     cluster.script("verb", reply)
     with caplog.at_level(logging.WARNING):
         assert await reader.answer([POD]) == []

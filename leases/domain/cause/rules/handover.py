@@ -87,7 +87,7 @@ def scaled_down(scene: Scene) -> Verdict | None:
         sentence = f"{scene.lease} is vacant since {since}: its Pods were deleted, none was made"
         facts = [seen(Source.EVENTS, f"{one.reason}: {one.message}") for one in gone[-3:]]
         return likely(Cause.SCALED_DOWN, sentence, *facts)
-    if scene.live or any(one.gone for one in scene.pods):
+    if scene.stopped():
         sentence = f"{scene.pod_name} was stopped, and nobody holds {scene.lease} since {since}"
         return likely(Cause.SCALED_DOWN, sentence, *_proof(scene))
     return None

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from leases.domain.bounded_time import after
 from leases.domain.cause.clue import Clue
+from leases.domain.cause.episode import Episode
 from leases.domain.cause.hands import foreign_writer, is_hand
 from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import Scene
@@ -90,6 +91,12 @@ def deleted(scene: Scene) -> Verdict | None:
         held = f" by {gone.change.previous_holder}" if gone.change.previous_holder else ""
         evidence = seen(Source.LEASES, f"a lock, taken{held} and given back by deleting it")
         return likely(Cause.DELETED, sentence, evidence)
+    if again is not None and _new_api_server(episode):
+        return likely(
+            Cause.RESTART_IN_PLACE,
+            f"{scene.lease} was announced anew by a new process at {clock(again.change.at)}",
+            seen(Source.LEASES, f"{gone.change.previous_holder}, then {again.change.holder}"),
+        )
     if again is not None and again.change.at - at <= MADE_AGAIN and gone.change.previous_holder:
         after_seconds = (again.change.at - at).total_seconds()
         return likely(
@@ -138,6 +145,18 @@ def wrong_clock(scene: Scene) -> Verdict | None:
 
 def _keeps_duration(clue: Clue) -> bool:
     return clue.after is not None and clue.after.spec.lease_duration_seconds != 1
+
+
+def _new_api_server(episode: Episode) -> bool:
+    """Whether an API server that started anew replaced the Lease of the process before it."""
+    loser, winner = episode.loser, episode.winner
+    return (
+        episode.kind is Kind.IDENTITY
+        and loser is not None
+        and winner is not None
+        and loser.host == winner.host
+        and loser.identity != winner.identity
+    )
 
 
 def _is_lock(gone: Clue) -> bool:
