@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.visits import Visits
+from tests.support.processes import Server
 
 expect.set_options(timeout=60_000)  # ms: several tests may share two slow cores
 
@@ -47,3 +51,17 @@ def page(browser: Browser) -> Iterator[Page]:
     fresh.leaseboard_errors = errors  # type: ignore[attr-defined]
     yield fresh
     context.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, server: Server) -> Iterator[Visits]:
+    """An admin's ways into the pages of the module's `server`."""
+    with closing(Visits(browser, server)) as visits:
+        yield visits
+
+
+@pytest.fixture
+def visits(signed_in: Visits) -> Iterator[Visits]:
+    """The same for one test; a complaint in a console fails it."""
+    yield signed_in
+    assert signed_in.leave() == []

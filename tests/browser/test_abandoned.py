@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
-from tests.support.signing_in import sign_in_page
 
 SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
 WALLS = [(1920, 1080), (1080, 1920)]
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+# At once, for an event may draw the row anew at any time.
+INSIDE = """(state) => state.getBoundingClientRect().right
+  <= state.parentElement.getBoundingClientRect().right + 1"""
+OVERVIEW = "/c/embedded/"
 FOLD = "#attention .attn li.is-abandoned"  # the line of all abandoned Leases
 OLD = ("cert-manager-cainjector", "old-operator")
 
@@ -38,38 +41,10 @@ def api(server: Server) -> LeaseApi:
     return LeaseApi(server.kubeconfig)
 
 
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> str:
-    context = browser.new_context()
-    page = context.new_page()
-    sign_in_page(page, server.printed("Sign in"))
-    state = json.dumps(context.storage_state())
-    context.close()
-    return state
-
-
-@pytest.fixture
-def page(browser: Browser, signed_in: str) -> Iterator[Page]:
-    context = browser.new_context(
-        storage_state=json.loads(signed_in), viewport={"width": 1440, "height": 900}
-    )
-    fresh = context.new_page()
-    errors: list[str] = []
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    yield fresh
-    context.close()
-    assert errors == []
-
-
-def visit(page: Page, server: Server, path: str = "") -> None:
-    page.goto(f"{server.url}/c/embedded/{path}")
-    expect(page.locator("[data-live=live]")).to_be_visible()
-
-
 def test_a_lease_folds_into_the_line_by_time_alone_and_leaves_it_when_it_is_held(
-    page: Page, server: Server, api: LeaseApi
+    visits: Visits, api: LeaseApi
 ) -> None:
-    visit(page, server)
+    page = visits.open_live(OVERVIEW)
     line = page.locator(FOLD)
     expect(line.locator(".name")).to_have_text("2 Leases abandoned")
     api.create("released", holder="pod-1")
@@ -80,8 +55,8 @@ def test_a_lease_folds_into_the_line_by_time_alone_and_leaves_it_when_it_is_held
     api.delete("released")
 
 
-def test_the_line_leads_by_keyboard_to_the_list_of_them(page: Page, server: Server) -> None:
-    visit(page, server)
+def test_the_line_leads_by_keyboard_to_the_list_of_them(visits: Visits) -> None:
+    page = visits.open_live(OVERVIEW)
     line = page.locator(FOLD)
     line.locator(".name").focus()
     page.keyboard.press("Enter")
@@ -98,13 +73,10 @@ def test_the_line_leads_by_keyboard_to_the_list_of_them(page: Page, server: Serv
     expect(rows.first).to_have_attribute("data-key", "default/scheduler")
 
 
-def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(page: Page, server: Server) -> None:
-    name = OLD[0]
-    other = page.context.new_page()
-    visit(other, server)
-    line = other.locator(f"{FOLD} .name")
+def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(visits: Visits) -> None:
+    line = visits.open_live(OVERVIEW).locator(f"{FOLD} .name")
     expect(line).to_have_text("2 Leases abandoned")
-    visit(page, server, f"leases/default/{name}/")
+    page = visits.open_live(f"{OVERVIEW}leases/default/{OLD[0]}/")
     expect(page.locator("[data-excuse]")).to_contain_text("Abandoned:")
     choice = page.get_by_label("Whether this Lease may be vacant")
     choice.focus()
@@ -121,29 +93,24 @@ def test_an_admin_says_that_one_may_be_vacant_and_takes_it_back(page: Page, serv
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_the_line_and_the_list_fit_every_size(
-    page: Page, server: Server, width: int, height: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": height})
-    visit(page, server)
+def test_the_line_and_the_list_fit_every_size(visits: Visits, width: int, height: int) -> None:
+    page = visits.open_live(OVERVIEW, viewport={"width": width, "height": height})
     expect(page.locator(f"{FOLD} .name")).to_be_visible()
     assert not page.evaluate(TOO_WIDE)
-    visit(page, server, "leases/?abandoned=true")
+    page.goto(f"{visits.url}{OVERVIEW}leases/?abandoned=true")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
     state = page.locator(f'tr[data-key="default/{OLD[0]}"] .m-state .state')
     expect(state).to_be_visible()
-    box, cell = state.bounding_box(), state.locator("xpath=..").bounding_box()
-    assert box is not None
-    assert cell is not None
-    assert box["x"] + box["width"] <= cell["x"] + cell["width"] + 1
+    assert state.evaluate(INSIDE)
     assert not page.evaluate(TOO_WIDE)
 
 
 @pytest.mark.parametrize(("width", "height"), WALLS)
 def test_the_wall_says_how_many_and_shows_none_of_them(
-    page: Page, server: Server, width: int, height: int
+    visits: Visits, width: int, height: int
 ) -> None:
-    page.set_viewport_size({"width": width, "height": height})
-    visit(page, server, "wall/")
+    page = visits.open(f"{OVERVIEW}wall/", viewport={"width": width, "height": height})
+    expect(page.locator("[data-live=live]")).to_be_visible()
     line = page.locator(".w-abandoned")
     expect(line).to_have_text("2 Leases abandoned")
     expect(line).to_be_in_viewport()

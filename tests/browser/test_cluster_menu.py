@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -39,18 +39,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, elsewhere: ApiProcess) -> I
             api.create("both", holder="one")
         here.create("alone", holder="one")
         yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
-
-
-@pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    yield signed_in
-    signed_in.leave()
-    assert signed_in.complaints == []
 
 
 def menu(page: Page) -> Locator:

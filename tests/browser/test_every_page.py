@@ -5,9 +5,9 @@ the content security policy, no error stands in the console, and no other host i
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -191,16 +191,13 @@ def send_form(context: BrowserContext, server: Server, path: str, **typed: str) 
 
 
 @pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> str:
-    """The cookies of an admin, as playwright keeps them."""
-    context = browser.new_context()
-    page = context.new_page()
-    sign_in_page(page, server.printed("Sign in"))
-    release_by_form(context, server, FREE)
-    delete_many_by_form(context, server, "default/doomed")
-    state = json.dumps(context.storage_state())
-    context.close()
-    return state
+def watched(server: Server, browser: Browser) -> Iterator[Watched]:
+    """The page of an admin, which the tests lead from one path to the next."""
+    with closing(Watched(browser)) as one:
+        sign_in_page(one.page, server.printed("Sign in"))
+        release_by_form(one.page.context, server, FREE)
+        delete_many_by_form(one.page.context, server, "default/doomed")
+        yield one
 
 
 @pytest.fixture(scope="module")
@@ -216,14 +213,9 @@ def axe() -> str:
 class Watched:
     """One page, with everything it complained of and every host it asked."""
 
-    def __init__(self, browser: Browser, state: str | None, theme: str = "light") -> None:
-        self.context = browser.new_context(
-            storage_state=json.loads(state) if state else None,
-            viewport={"width": 1440, "height": 900},
-            color_scheme=theme,  # type: ignore[arg-type]
-            reduced_motion="reduce",
-        )
-        self.page: Page = self.context.new_page()
+    def __init__(self, browser: Browser) -> None:
+        self._context = browser.new_context(reduced_motion="reduce")
+        self.page: Page = self._context.new_page()
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
         self.page.add_init_script(LISTEN)
@@ -236,11 +228,23 @@ class Watched:
         if line.type in ("error", "warning") and not line.text.startswith(expected):
             self.complaints.append(line.text)
 
+    def go(self, url: str) -> None:
+        """Begin anew: a wide page in light, nothing heard of yet."""
+        self.page.goto("about:blank")
+        self.complaints.clear()
+        self.hosts.clear()
+        self.page.set_viewport_size({"width": 1440, "height": 900})
+        self.page.emulate_media(color_scheme="light")
+        self.page.goto(url)
+
+    def close(self) -> None:
+        self._context.close()
+
 
 def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     """What is wrong with a page, in light and in dark, menus and details shut and open."""
     page = watched.page
-    page.goto(f"{server.url}/{path}")
+    watched.go(f"{server.url}/{path}")
     if page.locator("[data-live-pill]").count():
         wait_for(lambda: "Live" in page.locator("[data-live-pill]").inner_text(), what="Live")
     page.evaluate(axe)
@@ -264,24 +268,17 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
 
 @pytest.mark.parametrize("name", list(PAGES))
 def test_a_page_is_accessible_and_keeps_to_itself(
-    name: str, server: Server, browser: Browser, signed_in: str, axe: str
+    name: str, server: Server, watched: Watched, axe: str
 ) -> None:
-    watched = Watched(browser, signed_in)
-    try:
-        assert look(watched, server, PAGES[name], axe) == []
-        assert watched.complaints == []
-        assert watched.hosts == {urlsplit(server.url).netloc}
-    finally:
-        watched.context.close()
+    assert look(watched, server, PAGES[name], axe) == []
+    assert watched.complaints == []
+    assert watched.hosts == {urlsplit(server.url).netloc}
 
 
 def test_the_sign_in_page_too(server: Server, browser: Browser, axe: str) -> None:
-    watched = Watched(browser, None)
-    try:
-        assert look(watched, server, "sign-in/", axe) == []
-        assert watched.complaints == []
-    finally:
-        watched.context.close()
+    with closing(Watched(browser)) as stranger:
+        assert look(stranger, server, "sign-in/", axe) == []
+        assert stranger.complaints == []
 
 
 def test_no_page_is_left_out() -> None:

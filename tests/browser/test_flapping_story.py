@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -29,11 +29,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("flapping") / "data", "--no-demo") as one:
         one.wait_synced()
         yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,13 +53,6 @@ def moments(server: Server, signed_in: Visits) -> list[datetime]:
     found = written()
     signed_in.leave()
     return found
-
-
-@pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    yield signed_in
-    signed_in.leave()
-    assert signed_in.complaints == []
 
 
 class Hand:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
@@ -28,19 +27,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("cloud", holder="cp-1_a4c1")
         api.create("operator", holder="cp-2")
         yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
-
-
-@pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    """Ways into the pages; a complaint in a console fails the test."""
-    yield signed_in
-    signed_in.leave()
-    assert signed_in.complaints == []
 
 
 def expect_holders(page: Page, *names: str) -> None:

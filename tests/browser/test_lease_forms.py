@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases, timestamp
@@ -28,19 +28,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield one
 
 
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
-
-
 @pytest.fixture
 def visits(signed_in: Visits) -> Iterator[Visits]:
-    """Ways into the pages; a complaint in a console fails the test, but for refused forms."""
+    """A complaint in a console fails the test, but for refused forms."""
     yield signed_in
-    signed_in.leave()
     refused = "Failed to load resource: the server responded with a status of 4"
-    assert [one for one in signed_in.complaints if not one.startswith(refused)] == []
-    signed_in.complaints.clear()
+    assert [one for one in signed_in.leave() if not one.startswith(refused)] == []
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, timestamp
 from tests.support.processes import Server, serving, wait_for
 
@@ -26,19 +25,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(data, "--no-demo", *gate) as one:
         one.wait_synced()
         yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
-
-
-@pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    """Ways into the pages; a complaint in a console fails the test."""
-    yield signed_in
-    signed_in.leave()
-    assert signed_in.complaints == []
 
 
 @pytest.fixture

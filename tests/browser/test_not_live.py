@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -21,7 +21,9 @@ PATHS = ("", "leases/", STORY, f"{STORY}edit/", "holders/", "nodes/", "timeline/
 COLOURED = """() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
   const ctx = canvas.getContext("2d");
-  const pixel = (colour) => {
+  const read = new Map();
+  const pixel = (colour) => read.get(colour) ?? read.set(colour, painted(colour)).get(colour);
+  const painted = (colour) => {
     ctx.clearRect(0, 0, 1, 1);
     ctx.fillStyle = colour;
     ctx.fillRect(0, 0, 1, 1);
@@ -86,13 +88,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, api_process: ApiProcess) ->
         one.interrupt()
 
 
-@pytest.fixture(scope="module")
-def signed_in(browser: Browser, server: Server) -> Visits:
-    return Visits(browser, server)
-
-
 @pytest.fixture
 def visits(signed_in: Visits) -> Iterator[Visits]:
+    """Servers die here, of which the consoles complain."""
     yield signed_in
     signed_in.leave()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -38,18 +38,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("one", holder="cp-1")
         api.create("node-1", holder="node-1")
         yield one
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> Visits:
-    return Visits(browser, server)
-
-
-@pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    yield signed_in
-    signed_in.leave()
-    assert signed_in.complaints == []
 
 
 def dialog(page: Page) -> Locator:

@@ -1,5 +1,5 @@
-"""Pages opened as a signed-in admin, each in a profile of its own; what a console complains about,
-be it of the content security policy, is kept.
+"""Pages opened as a signed-in admin; what a console complains about, be it of the content security
+policy, is kept.
 """
 
 from __future__ import annotations
@@ -11,33 +11,37 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.support.processes import Server
 from tests.support.signing_in import sign_in_page
 
+SIZE = {"width": 1440, "height": 900}
+
 
 class Visits:
-    """The printed sign-in link works once: who has used it may open any number of pages."""
+    """The printed sign-in link works once: who has used it may open any number of pages.
+
+    They share a profile, which keeps styles and scripts: a page in a new one costs a second more.
+    """
 
     def __init__(self, browser: Browser, server: Server) -> None:
         self.complaints: list[str] = []
+        self.url = server.url
         self._browser = browser
-        self._server = server
-        self._open: list[BrowserContext] = []
         context = browser.new_context()
         sign_in_page(context.new_page(), server.printed("Sign in"))
         self._signed_in = context.storage_state()
         context.close()
+        self._contexts: dict[str, BrowserContext] = {}  # by their options
 
-    @property
-    def url(self) -> str:
-        return self._server.url
-
-    def open(self, path: str, **options: Any) -> Page:
-        """A page of the server; `options` are those of a browser context."""
-        known: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
-        context = self._browser.new_context(storage_state=self._signed_in, **(known | options))
-        self._open.append(context)
-        page = context.new_page()
+    def page(self, *, viewport: dict[str, int] = SIZE, **options: Any) -> Page:
+        """An empty page; `options` are those of a browser context."""
+        page = self._context(options).new_page()
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
         page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: self._note(str(error)))
-        page.goto(f"{self._server.url}{path}")
+        return page
+
+    def open(self, path: str, **options: Any) -> Page:
+        """A page of the server."""
+        page = self.page(**options)
+        page.goto(f"{self.url}{path}")
         return page
 
     def open_live(self, path: str, **options: Any) -> Page:
@@ -46,11 +50,27 @@ class Visits:
         expect(page.locator("[data-live-pill]")).to_contain_text("Live")
         return page
 
-    def leave(self) -> None:
-        """Close what is open."""
-        for context in self._open:
+    def leave(self) -> list[str]:
+        """Close what is open; what the consoles complained about meanwhile."""
+        for context in self._contexts.values():
+            for page in context.pages:
+                page.close()
+            context.clear_cookies()
+            context.add_cookies(self._signed_in["cookies"])  # type: ignore[arg-type]
+        found, self.complaints = self.complaints, []
+        return found
+
+    def close(self) -> None:
+        """Throw the profile away."""
+        for context in self._contexts.values():
             context.close()
-        self._open.clear()
+
+    def _context(self, options: dict[str, Any]) -> BrowserContext:
+        key = repr(sorted(options.items()))
+        if key not in self._contexts:
+            made = self._browser.new_context(storage_state=self._signed_in, **options)
+            self._contexts[key] = made
+        return self._contexts[key]
 
     def _note(self, complaint: str) -> None:
         self.complaints.append(complaint)

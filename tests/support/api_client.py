@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 import base64
+import http.client
+import io
 import json
+import select
 import ssl
-import urllib.request
+import threading
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import yaml
 
 
 class LeaseApi:
-    """The API that a kubeconfig points to."""
+    """The API that a kubeconfig points to, over one kept connection: a TLS handshake is dear."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster = config["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         self.url = cluster["server"]
-        self._trust = ssl.create_default_context(cadata=authority)
         self.token = config["users"][0]["user"]["token"]
+        self._connection = http.client.HTTPSConnection(
+            urlsplit(self.url).netloc,
+            timeout=60,
+            context=ssl.create_default_context(cadata=authority),
+        )
+        self._lock = threading.Lock()  # between a request and its answer
+        weakref.finalize(self, self._connection.close)
 
     def send(
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
     ) -> dict[str, Any]:
-        request = urllib.request.Request(
-            self.url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self.token}", "Content-Type": kind},
-        )
-        with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
-            item: dict[str, Any] = json.load(answer)
-            return item
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        data = None if body is None else json.dumps(body).encode()
+        with self._lock:
+            self._forget_ended()
+            self._connection.request(method, path, data, headers)
+            with self._connection.getresponse() as answer:
+                content = answer.read()
+        if answer.status >= 400:
+            said = io.BytesIO(content)
+            raise HTTPError(self.url + path, answer.status, answer.reason, answer.headers, said)
+        item: dict[str, Any] = json.loads(content)
+        return item
+
+    def _forget_ended(self) -> None:
+        """An idle connection has something to read only when the server has closed it."""
+        sock = self._connection.sock
+        if sock is not None and select.select([sock], [], [], 0)[0]:
+            self._connection.close()
 
     def create(
         self, name: str, *, holder: str, duration: int = 3600, transitions: int = 0, **more: Any

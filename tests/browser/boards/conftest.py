@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
-from tests.support.signing_in import sign_in_page
 
 
 @pytest.fixture(scope="module")
@@ -37,27 +36,9 @@ def api(server: Server) -> LeaseApi:
     return api
 
 
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> str:
-    context = browser.new_context()
-    page = context.new_page()
-    sign_in_page(page, server.printed("Sign in"))
-    state = json.dumps(context.storage_state())
-    context.close()
-    return state
-
-
 @pytest.fixture
-def page(browser: Browser, signed_in: str, api: LeaseApi) -> Iterator[Page]:
-    context = browser.new_context(
-        storage_state=json.loads(signed_in), viewport={"width": 1440, "height": 900}
-    )
-    fresh = context.new_page()
-    errors: list[str] = []
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    yield fresh
-    context.close()
-    assert errors == []
+def page(visits: Visits, api: LeaseApi) -> Page:
+    return visits.page()
 
 
 def visit(page: Page, server: Server, path: str) -> None:

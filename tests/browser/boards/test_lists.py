@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.boards.conftest import names, visit
+from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server
 
@@ -37,13 +37,10 @@ def expect_names(page: Page, *names: str) -> None:
     ],
 )
 def test_a_page_shows_everything_without_a_script(
-    browser: Browser, signed_in: str, server: Server, api: LeaseApi, path: str, page_text: list[str]
+    visits: Visits, api: LeaseApi, path: str, page_text: list[str]
 ) -> None:
-    context = browser.new_context(storage_state=json.loads(signed_in), java_script_enabled=False)
-    plain = context.new_page()
-    plain.goto(f"{server.url}/c/embedded/{path}")
+    plain = visits.open(f"/c/embedded/{path}", java_script_enabled=False)
     text = re.sub(r"\s+", " ", plain.locator("main").inner_text())
-    context.close()
     assert [words for words in page_text if words not in text] == []
 
 

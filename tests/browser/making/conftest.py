@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -29,20 +29,12 @@ def api(server: Server) -> LeaseApi:
     return LeaseApi(server.kubeconfig)
 
 
-@pytest.fixture(scope="module")
-def visits(browser: Browser, server: Server) -> Visits:
-    return Visits(browser, server)
-
-
 @pytest.fixture
-def visit(visits: Visits) -> Iterator[Open]:
+def visit(signed_in: Visits) -> Iterator[Open]:
     """Opens a path of the embedded cluster; `options` are those of a browser context."""
 
     def open_path(path: str, **options: Any) -> Page:
-        return visits.open(f"/c/embedded/{path}", **options)
+        return signed_in.open(f"/c/embedded/{path}", **options)
 
     yield open_path
-    visits.leave()
-    complaints = [text for text in visits.complaints if REFUSED_FORM not in text]
-    visits.complaints.clear()
-    assert complaints == []
+    assert [text for text in signed_in.leave() if REFUSED_FORM not in text] == []

@@ -20,12 +20,12 @@ FIRST, SECOND = "audited-one", "audited-two"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def writes(visits: Visits, api: LeaseApi) -> None:
+def writes(signed_in: Visits, api: LeaseApi) -> None:
     """An edit and a release that were done, and a new Lease that the cluster refused."""
-    request = visits.open("/audit/").context.request
+    request = signed_in.open("/audit/").context.request
 
     def send(path: str, **typed: str) -> None:
-        url = f"{visits.url}/c/embedded/leases/{path}/"
+        url = f"{signed_in.url}/c/embedded/leases/{path}/"
         wait_for(lambda: request.get(url).ok, what=url)
         fields = Fields(request.get(url).text()).values | {"confirm": "yes"} | typed
         request.post(url, form={**fields})
@@ -35,7 +35,7 @@ def writes(visits: Visits, api: LeaseApi) -> None:
     send(f"default/{FIRST}/edit", duration_seconds="30", reason="others wait too long")
     send(f"default/{SECOND}/release", reason="it hangs")
     send("new", namespace="nowhere", name="audited-three", duration_seconds="15", reason="try")
-    visits.leave()
+    signed_in.leave()
 
 
 def expect_rows(page: Page, *leases: str) -> None:

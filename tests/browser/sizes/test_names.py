@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.browser.sizes.long_names import CERT_MANAGER, OF_253, fill, names_seen
 from tests.browser.visits import Visits
@@ -55,13 +55,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield one
 
 
-@pytest.fixture(scope="module")
-def visits(server: Server, browser: Browser) -> Iterator[Visits]:
-    visits = Visits(browser, server)
-    yield visits
-    visits.leave()
-
-
 def too_short(seen: dict[str, str]) -> list[str]:
     return [
         f"{shown!r} of {whole!r}"
@@ -90,7 +83,6 @@ def test_every_name_is_told_from_its_siblings_at_every_size(name: str, visits: V
         if page.evaluate(WIDER) > 0:
             wrong.append(f"{page.evaluate(WIDER)} px wider than the screen")
         found += [f"{width}: {line}" for line in wrong]
-    visits.leave()
     assert found == []
 
 
@@ -100,7 +92,6 @@ def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visi
         link = page.get_by_role("link", name=name, exact=True)
         expect(link).to_have_count(1)
         expect(link.locator("xpath=..")).to_have_attribute("title", f"cert-manager/{name}")
-    visits.leave()
 
 
 def test_a_cut_name_is_copied_as_one_word(visits: Visits) -> None:
@@ -111,7 +102,6 @@ def test_a_cut_name_is_copied_as_one_word(visits: Visits) -> None:
     holder = page.locator(f'tr[data-key="{key}"]').locator(".holder").get_attribute("title")
     assert holder
     assert holder in copied
-    visits.leave()
 
 
 def test_a_phone_shows_every_choice_of_phase_and_kind(visits: Visits) -> None:
@@ -125,4 +115,3 @@ def test_a_phone_shows_every_choice_of_phase_and_kind(visits: Visits) -> None:
         assert place["x"] + place["width"] <= 390
     scrolls = "(el) => el.scrollWidth > el.clientWidth"
     assert not page.locator(".filters .chips").evaluate(scrolls)
-    visits.leave()

@@ -7,14 +7,13 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
+from tests.browser.visits import Visits
 from tests.support.processes import ROOT, Server, environment, manage, serving
-from tests.support.signing_in import sign_in_page
 
 PAST = Path(__file__).with_name("past.py")
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -37,29 +36,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield one
 
 
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> dict[str, Any]:
-    context = browser.new_context()
-    sign_in_page(context.new_page(), server.printed("Sign in"))
-    state: dict[str, Any] = context.storage_state()  # type: ignore[assignment]
-    context.close()
-    return state
-
-
 @pytest.fixture
-def page(browser: Browser, signed_in: dict[str, Any]) -> Iterator[Page]:
+def page(visits: Visits) -> Page:
     """A signed-in page; an error in its console, a refused script or style among them, fails."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900},
-        storage_state=signed_in,  # type: ignore[arg-type]
-    )
-    fresh = context.new_page()
-    errors: list[str] = []
-    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    yield fresh
-    context.close()
-    assert errors == []
+    return visits.page()
 
 
 def asked(page: Page, name: str) -> str:

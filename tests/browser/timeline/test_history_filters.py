@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.timeline.conftest import asked
+from tests.browser.visits import Visits
 from tests.support.processes import Server
 
 PHONE, DESK = (390, 844), (1440, 900)
@@ -74,20 +74,9 @@ def test_a_time_of_day_begins_the_stretch(
     ids=["history", "timeline", "leases as of"],
 )
 def test_a_refused_field_says_why_and_all_that_was_typed_stays(
-    server: Server,
-    browser: Browser,
-    signed_in: dict[str, Any],
-    size: tuple[int, int],
-    path: str,
-    field: str,
-    query: str,
+    server: Server, visits: Visits, size: tuple[int, int], path: str, field: str, query: str
 ) -> None:
-    """In a context of its own: a browser notes the status 400 as an error."""
-    context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        storage_state=signed_in,  # type: ignore[arg-type]
-    )
-    page = context.new_page()
+    page = visits.page(viewport={"width": size[0], "height": size[1]})
     answer = page.goto(f"{server.url}/c/embedded/{path}?{query}")
     assert answer is not None
     assert answer.status == 400
@@ -96,7 +85,7 @@ def test_a_refused_field_says_why_and_all_that_was_typed_stays(
     expect(page.locator(f'input[name="{field}"]:not([type="hidden"])')).to_have_value("yesterday")
     expect(page.locator('input[name="q"]').last).to_have_value("handed")
     assert asked(page, "q") == "handed"
-    context.close()
+    assert "status of 400" in visits.complaints.pop()
 
 
 def test_an_export_is_named_by_cluster_filter_and_time(server: Server, page: Page) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.timeline.conftest import (
     NOW,
@@ -19,6 +18,7 @@ from tests.browser.timeline.conftest import (
     text_of,
     url_of,
 )
+from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
 
@@ -215,14 +215,8 @@ def test_pages_of_lanes_have_urls_and_keep_the_playhead(server: Server, page: Pa
     expect(page.locator("[data-lane]")).to_have_count(50)
 
 
-def test_without_any_script_the_instant_is_asked_by_a_form(
-    server: Server, browser: Browser, signed_in: dict[str, Any]
-) -> None:
-    context = browser.new_context(
-        java_script_enabled=False,
-        storage_state=signed_in,  # type: ignore[arg-type]
-    )
-    page = context.new_page()
+def test_without_any_script_the_instant_is_asked_by_a_form(server: Server, visits: Visits) -> None:
+    page = visits.page(java_script_enabled=False)
     page.goto(stretch(server))
     expect(page.locator(".overlay .at-line")).to_have_count(1)
     page.locator("[data-at-input]").fill(text_of(4))
@@ -231,7 +225,6 @@ def test_without_any_script_the_instant_is_asked_by_a_form(
     assert asked(page, "from") == text_of(6)
     page.get_by_role("link", name="Table").click()
     expect(page.locator("table.words")).to_contain_text("no holder")
-    context.close()
 
 
 def test_a_timeline_of_now_moves_on_when_a_lease_changes_hands(server: Server, page: Page) -> None:
