@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 
 from leases.history.read.find_changes import known_clusters
 from leases.history.refused_rows import forget_refused
+from leases.history.write.incident_retention import forget_incidents, forgettable_incidents
 from leases.history.write.recorder import Recorder
 from leases.history.write.retention import cut_of_rows, forget, forget_watches, forgettable
 
@@ -56,6 +57,9 @@ class Forgetting:
                 for cluster in await look(known_clusters):
                     total += await self._forget(cluster, cut, look)
                     await self._recorder.in_thread(partial(forget_watches, cluster, old))
+                    for batch in await look(forgettable_incidents, cluster, old):
+                        await self._recorder.in_thread(partial(forget_incidents, cluster, batch))
+                        await asyncio.sleep(PAUSE)
             except DatabaseError:
                 logger.exception("Old changes could not be forgotten; trying again in an hour")
             finally:

@@ -11,9 +11,13 @@ from asgiref.sync import sync_to_async
 from dashboard.serving.tasks.retention import Forgetting
 from leases import models
 from leases.domain.lease import ObjectName
+from leases.history.read.find_incidents import add_note, incident_of
+from leases.history.write import incident_retention
+from leases.history.write.insert_changes import write_changes
 from leases.history.write.recorder import Recorder, StateSource
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,3 +63,40 @@ async def test_rows_beyond_the_limit_are_deleted(recorder):
     await keep(*range(10))
     assert await Forgetting(recorder, days=1, rows=4).run(T0) == 5
     assert await kept() == [5, 6, 7, 8, 9]
+
+
+@sync_to_async
+def keep_incidents() -> None:
+    write_changes([a_change(1)])
+    ended = T0 + timedelta(seconds=41)
+    store(
+        incident_with(a_change(1), id="old"),
+        incident_with(a_change(1), id="noted"),
+        incident_with(id="withdrawn", part_of="old"),
+        incident_with(a_change(1), id="goes-on", ended=None),
+        incident_with(a_change(1), id="newer", began=T0 + DAY, ended=ended + DAY),
+    )
+    add_note("a", "noted", who="ada", at=T0, text="Do not lose this.")
+
+
+@sync_to_async
+def kept_incidents() -> set[str]:
+    return set(models.IncidentRecord.objects.values_list("incident", flat=True))
+
+
+async def test_incidents_outlive_their_changes_by_a_year(recorder, monkeypatch):
+    await keep_incidents()
+    forgetting = Forgetting(recorder, days=1, rows=100)
+    await forgetting.run(T0 + 9 * DAY)
+    assert await kept_incidents() == {"old", "noted", "goes-on", "newer"}
+    story = (await sync_to_async(incident_of)("a", "old")).story
+    assert [change.at for change in story] == [a_change(1).at]
+    await forgetting.run(T0 + incident_retention.LONGER + 1.5 * DAY)
+    assert await kept_incidents() == {"noted", "goes-on", "newer"}
+    monkeypatch.setattr(incident_retention, "MAX_KEPT", 1)
+    await forgetting.run(T0)
+    assert await kept_incidents() == {"noted", "goes-on", "newer"}
+    monkeypatch.setattr(incident_retention, "BATCH", 1)
+    await sync_to_async(store)(incident_with(id="newest", began=T0 + 2 * DAY))
+    await forgetting.run(T0)
+    assert await kept_incidents() == {"noted", "goes-on", "newest"}
