@@ -81,8 +81,7 @@ class _Player:
                 assert isinstance(event, Applied)
                 initial.append(event.lease)
         self._until(connection.ended)
-        if connection is not self._recording.connections()[-1]:
-            self._handle(Disconnected("The watch ended."))
+        self._handle(Disconnected("The watch ended."))
 
     def _handle(self, *events: ReflectorEvent) -> None:
         for event in events:
