@@ -195,6 +195,8 @@ class Casebook:
                 serial=next(self._serial),
                 changed_at=episode.last.change.observed_at,
                 node=scene.node,
+                stopped_at=scene.stopped_at(),
+                process_ended=scene.process_ended(),
             )
             self._judged[number] = judged
             names = self._names.setdefault(number, set())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from leases.domain.cause.clue import Clue
+from leases.domain.cause.contender import contender
 from leases.domain.changes.change import ChangeType
 from leases.domain.changes.field_managers import owner_of
 
@@ -37,9 +38,32 @@ def foreign_writer(clue: Clue) -> str | None:
     usual = usual_writer(clue)
     if is_hand(writer):
         return None if usual == writer else writer
-    if change.change in _TERM and usual not in (None, writer) and not _moved_times(clue):
-        return writer
-    return None
+    if change.change not in _TERM or usual in (None, writer):
+        return None
+    return writer if _is_odd(clue) else None
+
+
+def _is_odd(clue: Clue) -> bool:
+    """Whether no elector writes like this: the times stay, somebody else releases, or a valid
+    holder is replaced by what is no Pod of its workload.
+    """
+    change = clue.change
+    if not _moved_times(clue):
+        return True
+    if change.change is ChangeType.RELEASED:
+        return clue.usual_writer is not None
+    before, after = contender(change.previous_holder), contender(change.holder)
+    if change.change is not ChangeType.REPLACED or before is None or after is None:
+        return False
+    return before.workload != after.workload and _was_in_time(clue)
+
+
+def _was_in_time(clue: Clue) -> bool:
+    """Whether the holder had renewed at its usual rhythm."""
+    usual = clue.cadence_seconds
+    if usual is None or clue.observed_at is None:
+        return False
+    return (clue.change.at - clue.observed_at).total_seconds() <= 1.5 * usual + 1.0
 
 
 def usual_writer(clue: Clue) -> str | None:

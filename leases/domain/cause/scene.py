@@ -70,6 +70,19 @@ class Scene:
         told = any(e.reason == "Killing" and e.at <= until for e in self.pod_events)
         return terminating or (gone and not self.replaced_pod()) or (told and self._gone_since())
 
+    def stopped_at(self) -> datetime | None:
+        """Return when the kubelet was told to stop the Pod, if an Event says so."""
+        event = self.event("Killing")
+        return None if event is None else event.at
+
+    def process_ended(self) -> bool | None:
+        """Whether the process ended or was started anew since the last renewal; None: unknown."""
+        if not self.live:
+            return True if any(one.gone for one in self.pods) else None
+        since = self.episode.lost_at - BLUR
+        times = [time for one in self.live for time in (one.exited_at, one.started_at)]
+        return any(time is not None and time >= since for time in times) or self.replaced_pod()
+
     def replaced_pod(self) -> bool:
         """Whether another Pod of the same name is there now."""
         return len({one.uid for one in self.live}) > 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -105,14 +105,28 @@ def bursts(left: list[Judged]) -> list[Group]:
     for one in left:
         if one.verdict.cause is Cause.BY_HAND and one.verdict.writer:
             by_writer[one.verdict.writer, one.episode.opening].append(one)
+        elif one.verdict.cause in (Cause.BY_HAND, Cause.DELETED) and _is_deletion(one):
+            by_writer[one.episode.key.namespace, ChangeType.DELETED].append(one)
     groups = []
     for there in by_writer.values():
-        for chain in chains(there, BURST, lambda one: one.at):
-            if len(chain) > 1:
+        ordered = sorted(there, key=_ends_at)
+        for chain in chains(ordered, BURST, _ends_at):
+            if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
                 first = chain[0].verdict
                 sentence = f"{first.sentence}, and {len(chain) - 1} more Leases"
                 groups.append(Group(tuple(chain), _replace(first, sentence=sentence)))
     return groups
+
+
+def _is_deletion(one: Judged) -> bool:
+    return one.episode.kind is not Kind.LOCK
+
+
+def _ends_at(one: Judged) -> datetime:
+    """When a person's command reached it: it is deleted after its users were stopped."""
+    if one.verdict.cause is Cause.DELETED:
+        return one.episode.last.change.at
+    return one.at
 
 
 def one_pod(left: list[Judged]) -> list[Group]:

@@ -66,13 +66,14 @@ def _node_group(there: list[Judged], name: str) -> Group:
     if len(elections) == 1:
         ran = f"{count} that its pod held ran out at {clock(elections[0].at)}"
     back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
-    restarted = any(one.verdict.cause in (Cause.CRASH, Cause.RESTART_IN_PLACE) for one in elections)
-    cut = [one for one in elections if one.verdict.cause is Cause.PARTITION]
+    lived = [one.process_ended is False for one in elections]
     cause = Cause.NODE_DOWN
-    if back and cut and not restarted:
+    if back and any(lived) and not any(one.process_ended for one in elections):
         cause, ran = Cause.PARTITION, f"{ran}; the node came back, its pods were not restarted"
     sure = any(one.verdict.cause is Cause.NODE_DOWN for one in elections) and hearts and not back
     confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+    if back and not any(one.process_ended is not None for one in elections):
+        confidence = Confidence.POSSIBLE  # it was down, or only cut off
     sentence = f"{what} at {clock(stopped)}; {ran}"
     return Group(
         tuple(there),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from leases.domain.cause.groups.judged import Group, Judged, chains
 from leases.domain.cause.incident import Cause, Confidence, Source
@@ -11,6 +11,7 @@ from leases.domain.cause.verdict import Verdict, clock, seen, some, span
 from leases.domain.changes.change import ChangeType
 
 NODE_GAP = timedelta(seconds=60)
+AT_ONCE = timedelta(seconds=3)
 SERIES = 3  # releases in a row that look like a drain
 SERIES_GAP = timedelta(seconds=5)
 _STOPPED = (
@@ -26,11 +27,32 @@ def drains(left: list[Judged]) -> list[Group]:
     groups = []
     for name, there in by_node.items():
         for chain in chains(there, NODE_GAP, lambda one: one.at):
-            drained = any(one.verdict.cause is Cause.DRAIN for one in chain)
-            groups += [_drain(chain, name)] if drained else []
+            if any(one.verdict.cause is Cause.DRAIN for one in chain):
+                vanished = _stopped_with(chain, left)
+                groups.append(_drain(sorted([*chain, *vanished], key=_when), name))
     taken = {id(one.episode) for group in groups for one in group.episodes}
     rest = [one for one in left if id(one.episode) not in taken]
     return groups + _drains_alone(rest)
+
+
+def _stopped_with(chain: list[Judged], left: list[Judged]) -> list[Judged]:
+    """Return those whose Pods were gone too soon to say where they ran, but stopped just then."""
+    times = [one.stopped_at for one in chain if one.stopped_at is not None]
+    if not times:
+        return []
+    since, until = min(times) - AT_ONCE, max(times) + AT_ONCE
+    return [
+        one
+        for one in left
+        if not one.node
+        and one.verdict.cause is Cause.GRACEFUL_STOP
+        and one.stopped_at is not None
+        and since <= one.stopped_at <= until
+    ]
+
+
+def _when(one: Judged) -> datetime:
+    return one.at
 
 
 def _drain(chain: list[Judged], name: str) -> Group:

@@ -22,6 +22,8 @@ class Judged(msgspec.Struct, frozen=True):
     serial: int  # another one for each judgement
     changed_at: datetime  # our clock at its last change
     node: str = ""
+    stopped_at: datetime | None = None  # when its Pod was told to stop
+    process_ended: bool | None = None  # of the loser, about then; None: unknown
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -12,24 +12,31 @@ from leases.domain.kind import Kind
 
 BY_EVICTION_API = "EvictionByEvictionAPI"
 BY_TAINT = "DeletionByTaintManager"
+TAINT_EVENT = "TaintManagerEviction"
 # Reasons of the condition DisruptionTarget (k8s.io/api/core/v1/types.go) that end one Pod.
 _EVICTED = {
     "PreemptionByScheduler": "preempted by the scheduler for a Pod of higher priority",
     "PreemptionByKubeScheduler": "preempted by the scheduler for a Pod of higher priority",
     "TerminationByKubelet": "evicted by the kubelet of its node",
+    BY_TAINT: "evicted because of a taint of its node",
 }
 _EVENTS = {
     "Evicted": "evicted by the kubelet of its node",
     "Preempted": "preempted by the scheduler for a Pod of higher priority",
     "Preempting": "preempted by the kubelet of its node",
+    TAINT_EVENT: "evicted because of a taint of its node",
 }
 
 
 def evicted(scene: Scene) -> Verdict | None:
     """The Pod was evicted or preempted."""
     pod = next((one for one in scene.live if one.disrupted in _EVICTED), None)
+    if pod is not None and pod.disrupted == BY_TAINT and not _node_is_well(scene):
+        pod = None
     pod = pod or next((one for one in scene.live if one.reason == "Evicted"), None)
     event = scene.event(*_EVENTS)
+    if event is not None and event.reason == TAINT_EVENT and not _node_is_well(scene):
+        event = None
     if pod is not None:
         how = _EVICTED.get(pod.disrupted, "evicted by the kubelet of its node")
         proof = pod.disrupted or pod.reason
@@ -43,6 +50,13 @@ def evicted(scene: Scene) -> Verdict | None:
         told = f"Event {event.reason} at {clock(event.at)}: {event.message}"
         facts.append(seen(Source.EVENTS, told))
     return certain(Cause.EVICTED, f"{scene.pod_name}, which held {scene.lease}, was {how}", *facts)
+
+
+def _node_is_well(scene: Scene) -> bool:
+    """Whether a holder on it could still release, or its node was seen ready."""
+    released = scene.episode.opening is ChangeType.RELEASED
+    ready = any(one.ready == "True" for one in scene.nodes) and scene.node_lost() is None
+    return released or ready
 
 
 def drained(scene: Scene) -> Verdict | None:
@@ -69,7 +83,7 @@ def node_down(scene: Scene) -> Verdict | None:
     if episode.opening not in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED):
         return None
     lost = scene.node_lost()
-    taint = scene.event("TaintManagerEviction")
+    taint = scene.event(TAINT_EVENT)
     by_taint = next((one for one in scene.live if one.disrupted == BY_TAINT), None)
     if lost is None and by_taint is None and taint is None:
         return None

@@ -14,8 +14,13 @@ from leases.domain.cause.verdict import Verdict, certain, clock, likely, possibl
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 
+_GAPS = (ChangeType.RELEASED, ChangeType.EXPIRED)
 MADE_AGAIN = timedelta(seconds=120)
 WRONG_CLOCK = 3.0  # seconds by which a clock is wrong beyond doubt
+# What may come before a deletion: a lock is taken, or the users of a Lease are removed first.
+_BEFORE_DELETION = (
+    ChangeType.CREATED, ChangeType.DELETED, ChangeType.RELEASED, ChangeType.EXPIRED,
+)  # fmt: skip
 _DID = {
     ChangeType.RELEASED: "emptied holderIdentity",
     ChangeType.RECONFIGURED: "changed",
@@ -81,10 +86,12 @@ def deleted(scene: Scene) -> Verdict | None:
     """A Lease that was deleted, and perhaps made again by those who need it."""
     episode = scene.episode
     gone = next((c for c in episode.clues if c.change.change is ChangeType.DELETED), None)
-    if gone is None or (gone is not episode.first and episode.opening is not ChangeType.CREATED):
+    if gone is None or episode.opening not in _BEFORE_DELETION:
         return None
     again = next((c for c in episode.clues if c.change.change is ChangeType.CREATED), None)
     again = again if again is not None and again.change.at > gone.change.at else None
+    if gone is not episode.first and again is not None and episode.opening in _GAPS:
+        return None
     at = gone.change.at
     sentence = f"{scene.lease} was deleted at {clock(at)}"
     if _is_lock(gone):
