@@ -18,7 +18,6 @@ from dashboard.parts.lease.page_links import ShownTime, holder_url
 from dashboard.parts.lease.row import lease_url
 from leases.domain.cause.incident import Incident, Source
 from leases.domain.changes.change import Change
-from leases.domain.kind import NODE_LEASES
 from leases.domain.lease import ObjectName
 
 MAX_SENTENCE = 1000  # characters
@@ -34,6 +33,9 @@ _CONCLUDED = {
     Source.EVENTS: "what the cluster reported about Pods, Nodes and Leases",
     Source.LEASES: "what happened while nobody watched",
 }
+
+
+Named = ObjectName | str
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -70,7 +72,7 @@ def evidence_lines(incident: Incident, story: Iterable[Change]) -> list[Evidence
         lines.append(
             EvidenceLine(
                 number=number,
-                parts=linked(one.sentence, names),
+                parts=linked(one.sentence, incident.cluster, names),
                 sentence=shortened(visible(one.sentence), MAX_SENTENCE),
                 source=SOURCE_WORDS[one.source],
                 at=at,
@@ -115,7 +117,7 @@ def source_count(incident: Incident) -> int:
     return len({one.source for one in incident.evidence})
 
 
-def linked(sentence: str, names: Mapping[str, str]) -> tuple[Part, ...]:
+def linked(sentence: str, cluster: str, names: Mapping[str, Named]) -> tuple[Part, ...]:
     """The sentence with a link at each whole name of `names`."""
     sentence = sentence[: MAX_SENTENCE * 4]
     found = sorted((name for name in names if name in sentence), key=len, reverse=True)
@@ -127,28 +129,25 @@ def linked(sentence: str, names: Mapping[str, str]) -> tuple[Part, ...]:
     for place, piece in enumerate(pieces):
         if place % 2:
             text = shortened(visible(piece), MAX_LINKED)
-            parts.append(Part(text, names[piece], True, "" if text == piece else visible(piece)))
+            url = _page_of(cluster, names[piece])
+            parts.append(Part(text, url, True, "" if text == piece else visible(piece)))
         elif piece:
             parts.append(Part(shortened(visible(piece), MAX_SENTENCE)))
     return tuple(parts)
 
 
-def _names(incident: Incident, story: Iterable[Change]) -> dict[str, str]:
-    """What a sentence may name, each with its page."""
-    cluster = incident.cluster
-    names: dict[str, str] = {}
-    for change in story:
-        for holder in (change.holder, change.previous_holder):
-            if holder:
-                names.setdefault(holder, holder_url(cluster, holder))
-    for host in incident.hosts:
-        names[host] = holder_url(cluster, host)
-    for key in incident.leases:
-        names[key.name] = names[str(key)] = lease_url(cluster, key)
-    for host in incident.hosts:  # a node: the page of its heartbeat says more
-        beat = ObjectName(NODE_LEASES, host)
-        if beat in incident.leases:
-            names[host] = lease_url(cluster, beat)
+def _page_of(cluster: str, named: Named) -> str:
+    if isinstance(named, ObjectName):
+        return lease_url(cluster, named)
+    return holder_url(cluster, named)
+
+
+def _names(incident: Incident, story: Iterable[Change]) -> dict[str, Named]:
+    """What a sentence may name: a Lease, or a holder."""
+    told = (holder for one in story for holder in (one.holder, one.previous_holder) if holder)
+    names: dict[str, Named] = {name: name for name in (*told, *incident.hosts)}
+    for key in incident.leases:  # of a node, the page of its heartbeat says more
+        names[key.name] = names[f"{key.namespace}/{key.name}"] = key
     return names
 
 

@@ -91,4 +91,4 @@ def test_what_could_not_be_read_says_what_is_only_concluded():
 
 
 def test_a_sentence_without_names_is_one_piece():
-    assert [part.text for part in linked("Nothing.", {"x": "/"})] == ["Nothing."]
+    assert [part.text for part in linked("Nothing.", "a", {"x": "x"})] == ["Nothing."]
