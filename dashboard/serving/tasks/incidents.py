@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 COLLECT = 0.1  # seconds in which clues are collected
 LOOK_SECONDS = 1.0  # between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
-BUSY_SHARE = 0.05  # of the event loop that reviews of a large incident may take
+BUSY_SHARE = 0.05  # of a core that reviews of a large incident may take
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 
@@ -95,12 +95,12 @@ class Incidents:
         while True:
             self._wake.clear()
             await self._read_updates()
-            began = time.monotonic()
             now = self._clock()
-            self._casebook.learn(self._taken_facts())
-            self._tell(self._casebook.review(now), now)
-            self._ask(self._casebook.questions(now))
-            await asyncio.sleep(max(COLLECT, (time.monotonic() - began) / BUSY_SHARE))
+            # In a thread: that of an incident of thousands of Leases takes long.
+            news, questions, spent = await asyncio.to_thread(self._review, now)
+            self._tell(news, now)
+            self._ask(questions)
+            await asyncio.sleep(max(COLLECT, spent / BUSY_SHARE))
             due = self._casebook.next_review(now)
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if due is None else LOOK_SECONDS):
@@ -141,10 +141,13 @@ class Incidents:
                 if read % CLUES_AT_ONCE == 0:
                     await asyncio.sleep(0)
 
-    def _taken_facts(self) -> list[Fact]:
-        facts = list(self._facts)
-        self._facts.clear()
-        return facts
+    def _review(self, now: datetime) -> tuple[list[Incident], list[Question], float]:
+        """Return the news, what to look up, and the seconds of CPU that it took."""
+        began = time.thread_time()
+        facts = [self._facts.popleft() for _ in range(len(self._facts))]
+        self._casebook.learn(facts)
+        news, questions = self._casebook.review(now), self._casebook.questions(now)
+        return news, questions, time.thread_time() - began
 
     def _tell(self, news: list[Incident], now: datetime) -> None:
         if not news:
