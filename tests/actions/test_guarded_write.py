@@ -104,35 +104,6 @@ async def test_a_release_is_written_as_client_go_does(client, intent):
     assert (after.spec.holder_identity, after.spec.lease_duration_seconds) == ("", 1)
 
 
-async def test_a_renewal_meanwhile_is_no_obstacle(client, intent):
-    lease = await client.get(KEY)
-
-    class Renewing:
-        """The holder renews between our reading and our writing, twice."""
-
-        left = 2
-
-        async def raw_get(self, key):
-            current = await client.raw_get(key)
-            if self.left:
-                self.left -= 1
-                await client.patch(key, {"spec": {"renewTime": format_microtime(clock())}})
-                await client.patch(key, {"metadata": {"labels": {"n": str(self.left)}}})
-            return current
-
-        raw_patch = staticmethod(client.raw_patch)
-
-    await write_lease(
-        Renewing(),
-        DURATION,
-        intent=intent,
-        guard=same_term(term_of(lease)),
-        clock=clock,
-    )
-    assert (await client.get(KEY)).spec.lease_duration_seconds == 30
-    assert (await AuditRow.objects.aget()).detail == "written at attempt 3"
-
-
 async def test_an_edit_of_another_term_than_shown_is_refused(client, intent):
     seen = term_of(await client.get(KEY))
     await client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}})
@@ -179,27 +150,34 @@ async def test_a_holder_faster_than_four_tries_is_a_conflict_and_audited(client,
     assert (await AuditRow.objects.aget()).outcome == "refused"
 
 
-async def test_three_renewals_between_reading_and_writing_are_no_obstacle(client, intent):
+@pytest.mark.parametrize(
+    ("write", "times"), [(None, 3), ({"metadata": {"labels": {"team": "a"}}}, 1)]
+)
+async def test_what_others_write_between_reading_and_writing_is_no_obstacle(
+    client, intent, write, times
+):
+    """Three renewals, or a label."""
     lease = await client.get(KEY)
-    wanted = DURATION
     await write_lease(
-        Meanwhile(client, times=3),
-        wanted,
+        Meanwhile(client, times=times, write=write),
+        DURATION,
         intent=intent,
         guard=same_term(term_of(lease)),
         clock=clock,
     )
-    assert (await client.get(KEY)).spec.lease_duration_seconds == 30
-    assert (await AuditRow.objects.aget()).detail == "written at attempt 4"
+    after = await client.get(KEY)
+    assert after.spec.lease_duration_seconds == 30
+    assert (after.metadata.labels is None) is (write is None)
+    assert (await AuditRow.objects.aget()).detail == f"written at attempt {times + 1}"
 
 
 async def test_a_take_over_between_reading_and_writing_is_seen_after_the_409(client, intent):
     """The contender's own write makes ours a 409; the second reading finds another term."""
     lease = await client.get(KEY)
-    contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
+    contender = {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}}
     with pytest.raises(Moved) as moved:
         await write_lease(
-            Meanwhile(client, times=1, spec=contender),
+            Meanwhile(client, times=1, write=contender),
             DURATION,
             intent=intent,
             guard=same_term(term_of(lease)),
@@ -243,21 +221,21 @@ async def test_a_preview_survives_a_renewal_and_sees_a_take_over(client):
     wanted, term = DURATION, term_of(lease)
     seen = await dry_run(Meanwhile(client, times=1), KEY, wanted, guard=same_term(term), now=NOW)
     assert seen.after["spec"]["leaseDurationSeconds"] == 30
-    contender = {"holderIdentity": "cp-9", "leaseTransitions": 4}
+    contender = {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 4}}
     with pytest.raises(Moved):
         await dry_run(
-            Meanwhile(client, times=1, spec=contender), KEY, wanted, guard=same_term(term), now=NOW
+            Meanwhile(client, times=1, write=contender), KEY, wanted, guard=same_term(term), now=NOW
         )
 
 
 class Meanwhile:
     """The API as somebody sees it who is too late: another one writes just before each of the
-    first `times` writes; without a `spec` that is a renewal."""
+    first `times` writes; without a `write` that is a renewal."""
 
-    def __init__(self, client, *, times: int, spec: dict[str, object] | None = None) -> None:
+    def __init__(self, client, *, times: int, write: dict[str, object] | None = None) -> None:
         self._client = client
         self._left = times
-        self._spec = spec
+        self._write = write
         self.raw_get = client.raw_get
 
     async def raw_patch(self, key, body, **options):
@@ -268,9 +246,8 @@ class Meanwhile:
         if self._left:
             self._left -= 1
             renewed = clock() + timedelta(seconds=self._left)
-            await self._client.patch(
-                key, {"spec": self._spec or {"renewTime": format_microtime(renewed)}}
-            )
+            renewal = {"spec": {"renewTime": format_microtime(renewed)}}
+            await self._client.patch(key, self._write or renewal)
 
 
 async def test_a_form_that_is_sent_twice_writes_once(client, intent):

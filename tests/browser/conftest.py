@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.visits import Visits
-from tests.support.processes import Server
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
 
 expect.set_options(timeout=60_000)  # ms: several tests may share two slow cores
 
@@ -51,6 +52,20 @@ def page(browser: Browser) -> Iterator[Page]:
     fresh.leaseboard_errors = errors  # type: ignore[attr-defined]
     yield fresh
     context.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """No demo, and coordinated election switched on; a module may start another one."""
+    gate = ("--feature-gates", "CoordinatedLeaderElection=true")
+    with serving(tmp_path_factory.mktemp("server") / "data", "--no-demo", *gate) as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture
+def api(server: Server) -> LeaseApi:
+    return LeaseApi(server.kubeconfig)
 
 
 @pytest.fixture(scope="module")

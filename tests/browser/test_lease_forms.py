@@ -6,26 +6,16 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases, timestamp
-from tests.support.processes import Server, serving, wait_for
+from tests.support.processes import wait_for
 from tests.support.programs.contender import contending
 
 FORMS = "/c/embedded/leases/default/{}/{}/"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    data: Path = tmp_path_factory.mktemp("lease-forms") / "data"
-    gate = ("--feature-gates", "CoordinatedLeaderElection=true")
-    with serving(data, "--no-demo", *gate) as one:
-        one.wait_synced()
-        yield one
 
 
 @pytest.fixture
@@ -34,11 +24,6 @@ def visits(signed_in: Visits) -> Iterator[Visits]:
     yield signed_in
     refused = "Failed to load resource: the server responded with a status of 4"
     assert [one for one in signed_in.leave() if not one.startswith(refused)] == []
-
-
-@pytest.fixture
-def api(server: Server) -> LeaseApi:
-    return LeaseApi(server.kubeconfig)
 
 
 @pytest.fixture

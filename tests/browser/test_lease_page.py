@@ -5,31 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.api_client import LeaseApi, timestamp
-from tests.support.processes import Server, serving, wait_for
+from tests.support.processes import wait_for
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 PATH = "/c/embedded/leases/default/story/"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    data: Path = tmp_path_factory.mktemp("lease-page") / "data"
-    gate = ("--feature-gates", "CoordinatedLeaderElection=true")
-    with serving(data, "--no-demo", *gate) as one:
-        one.wait_synced()
-        yield one
-
-
-@pytest.fixture
-def api(server: Server) -> LeaseApi:
-    return LeaseApi(server.kubeconfig)
 
 
 @pytest.fixture
