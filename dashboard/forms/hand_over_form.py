@@ -11,7 +11,7 @@ from django import forms
 from dashboard.forms.edit_form import HolderField, typed_holder
 from dashboard.forms.release_form import TermForm
 from dashboard.forms.widgets import Text
-from dashboard.parts.holder_name import HolderView
+from dashboard.parts.holder_name import HolderView, shown_holder
 from leases.domain.edit.lease_write import HandOver
 
 ANOTHER = ""
@@ -26,7 +26,7 @@ class NextHolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HandOverForm(TermForm):
-    """`choices`: who may be chosen, besides any identity typed by hand."""
+    """`choices`: who may be chosen, besides any identity typed by hand but the present `holder`."""
 
     wide = frozenset({"reason", "other"})
     field_of_cause = {"spec.holderIdentity": "other", "spec.preferredHolder": "other"}
@@ -39,9 +39,16 @@ class HandOverForm(TermForm):
         help_text="Exactly as the process calls itself, with its suffix.",
     )
 
-    def __init__(self, *args: Any, choices: Sequence[NextHolder] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        choices: Sequence[NextHolder] = (),
+        holder: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.choices = choices
+        self.holder = holder
 
     @property
     def chosen(self) -> str:
@@ -56,6 +63,8 @@ class HandOverForm(TermForm):
         to = self.cleaned_data.get("to") or self.cleaned_data.get("other", "")
         if not to and "other" not in self.errors:
             self.add_error("other", "Name the next holder.")
+        elif to and to == self.holder:
+            self.add_error("other", f"{shown_holder(to)} holds it already. Choose somebody else.")
         elif to:
             try:
                 self.cleaned_data["next"] = typed_holder(to)

@@ -47,16 +47,20 @@ class HandOverPage(FormPage[HandOverForm]):
         others = (one for one in before if one.identity not in named)
         self.choices = (*candidates, *others)[:MAX_CHOICES]
 
+    @property
+    def _people(self) -> dict[str, Any]:
+        return {"choices": self.choices, "holder": self.tracked.holder}
+
     def unbound(self) -> HandOverForm:
         """`?holder=` chooses a holder."""
         initial = HandOverForm.initial_of(self.tracked.lease)
         if wanted := self.request.GET.get("holder", ""):
             known = any(one.identity == wanted for one in self.choices)
             initial |= {"to": wanted} if known else {"to": ANOTHER, "other": wanted}
-        return HandOverForm(initial=initial, choices=self.choices)
+        return HandOverForm(initial=initial, **self._people)
 
     def bound(self, data: QueryDict, *, saving: bool) -> HandOverForm:
-        return HandOverForm(data, saving=saving, choices=self.choices)
+        return HandOverForm(data, saving=saving, **self._people)
 
     def wanted(self, form: HandOverForm) -> HandOver:
         return form.wanted()
@@ -67,7 +71,7 @@ class HandOverPage(FormPage[HandOverForm]):
     def rebased(self, form: HandOverForm, current: dict[str, Any]) -> HandOverForm:
         data = self.request.POST.copy()
         data["seen_term"] = HandOverForm.initial_of(lease_of(current))["seen_term"]
-        return HandOverForm(data, choices=self.choices)
+        return HandOverForm(data, **self._people)
 
     def what_happens(self, form: HandOverForm) -> WhatHappens | None:
         to = form.chosen

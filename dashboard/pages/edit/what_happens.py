@@ -154,10 +154,10 @@ def _of_duration(known: _Numbers, before: Lease, after: str | int | None) -> Ite
     else:
         yield f"If the holder dies, others wait {seconds(after)} instead of {seconds(was)}."
     if known.is_elected and before.holder is not None:
-        yield (
-            "client-go writes its own duration with its next renewal, within "
-            f"{_every(known)}: to keep this, change its setting."
-        )
+        when = f"with its next renewal, within {_every(known)}"
+        if known.phase is Phase.EXPIRED:
+            when = "when it acquires or renews"
+        yield f"client-go writes its own duration {when}: to keep this, change its setting."
 
 
 def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:

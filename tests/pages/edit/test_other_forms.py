@@ -75,9 +75,13 @@ async def test_a_hand_over_to_a_typed_identity(cluster, admin):
 
 @pytest.mark.parametrize(
     ("other", "said"),
-    [("", "Name the next holder."), ("a\x1bb", "A holder is one line of printable characters.")],
+    [
+        ("", "Name the next holder."),
+        ("a\x1bb", "A holder is one line of printable characters."),
+        ("cp-1", "cp-1 holds it already. Choose somebody else."),
+    ],
 )
-async def test_nobody_can_be_no_next_holder(cluster, admin, other, said):
+async def test_whoever_cannot_be_the_next_holder_is_refused(cluster, admin, other, said):
     data = await opened(admin, "hand-over") | {"to": "", "other": other}
     answer = await admin.post(f"{PATH}hand-over/", data)
     assert answer.status_code == 422

@@ -132,6 +132,8 @@ def test_an_edit_of_an_expired_lease_that_makes_others_wait_again_says_so():
     expired = tracked(phase=Phase.EXPIRED, age=60)
     again = "It counts as renewed by cp-1: contenders wait the whole duration again."
     assert again in edit(expired, leaseDurationSeconds=20)
+    own = "client-go writes its own duration when it acquires or renews: to keep this"
+    assert own in edit(expired, leaseDurationSeconds=20)
     assert again in edit(expired, acquireTime="now")
     assert again in edit(expired, renewTime="now")
     assert again not in edit(expired, leaseDurationSeconds=None)  # nobody waits for it any more
