@@ -65,6 +65,12 @@ class YamlEditor(forms.Textarea):
         )
         self.bad_lines: set[int] = set()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> YamlEditor:
+        """Each form has a copy; Django would share the marked lines among all of them."""
+        copied: YamlEditor = super().__deepcopy__(memo)
+        copied.bad_lines = set()
+        return copied
+
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         count = str(value or "").count("\n") + 1
         numbers = [(number, number in self.bad_lines) for number in range(1, count + 1)]
