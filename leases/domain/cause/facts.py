@@ -57,6 +57,7 @@ class EventFact(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     at: datetime
     component: str = ""
+    host: str = ""  # the node of the kubelet that wrote it
     times: int = 1
 
 

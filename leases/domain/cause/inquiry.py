@@ -135,7 +135,7 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
         yield Question(Source.NODES, ObjectName("", loser.host))
     if found is not None or loser.is_pod:
         yield Question(Source.EVENTS, found or keys[0], "Pod")
-    if winner is not None and winner.ordinal and scene.live:
+    if winner is not None and not winner.template and scene.live:
         other = contender(winner.identity)
         if other is not None:
             yield Question(Source.PODS, ObjectName(scene.live[0].key.namespace, other.host))

@@ -117,8 +117,10 @@ class Knowledge:
 
 
 def node_of_events(events: Iterable[EventFact]) -> str:
-    """Return the node that the scheduler's Event names, if there is one."""
+    """Return the node of the kubelet that wrote one, or that the scheduler named."""
     for event in events:
+        if event.component == "kubelet" and event.host:
+            return event.host
         if event.reason == "Scheduled" and " to " in event.message:
             return event.message.rpartition(" to ")[2].strip()
     return ""

@@ -96,6 +96,7 @@ class Node(msgspec.Struct, frozen=True):
 
 class _Source(msgspec.Struct, frozen=True):
     component: str = ""
+    host: str = ""
 
 
 class _Series(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,3 +132,8 @@ class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
     def component(self) -> str:
         """Who wrote it."""
         return self.reporting_component or (self.source.component if self.source else "")
+
+    @property
+    def host(self) -> str:
+        """The node of its writer, if that is a kubelet."""
+        return self.source.host if self.source else ""

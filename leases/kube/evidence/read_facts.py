@@ -65,6 +65,7 @@ def event_fact(event: KubeEvent, kind: str, key: ObjectName) -> EventFact | None
         message=_clip(event.message),
         at=event.at,
         component=_clip(event.component),
+        host=_clip(event.host),
         times=event.times,
     )
 

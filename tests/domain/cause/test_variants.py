@@ -22,9 +22,9 @@ async def test_the_rules_hold_on_recordings_that_nobody_has_seen(
 ) -> None:
     scores = [Score(one, play(one, alone=False)) for one in recordings]
     _print(capsys, "With Pods, Nodes and Events", scores)
-    assert _share(scores) >= 0.95, _all(scores, lambda one: one.missed)
+    assert _share(scores) >= 0.97, _all(scores, lambda one: one.missed)
     assert _all(scores, lambda one: [*one.wrong_certain, *one.innocent, *one.merged]) == []
-    assert sum(one.false.total() for one in scores) <= 10, _all(scores, lambda one: one.missed)
+    assert sum(one.false.total() for one in scores) <= 4, _all(scores, lambda one: one.missed)
 
 
 async def test_leases_alone_tell_most_causes_of_such_recordings(

@@ -140,6 +140,7 @@ def _event(kind: str, event: Object) -> EventFact:
         message=event.get("message", ""),
         at=datetime.fromisoformat(at),
         component=event.get("source", {}).get("component") or event.get("reportingComponent", ""),
+        host=event.get("source", {}).get("host", ""),
         times=event.get("count") or 1,
     )
 
