@@ -13,9 +13,10 @@ from dashboard.parts.incident_line import IncidentLine, incident_line
 from dashboard.parts.lease.change_cause import said_cause
 from dashboard.parts.query.lease_filter import LeaseFilter, wants
 from leases.domain.cause.incident import Incident
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.severity import is_in_trouble, severity
+from leases.domain.severity import TROUBLE, is_in_trouble, severity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -45,11 +46,12 @@ def wall_incidents(
 ) -> WallIncidents:
     """Those with the most Leases in trouble first; of a filtered wall, those with its Leases."""
     matches = wants(LeaseFilter(text=wanted.text, namespace=wanted.namespace, kinds=wanted.kinds))
+    troubled = {one.key: one for one in store.select(tuple(Kind), TROUBLE) if _bad(one)}
     found = []
     for incident in going_on:
-        known = [one for key in incident.leases if (one := store.get(key)) is not None]
-        if not says(wanted) or any(map(matches, known)):
-            found.append((incident, [one for one in known if _bad(one)]))
+        if not says(wanted) or any(map(matches, filter(None, map(store.get, incident.leases)))):
+            bad = [one for key in incident.leases if (one := troubled.get(key)) is not None]
+            found.append((incident, bad))
     found.sort(key=lambda pair: (-len(pair[1]), pair[0].began))
     shown = found[:MOST]
     told = frozenset(lease.key for _, bad in shown for lease in bad)

@@ -103,7 +103,7 @@ def incident_summary(
     number = len(incidents)
     return {
         "number": number,
-        "says": f"{'at least ' if number >= MOST else ''}{counted(number, 'incident')}",
+        "says": f"{'newest ' if number >= MOST else ''}{counted(number, 'incident')}",
         "url": incidents_url(cluster, scale.since, scale.until),
         "bands": bands_of(cluster, incidents, scale, now),
     }

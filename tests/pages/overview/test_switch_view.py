@@ -43,6 +43,8 @@ def switched(reader, page: str) -> str:
         ("/c/a/holders/?group=identity&q=x", "/c/b/holders/?group=identity&q=x"),
         ("/c/a/leases/new/?name=x", "/c/b/leases/new/?name=x"),
         ("/c/a/nodes/?group=zone", "/c/b/nodes/?group=zone"),
+        ("/c/a/history/stretch/?range=6h&sort=gap", "/c/b/history/stretch/?range=6h&sort=gap"),
+        ("/c/a/incidents/?cause=crash", "/c/b/incidents/?cause=crash"),
         ("/c/a/history/?change=expired&lease=both&before=5-6&view=sentences",
          "/c/b/history/?change=expired&lease=both&view=sentences"),
         (f"/c/a/leases/{THERE}/?range=1h", f"/c/b/leases/{THERE}/?range=1h"),
