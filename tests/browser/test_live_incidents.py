@@ -1,0 +1,76 @@
+"""What open pages show of an incident as it happens: causes of lines, Attention, the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi, leases
+from tests.support.processes import Server, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("told") / "data", "--no-demo") as one:
+        one.wait_synced()
+        yield one
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, server: Server) -> Visits:
+    return Visits(browser, server)
+
+
+@pytest.fixture
+def api(server: Server, visits: Visits) -> Iterator[LeaseApi]:
+    yield LeaseApi(server.kubeconfig)
+    visits.leave()
+    assert visits.complaints == []
+
+
+def steal(api: LeaseApi, name: str) -> None:
+    """As `kubectl edit` does."""
+    body = {"spec": {"holderIdentity": "me"}}
+    path = f"{leases()}/{name}?fieldManager=kubectl-edit"
+    api.send("PATCH", path, body, "application/merge-patch+json")
+
+
+def line_of(page: Page, name: str) -> Locator:
+    return page.locator(f'[data-of="default/{name}"][data-change="replaced"]')
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("", "of-overview"), ("history/", "of-history"), ("leases/default/own/", "own")],
+)
+def test_a_line_gets_its_cause_when_it_becomes_known(
+    visits: Visits, api: LeaseApi, path: str, name: str
+) -> None:
+    api.create(name, holder="pod-1", duration=60)
+    page = visits.open_live(f"/c/embedded/{path}")
+    steal(api, name)
+    line = line_of(page, name)
+    expect(line).to_have_count(1)
+    expect(line.locator(".why-link")).to_have_text("by hand")
+    expect(line).to_contain_text("by kubectl-edit")
+    line.locator(".why-link").click()
+    expect(page.locator("h1")).to_contain_text("kubectl-edit")
+
+
+def test_attention_and_the_wall_speak_of_an_incident_while_it_goes_on(
+    visits: Visits, api: LeaseApi
+) -> None:
+    for name in ("lost-a", "lost-b"):
+        api.create(name, holder=f"{name}-pod", duration=1)
+    page = visits.open_live("/c/embedded/")
+    wall = visits.open("/c/embedded/wall/")
+    attention, lanes = page.locator("#attention"), wall.locator("#lanes")
+    expect(attention.locator('li a[href*="/incidents/"]').first).to_be_visible()
+    expect(attention.locator('a[href$="/leases/default/lost-a/"]')).to_have_count(0)
+    expect(lanes.locator("[data-incident]").first).to_be_visible()
+    expect(lanes.locator('[data-tile="default/lost-a"]')).to_have_count(0)
+    for name in ("lost-a", "lost-b"):
+        api.delete(name)
