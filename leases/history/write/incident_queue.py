@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 INCIDENTS_PER_WRITE = 50
 MARKS_PER_WRITE = 500
+MAX_OWN = 10_000
 COPIES_PER_WRITE = 2000  # changes read for the stories, unless one incident has more
 
 
@@ -27,12 +28,14 @@ class IncidentQueue:
         self._marks: dict[Member, Mark] = {}
         # Of the incidents that may change: what is marked already.
         self._marked: dict[str, tuple[Cause, frozenset[Member]]] = {}
+        self._own: dict[str, None] = {}  # ids that this process told lately
         self._lost = False
 
     def restore(self, incidents: Iterable[Incident]) -> None:
         """Note what an earlier run wrote."""
         for incident in incidents:
             self._marked[incident.id] = (incident.cause, frozenset(incident.members))
+            self._own[incident.id] = None
 
     def add(self, reviewed: Reviewed) -> None:
         incident = reviewed.incident
@@ -43,6 +46,9 @@ class IncidentQueue:
             return
         self._lost = False
         self._reviewed[incident.id] = reviewed
+        self._own[incident.id] = None
+        if len(self._own) > MAX_OWN:
+            del self._own[next(iter(self._own))]
         cause, members = self._marked.pop(incident.id, (None, frozenset[Member]()))
         for member in incident.members:
             if cause is not incident.cause or member not in members:
@@ -66,4 +72,4 @@ class IncidentQueue:
         marks = tuple(islice(self._marks.values(), MARKS_PER_WRITE))
         for mark in marks:
             del self._marks[mark.member]
-        return IncidentBatch(self._cluster, tuple(taken), marks)
+        return IncidentBatch(self._cluster, tuple(taken), marks, frozenset(self._own))

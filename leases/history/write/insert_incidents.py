@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from leases.domain.cause.incident import Cause, Incident, Member
 from leases.domain.changes.change import Change
@@ -26,7 +27,7 @@ from leases.history.refused_rows import (
 )
 from leases.history.write.bulk_insert import execute_many
 from leases.history.write.replica_lock import transaction_in_turn
-from leases.models import IncidentNote, IncidentRecord
+from leases.models import ChangeRecord, IncidentNote, IncidentRecord
 
 MAX_STORY = 2000  # copies of changes in one incident
 MEMBERS_PER_SELECT = 300
@@ -58,6 +59,7 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     cluster: str
     reviewed: tuple[Reviewed, ...]
     marks: tuple[Mark, ...]
+    own: frozenset[str] = frozenset()  # ids of incidents that this process told
 
 
 def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
@@ -77,11 +79,52 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
         refused.append(make(What.CAUSE, mark, error, same=same, key=key))
 
     with transaction_in_turn(batch.cluster):
-        write_all_but_refused(batch.reviewed, write_incidents, refuse)
-        write_all_but_refused(batch.marks, partial(write_marks, batch.cluster), refuse_mark)
+        same = same_elsewhere(batch)
+        reviewed = [one for told in batch.reviewed for one in _under(same, told)]
+        write_all_but_refused(reviewed, write_incidents, refuse)
+        marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
+        write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
         new = set_aside(refused)
     log(new)
     return new
+
+
+def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
+    """Return which incidents another replica told under another id, with that id.
+
+    Two replicas may order the expiries of one moment differently. Then each takes another change
+    for the first one of the incident, from which the id follows.
+    """
+    ids = {mark.incident for mark in batch.marks} | {one.incident.id for one in batch.reviewed}
+    rows = IncidentRecord.objects.filter(cluster=batch.cluster, incident__in=ids)
+    stored = dict(rows.values_list("incident", "part_of"))
+    found = {one: heir for one, heir in stored.items() if heir and heir not in batch.own}
+    for one in batch.reviewed:
+        incident = one.incident
+        if incident.id in stored or not incident.members:
+            continue
+        first = incident.members[0]
+        marked = ChangeRecord.objects.filter(
+            cluster=batch.cluster,
+            namespace=first.lease.namespace,
+            name=first.lease.name,
+            identity=first.identity,
+        )
+        for other in marked.values_list("incident", flat=True):
+            if other is not None and other not in batch.own:
+                found[incident.id] = other
+    return found
+
+
+def _under(same: dict[str, str], told: Reviewed) -> list[Reviewed]:
+    """Return an incident under the id of the other replica; ours leads there."""
+    other = same.get(told.incident.id)
+    if other is None:
+        return [told]
+    led = replace(told.incident, members=(), part_of=other)
+    if told.incident.part_of:
+        return [Reviewed(led, told.at)]
+    return [Reviewed(replace(told.incident, id=other), told.at), Reviewed(led, told.at)]
 
 
 def write_incidents(reviewed: Sequence[Reviewed]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -10,12 +11,13 @@ from django.db import OperationalError
 
 from leases.domain.cause.incident import Cause
 from leases.history.read.find_changes import find
-from leases.history.read.find_incidents import incident_of, open_incidents
+from leases.history.read.find_incidents import find_incidents, incident_of, open_incidents
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write import incident_queue, insert_incidents, recorder
 from leases.history.write.incident_queue import IncidentQueue
 from leases.history.write.insert_incidents import Reviewed
 from leases.history.write.recorder import Recorder, StateSource
+from leases.history.write.write_batch import let_go
 from leases.models import IncidentRecord, RefusedRow
 from tests.support.recording import in_thread, until
 from tests.support.values.batches import BEYOND
@@ -105,6 +107,28 @@ async def test_two_replicas_keep_one_row_and_restore_it_with_its_members():
         await one.close(task)
     assert await in_thread(IncidentRecord.objects.count) == 1
     assert await in_thread(lambda: open_incidents("a")) == [OPEN]
+
+
+async def test_replicas_that_begin_an_incident_with_different_changes_keep_one_row():
+    other = msgspec.structs.replace(OPEN, id="two", members=OPEN.members[::-1])
+    ended = msgspec.structs.replace(other, ended=T0 + timedelta(seconds=9))
+    first, second = a_recorder(), a_recorder()
+    for one, told in ((first, OPEN), (second, other), (second, ended)):
+        one.record(cluster="a", changes=CHANGES)
+        one.record_incidents("a", [Reviewed(told, T0)])
+        await one.flush()
+    assert await in_thread(causes) == [(Cause.NODE_DOWN, "one")] * 4
+    (found,) = await in_thread(lambda: find_incidents("a", limit=9))
+    assert (found.incident.id, found.incident.ended) == ("one", ended.ended)
+    assert (await in_thread(lambda: incident_of("a", "two"))).incident.id == "one"
+    # The first one told "one" itself, so its "four" is another incident.
+    second.record_incidents("a", [Reviewed(incident_with(*CHANGES, id="three"), T0)])
+    first.record_incidents("a", [Reviewed(incident_with(*CHANGES, id="four"), T0)])
+    for one in (second, first):
+        await one.flush()
+        await one.in_thread(let_go)
+    found = await in_thread(lambda: find_incidents("a", limit=9))
+    assert {one.incident.id for one in found} == {"one", "four"}
 
 
 def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkeypatch):
