@@ -60,6 +60,11 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     worst_is_long: bool
 
     @property
+    def at_once(self) -> bool:
+        """Whether it was over in an instant."""
+        return not self.going_on and self.length == age(0)
+
+    @property
     def extent(self) -> str:
         """`4 Leases, 4 hosts, worst 16 s`."""
         hosts = counted(self.hosts, "host") if self.hosts else ""

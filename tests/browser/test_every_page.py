@@ -53,10 +53,11 @@ OF_CLUSTER = {
     "incidents": "incidents/",
     "incidents (a filter without a match)": "incidents/?cause=crash&lease=nothing-is-called-so",
     "incidents (a bad filter)": "incidents/?from=yesterday",
-    "incident": "incidents/first/",
+    "incident": "incidents/{incident}/",
     "near_misses": "incidents/near-misses/",
     "history": "history/",
     "history (with what is asked for rarely)": "history/?kind=election",
+    "stretch": "history/stretch/?range=1h",
     "history (in sentences)": "history/?view=sentences",
     "history (a filter without a match)": "history/?lease=nothing-is-called-so",
     "history (a bad filter)": "history/?since=yesterday",
@@ -183,6 +184,17 @@ def delete_many_by_form(context: BrowserContext, server: Server, key: str) -> No
     wait_for(over, what="the report")
 
 
+def newest_incident(context: BrowserContext, server: Server) -> str:
+    """The id of what the writes of this test became."""
+    url = f"{server.url}/c/embedded/incidents/?format=json"
+
+    def found() -> list[dict[str, str]]:
+        items: list[dict[str, str]] = context.request.get(url, timeout=60_000).json()["items"]
+        return items
+
+    return wait_for(found, what="an incident")[0]["id"]
+
+
 def send_form(context: BrowserContext, server: Server, path: str, **typed: str) -> str:
     """Fill in a form and send it; returns the address of the answer."""
     url = f"{server.url}/c/embedded/leases/{path}"
@@ -197,6 +209,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         sign_in_page(one.page, server.printed("Sign in"))
         release_by_form(one.page.context, server, FREE)
         delete_many_by_form(one.page.context, server, "default/doomed")
+        one.incident = newest_incident(one.page.context, server)
         yield one
 
 
@@ -216,6 +229,7 @@ class Watched:
     def __init__(self, browser: Browser) -> None:
         self._context = browser.new_context(reduced_motion="reduce")
         self.page: Page = self._context.new_page()
+        self.incident = ""  # the id of one
         self.complaints: list[str] = []
         self.hosts: set[str] = set()
         self.page.add_init_script(LISTEN)
@@ -270,7 +284,8 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
 def test_a_page_is_accessible_and_keeps_to_itself(
     name: str, server: Server, watched: Watched, axe: str
 ) -> None:
-    assert look(watched, server, PAGES[name], axe) == []
+    path = PAGES[name].format(incident=watched.incident)
+    assert look(watched, server, path, axe) == []
     assert watched.complaints == []
     assert watched.hosts == {urlsplit(server.url).netloc}
 

@@ -22,7 +22,7 @@ from leases.domain.lease import ObjectName
 
 MAX_SENTENCE = 1000  # characters
 MAX_LINKED = 40  # characters of a name in a sentence
-_TIME = re.compile(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(\.\d{1,6})?(?![\d:])")
+_TIME = re.compile(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(\.\d{1,6})?(?!\d|:\d)")
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 _APART = 2.6  # percent between two marks; nearer ones share one

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from django.http import QueryDict
 from django.urls import reverse
 
@@ -29,6 +30,7 @@ from dashboard.parts.query.list_filter import ListFilter
 from dashboard.parts.query.url_parameters import MAX_PAGE_NUMBER, number, page_number
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.cause.incident import Incident
+from leases.domain.changes.change import Change
 from leases.domain.severity import LONG_GAP_SECONDS
 from leases.history.read.find_incidents import StoredIncident
 
@@ -88,7 +90,7 @@ def _tables(
     return {
         "affected": [affected_line(cluster, one) for one in affected[rows]],
         "pager": links.pager(page, len(affected)),
-        "changes": [change_line(change, now) for change in story[lines]],
+        "changes": [change_line(_bare(change), now) for change in story[lines]],
         "change_count": stored.changes,
         "unstored": stored.changes - len(story),
         "changes_of": (lines.start + 1, min(last, len(story)), len(story)),
@@ -99,6 +101,11 @@ def _tables(
             links.url(page=page, changes=changes_page + 1) if last < len(story) else ""
         ),
     }
+
+
+def _bare(change: Change) -> Change:
+    """Without the cause, which is that of the whole page."""
+    return msgspec.structs.replace(change, cause=None, incident=None)
 
 
 def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def test_a_hostile_sentence_stays_text_of_one_direction_and_bounded_length(board
     [
         (datetime(2026, 11, 20, 0, 0, 10, tzinfo=UTC), "23:59:58", (19, 23)),
         (datetime(2026, 11, 20, 23, 59, 50, tzinfo=UTC), "00:00:03", (21, 0)),
-        (datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC), "12:00:03.25", (20, 12)),
+        (datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC), "12:00:03.25: gone", (20, 12)),
     ],
 )
 def test_a_time_of_day_is_the_one_nearest_to_the_incident(board, began, said, expected):
