@@ -9,9 +9,6 @@ import heapq
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import count
-from typing import TypeVar
-
-import msgspec
 
 from leases.domain.cause.clue import Clue, LateRenewal
 from leases.domain.cause.episode import Episode, opens
@@ -19,21 +16,17 @@ from leases.domain.cause.facts import Fact, Question
 from leases.domain.cause.going_on import GoingOn
 from leases.domain.cause.groups.grouped import grouped
 from leases.domain.cause.groups.judged import Group, Judged
-from leases.domain.cause.hands import foreign_writer, is_hand
 from leases.domain.cause.incident import Confidence, Incident
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
 from leases.domain.cause.rules.judge import judge
 from leases.domain.cause.scene import Scene
 from leases.domain.cause.telling import incident_id, incident_of, withdrawn
+from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-
-V = TypeVar("V")
-
-_replace = msgspec.structs.replace
 
 SETTLED_AFTER = timedelta(seconds=120)
 # Incidents that are not certain are first told after this time: what belongs together comes soon.
@@ -43,7 +36,6 @@ BETWEEN_REVIEWS = timedelta(seconds=1)
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
 EPISODES_A_SECOND = 500
 MAX_EPISODES = 5000
-MAX_REMEMBERED = 20_000  # writers, and Leases that were just created
 
 
 class Casebook:
@@ -65,17 +57,19 @@ class Casebook:
         self._serial = count()
         self._dirty = False
         self._reviewed_at: datetime | None = None
-        self._writers: dict[ObjectName, str] = {}
+        self._writers = UsualWriters()
         self._births: dict[ObjectName, Clue] = {}
 
     def note(self, clue: Clue) -> None:
         """Add one change."""
-        clue = self._with_usual_writer(clue)
+        clue = self._writers.note(clue)
         change, key = clue.change, clue.key
         episode = self._latest.get(key)
         if episode is not None and episode.takes(clue):
             episode.add(clue)
             self._touch(episode, change.observed_at)
+            if episode.kind is Kind.HEARTBEAT and not episode.open:
+                self._node_came_back(episode, change.observed_at)
             return
         if self._going_on.takes(clue):
             self._dirty = True
@@ -83,7 +77,7 @@ class Casebook:
         if opens(clue):
             self._open(Episode(clue))
         elif change.change is ChangeType.CREATED and not change.inferred:
-            _remember(self._births, key, clue)
+            remember(self._births, key, clue)
 
     def late(self, renewal: LateRenewal) -> None:
         """Add a renewal that nearly came too late. Clues carry them, so nothing is kept here."""
@@ -162,7 +156,8 @@ class Casebook:
         if len(self._episodes) >= MAX_EPISODES:
             self._drop(next(iter(self._episodes.values())))
         birth = self._births.pop(episode.key, None)
-        if birth is not None and episode.opening is ChangeType.DELETED and _of_a_lock(episode):
+        is_lock = episode.kind in (Kind.LOCK, Kind.UNKNOWN)
+        if birth is not None and is_lock and episode.opening is ChangeType.DELETED:
             episode.clues.insert(0, birth)
         self._episodes[id(episode)] = episode
         self._latest[episode.key] = episode
@@ -177,6 +172,14 @@ class Casebook:
         self._judged.pop(id(episode), None)
         self._inquiries.again(episode, now)
         self._look_again(episode, now + SETTLED_AFTER)
+
+    def _node_came_back(self, heartbeat: Episode, now: datetime) -> None:
+        """Ask again about what ran there: it was restarted, or only cut off."""
+        number = self._incident_of.get(id(heartbeat))
+        if number is not None:
+            for one, its in self._incident_of.items():
+                if its == number:
+                    self._inquiries.look_again(self._episodes[one], now)
 
     def _look_again(self, episode: Episode, at: datetime) -> None:
         heapq.heappush(self._times, (at, next(self._serial), id(episode)))
@@ -196,7 +199,7 @@ class Casebook:
                 changed_at=episode.last.change.observed_at,
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
-                process_ended=scene.process_ended(),
+                died=scene.died(),
             )
             self._judged[number] = judged
             names = self._names.setdefault(number, set())
@@ -266,28 +269,3 @@ class Casebook:
             self._about[name].discard(number)
             if not self._about[name]:
                 del self._about[name]
-
-    def _with_usual_writer(self, clue: Clue) -> Clue:
-        """Add who writes this Lease usually, and remember it."""
-        change, key = clue.change, clue.key
-        usual = self._writers.get(key)
-        if usual is not None:
-            clue = _replace(clue, usual_writer=usual)
-        writer = change.writer
-        if writer is not None and change.change is not ChangeType.RECONFIGURED:
-            created = change.change is ChangeType.CREATED
-            own = not is_hand(writer) if created else foreign_writer(clue) is None
-            if own and (created or not is_hand(writer)) and change.kind is not Kind.HEARTBEAT:
-                _remember(self._writers, key, writer)
-        return clue
-
-
-def _remember(known: dict[ObjectName, V], key: ObjectName, value: V) -> None:
-    known.pop(key, None)
-    if len(known) >= MAX_REMEMBERED:
-        del known[next(iter(known))]
-    known[key] = value
-
-
-def _of_a_lock(episode: Episode) -> bool:
-    return episode.kind in (Kind.LOCK, Kind.UNKNOWN)

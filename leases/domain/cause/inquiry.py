@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import count
 
-from leases.domain.cause.contender import contender
 from leases.domain.cause.episode import Episode
 from leases.domain.cause.facts import Question
 from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.knowledge import Knowledge
 from leases.domain.cause.scene import Scene, pod_keys
 from leases.domain.cause.verdict import Verdict
+from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
 # After the first look: a container restarts, a node is noticed to be dead, all is over.
 ROUNDS = tuple(timedelta(seconds=seconds) for seconds in (0, 7, 33, 52, 100))
 MAX_QUESTIONS = 50  # of one incident
+JUST_NOW = timedelta(seconds=5)
 WINDOW = timedelta(seconds=10)
 MAX_IN_WINDOW = 50  # of all incidents
 # Causes that Pods, Nodes and Events cannot make better.
@@ -37,11 +38,23 @@ class Inquiries:
         self._known = known
         self._due: list[tuple[datetime, int, Episode]] = []
         self._asked: dict[int, set[tuple[int, Question]]] = {}
+        self._count: dict[int, int] = {}
+        self._since: dict[int, list[datetime]] = {}  # when its rounds began
+        self._lately: dict[Question, datetime] = {}
         self._recent: deque[datetime] = deque()
         self._number = count()
 
     def open(self, episode: Episode, now: datetime) -> None:
         self._asked[id(episode)] = set()
+        self._rounds(episode, now)
+
+    def look_again(self, episode: Episode, now: datetime) -> None:
+        """Begin anew: its node came back, and its Pod may be started again."""
+        if id(episode) in self._asked:
+            self._rounds(episode, now)
+
+    def _rounds(self, episode: Episode, now: datetime) -> None:
+        self._since.setdefault(id(episode), []).append(now)
         for wait in ROUNDS:
             self._push(episode, now + wait)
 
@@ -52,9 +65,11 @@ class Inquiries:
 
     def close(self, episode: Episode) -> None:
         self._asked.pop(id(episode), None)
+        self._since.pop(id(episode), None)
+        self._count.pop(id(episode), None)
 
     def asked(self, episode: Episode) -> int:
-        return len(self._asked.get(id(episode), ()))
+        return self._count.get(id(episode), 0)
 
     def next(self) -> datetime | None:
         return self._due[0][0] if self._due else None
@@ -75,8 +90,7 @@ class Inquiries:
         waiting: list[Episode] = []
         while self._due and self._due[0][0] <= now:
             episode = heapq.heappop(self._due)[2]
-            asked = self._asked.get(id(episode))
-            if asked is None or id(episode) in done:
+            if id(episode) not in self._asked or id(episode) in done:
                 continue
             done.add(id(episode))
             incident = incident_of(episode)
@@ -85,17 +99,35 @@ class Inquiries:
             if left - len(found) <= 0:
                 waiting.append(episode)
                 continue
-            number = sum(1 for wait in ROUNDS if now - episode.at >= wait)
-            for question in wanted(episode, self._known, now):
-                if (number, question) not in asked and left - len(found) > 0:
-                    asked.add((number, question))
-                    found[question] = None
-                    if incident in spent:
-                        spent[incident] += 1
+            new = self._unasked(episode, now, left - len(found))
+            found |= dict.fromkeys(new)
+            self._count[id(episode)] = self.asked(episode) + len(new)
+            if incident in spent:
+                spent[incident] += len(new)
         for episode in waiting:
             self._push(episode, now + WINDOW)
         self._recent.extend(now for _ in found)
         return list(found)
+
+    def _unasked(self, episode: Episode, now: datetime, most: int) -> list[Question]:
+        """Return what was not asked in this round."""
+        asked, begun = self._asked[id(episode)], self._since[id(episode)]
+        number = sum(1 for since in begun for wait in ROUNDS if now - since >= wait)
+        new: list[Question] = []
+        for question in wanted(episode, self._known, now):
+            if len(new) < most and (number, question) not in asked:
+                asked.add((number, question))
+                new += [question] if self._is_new(question, now) else []
+        return new
+
+    def _is_new(self, question: Question, now: datetime) -> bool:
+        """Whether nobody asked the same just now: one answer serves several episodes."""
+        while self._lately and now - next(iter(self._lately.values())) > JUST_NOW:
+            del self._lately[next(iter(self._lately))]
+        if question in self._lately:
+            return False
+        self._lately[question] = now
+        return True
 
     def _push(self, episode: Episode, at: datetime) -> None:
         heapq.heappush(self._due, (at, next(self._number), episode))
@@ -118,6 +150,8 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
     node = ObjectName("", episode.key.name)
     if episode.kind is Kind.HEARTBEAT:
         yield Question(Source.NODES, node)
+        if not episode.open:  # it came back
+            yield Question(Source.EVENTS, node, "Node")
         return
     scene = Scene(episode, known, now)
     loser, winner = episode.loser, episode.winner
@@ -135,10 +169,17 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
         yield Question(Source.NODES, ObjectName("", loser.host))
     if found is not None or loser.is_pod:
         yield Question(Source.EVENTS, found or keys[0], "Pod")
-    if winner is not None and not winner.template and scene.live:
-        other = contender(winner.identity)
-        if other is not None:
-            yield Question(Source.PODS, ObjectName(scene.live[0].key.namespace, other.host))
+    other = "" if winner is None or winner.host == loser.host else winner.host
+    if (
+        other
+        and winner
+        and not winner.template
+        and found
+        and not known.pods(other, found.namespace)
+    ):
+        yield Question(Source.PODS, ObjectName(found.namespace, other))
+    if episode.opening is not ChangeType.RELEASED and not scene.stopped():
+        return
     namespace = found.namespace if found is not None else episode.key.namespace
     for kind, name in scene.deployment:
         yield Question(Source.EVENTS, ObjectName(namespace, name), kind)

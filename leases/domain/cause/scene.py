@@ -12,6 +12,7 @@ from leases.domain.lease import ObjectName
 
 BLUR = timedelta(seconds=2)  # Kubernetes writes whole seconds, and clocks differ
 STATIC_NAMESPACE = "kube-system"
+LOST_TRACK = ("Unknown", "ContainerStatusUnknown")  # the kubelet saw no end of the container
 LONG_AGO = timedelta(minutes=3)
 
 
@@ -75,13 +76,21 @@ class Scene:
         event = self.event("Killing")
         return None if event is None else event.at
 
-    def process_ended(self) -> bool | None:
-        """Whether the process ended or was started anew since the last renewal; None: unknown."""
-        if not self.live:
-            return True if any(one.gone for one in self.pods) else None
+    def died(self) -> bool | None:
+        """Whether the process died with its node; None: unknown.
+
+        After a reboot the kubelet finds its containers dead and cannot say how they ended. One that
+        ended by itself, while nothing was heard of the node, shows that the node lived.
+        """
         since = self.episode.lost_at - BLUR
-        times = [time for one in self.live for time in (one.exited_at, one.started_at)]
-        return any(time is not None and time >= since for time in times) or self.replaced_pod()
+        if any(
+            e.reason == "Rebooted" and e.at >= since for e in self.known.events("Node", self.node)
+        ):
+            return True
+        if not self.live:
+            return None
+        ends = [one for one in self.live if one.exited_at is not None and one.exited_at >= since]
+        return any(one.exit_reason in LOST_TRACK for one in ends) or self.replaced_pod()
 
     def replaced_pod(self) -> bool:
         """Whether another Pod of the same name is there now."""

@@ -25,26 +25,43 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
     groups = []
     hearts = [one for one in left if _is_lost_heartbeat(one)]
     many = _many_nodes(hearts)
+    by_node = _by_node(left)
+    names: dict[str, list[Judged]] = {one.episode.key.name: [one] for one in hearts}
     if many:
-        groups.append(_node_group(many, f"{len(many)} nodes"))
-        taken = {id(one.episode) for one in many}
-        hearts = [one for one in hearts if id(one.episode) not in taken]
-    by_node: dict[str, list[Judged]] = defaultdict(list)
-    for one in left:
-        if one.node and one.verdict.cause in _ON_A_NODE and not _is_lost_heartbeat(one):
-            by_node[one.node].append(one)
-    names = {heart.episode.key.name: heart for heart in hearts}
-    for name, heart in names.items():
-        there = [one for one in by_node.pop(name, []) if _died_with(one, heart)]
-        there = there or _one_death(left, heart)
-        groups.append(_node_group([heart, *there], name))
+        # One group under one name; its elections are looked up under each node's.
+        taken = {one.serial for one in many}
+        names = {name: one for name, one in names.items() if one[0].serial not in taken}
+        names[f"{len(many)} nodes"] = many
+    for name, mine in names.items():
+        there = []
+        for heart in mine:
+            on_it = by_node.pop(heart.episode.key.name, [])
+            there += [one for one in on_it if _died_with(one, heart)]
+        there = there or _one_death(left, mine)
+        groups.append(_node_group([*mine, *there], name))
     for name, there in by_node.items():
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
         lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
         for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):
             together = len(chain) > 1 and _same_death(chain)
-            groups += [_node_group(chain, name)] if sure or together else []
+            removed = [one for one in left if _is_removed(one, name)] if sure else []
+            groups += [_node_group([*chain, *removed], name)] if sure or together else []
     return _without_twice(groups)
+
+
+def _by_node(left: list[Judged]) -> dict[str, list[Judged]]:
+    by_node: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.node and one.verdict.cause in _ON_A_NODE and one.episode.kind is not Kind.HEARTBEAT:
+            by_node[one.node].append(one)
+    return by_node
+
+
+def _is_removed(one: Judged, name: str) -> bool:
+    """Whether this is the heartbeat of a node that was removed after it fell silent."""
+    episode = one.episode
+    deleted = episode.opening is ChangeType.DELETED and one.verdict.cause is Cause.DELETED
+    return episode.kind is Kind.HEARTBEAT and episode.key.name == name and deleted
 
 
 def _node_group(there: list[Judged], name: str) -> Group:
@@ -66,13 +83,13 @@ def _node_group(there: list[Judged], name: str) -> Group:
     if len(elections) == 1:
         ran = f"{count} that its pod held ran out at {clock(elections[0].at)}"
     back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
-    lived = [one.process_ended is False for one in elections]
+    died, lived = any(one.died for one in there), any(one.died is False for one in there)
     cause = Cause.NODE_DOWN
-    if back and any(lived) and not any(one.process_ended for one in elections):
+    if back and lived and not died:
         cause, ran = Cause.PARTITION, f"{ran}; the node came back, its pods were not restarted"
     sure = any(one.verdict.cause is Cause.NODE_DOWN for one in elections) and hearts and not back
     confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
-    if back and not any(one.process_ended is not None for one in elections):
+    if back and not died and not lived:
         confidence = Confidence.POSSIBLE  # it was down, or only cut off
     sentence = f"{what} at {clock(stopped)}; {ran}"
     return Group(
@@ -120,8 +137,9 @@ def _died_with(one: Judged, heart: Judged) -> bool:
     )
 
 
-def _one_death(left: list[Judged], heart: Judged) -> list[Judged]:
+def _one_death(left: list[Judged], hearts: list[Judged]) -> list[Judged]:
     """From Leases alone: several elections that fell silent in the same moment as a node."""
+    heart = max(hearts, key=lambda one: one.lost_at)
     alike = [
         one
         for one in left

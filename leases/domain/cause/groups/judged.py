@@ -23,7 +23,7 @@ class Judged(msgspec.Struct, frozen=True):
     changed_at: datetime  # our clock at its last change
     node: str = ""
     stopped_at: datetime | None = None  # when its Pod was told to stop
-    process_ended: bool | None = None  # of the loser, about then; None: unknown
+    died: bool | None = None  # its process died with its node; None: unknown
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -88,6 +88,8 @@ def deleted(scene: Scene) -> Verdict | None:
     gone = next((c for c in episode.clues if c.change.change is ChangeType.DELETED), None)
     if gone is None or episode.opening not in _BEFORE_DELETION:
         return None
+    if episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED:
+        return None
     again = next((c for c in episode.clues if c.change.change is ChangeType.CREATED), None)
     again = again if again is not None and again.change.at > gone.change.at else None
     if gone is not episode.first and again is not None and episode.opening in _GAPS:
@@ -116,6 +118,8 @@ def deleted(scene: Scene) -> Verdict | None:
     if scene.now - at < timedelta(seconds=25):
         return possible(Cause.DELETED, sentence)
     evidence = seen(Source.LEASES, "nobody has made it again")
+    if episode.kind is Kind.HEARTBEAT and _was_silent(gone, episode.rhythm):
+        return possible(Cause.NODE_DOWN, f"{sentence}, after its node had fallen silent", evidence)
     return likely(Cause.DELETED, sentence, evidence)
 
 
@@ -164,6 +168,12 @@ def _new_api_server(episode: Episode) -> bool:
         and loser.host == winner.host
         and loser.identity != winner.identity
     )
+
+
+def _was_silent(clue: Clue, rhythm: float) -> bool:
+    if clue.observed_at is None:
+        return False
+    return (clue.change.at - clue.observed_at).total_seconds() > 1.5 * rhythm + 1.0
 
 
 def _is_lock(gone: Clue) -> bool:
