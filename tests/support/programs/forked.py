@@ -4,7 +4,7 @@ To import Django, aiohttp and the Kubernetes client takes a second of a core, hu
 a run of the suite. So one process imports them and forks for each program. It has imported nothing
 of this repository: a program reads its own code, its environment and its settings itself.
 
-python3 -m tests.support.programs.forked FD    (FD is a socket: one request per packet)
+python3 -m tests.support.programs.forked FD FOLDER    (FD is a socket: one request per packet)
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -105,8 +106,9 @@ class Forking:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
+            self._bytecode = tempfile.TemporaryDirectory("-bytecode", ignore_cleanup_errors=True)
             self._server = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(number)],
+                [sys.executable, "-m", __name__, str(number), self._bytecode.name],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
                 pass_fds=[number],
@@ -119,6 +121,7 @@ class Forking:
         assert self._server is not None
         self._requests.close()
         self._server.wait()
+        self._bytecode.cleanup()
 
 
 def _umask() -> int:
@@ -131,6 +134,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in LIBRARIES:
         importlib.import_module(name)
+    if sys.dont_write_bytecode:  # every program would compile our 600 modules: 0.6 s of a core
+        sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[2]
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
             message, outputs, _, _ = socket.recv_fds(requests, LARGEST, 2)
