@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -136,6 +137,8 @@ def main() -> None:
         importlib.import_module(name)
     if sys.dont_write_bytecode:  # every program would compile our 600 modules: 0.6 s of a core
         sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[2]
+    gc.collect()
+    gc.freeze()  # or each program's collector would touch, and so copy, all that is loaded
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
             message, outputs, _, _ = socket.recv_fds(requests, LARGEST, 2)
