@@ -59,7 +59,8 @@ class Incidents:
         self._wake = asyncio.Event()
         self._asked = asyncio.Event()
         self._reader: EvidenceReader | None = None
-        self._ran = False
+        # After a failed review or a clock jump: go on with what is known of the open incidents.
+        self.begins_anew = False
         hub.going_on = self.going_on
 
     def going_on(self) -> tuple[Incident, ...]:
@@ -88,23 +89,31 @@ class Incidents:
 
     async def run(self) -> None:
         """Review what happened, again and again, until cancelled."""
-        if self._ran:  # a review failed: begin with what is known of its incidents
+        try:
+            while True:
+                await self._step()
+        except Exception:
+            self.begins_anew = True
+            raise
+
+    async def _step(self) -> None:
+        """Review once, then wait until there may be more."""
+        if self.begins_anew:
+            self.begins_anew = False
             self._casebook = Casebook(self._cluster.name)
             self._casebook.restore(self._open.values())
-        self._ran = True
-        while True:
-            self._wake.clear()
-            await self._read_updates()
-            now = self._clock()
-            # In a thread: that of an incident of thousands of Leases takes long.
-            news, questions, spent = await asyncio.to_thread(self._review, now)
-            self._tell(news, now)
-            self._ask(questions)
-            await asyncio.sleep(max(COLLECT, spent / BUSY_SHARE))
-            due = self._casebook.next_review(now)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if due is None else LOOK_SECONDS):
-                    await self._wake.wait()
+        self._wake.clear()
+        await self._read_updates()
+        now = self._clock()
+        # In a thread: that of an incident of thousands of Leases takes long.
+        news, questions, spent = await asyncio.to_thread(self._review, now)
+        self._tell(news, now)
+        self._ask(questions)
+        await asyncio.sleep(max(COLLECT, spent / BUSY_SHARE))
+        due = self._casebook.next_review(now)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if due is None else LOOK_SECONDS):
+                await self._wake.wait()
 
     async def look_up(self) -> None:
         """Ask the cluster for evidence, until cancelled."""

@@ -70,6 +70,7 @@ async def prepared(board: Runtime) -> None:
         board.clusters["a"],
         recorder=board.recorder,
         publisher=board.publisher,
+        incidents=board.incidents["a"],
         clock=board.clock,
         kubeconfig=(),
     )

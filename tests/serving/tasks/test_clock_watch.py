@@ -198,6 +198,7 @@ async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
         cluster,
         recorder=running.recorder,
         publisher=running.publisher,
+        incidents=running.incidents["a"],
         clock=running.clock,
         kubeconfig=(),
     )
@@ -208,6 +209,7 @@ async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
     running.clock.look()
     await running.recorder.flush()
     (row,) = await running.recorder.in_thread(lambda: list(LeaseRecord.objects.all()))
+    assert running.incidents["a"].begins_anew
     known = cluster.store.get(KEY)
     assert json.loads(bytes(row.tracked))["observed_at"].startswith("2026-11-20T13:")
     assert known.observed_at == datetime.fromisoformat("2026-11-20T13:00:00+00:00")
