@@ -126,7 +126,8 @@ class _Ring:
             self._longest[slot % SLOTS] = max(known, seconds)
 
     def longest(self) -> float:
-        return max(0.0, *self._longest)
+        longest = max(self._longest)
+        return 0.0 if longest == _NONE else longest
 
     def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
         newest, longest = self.newest, self._longest[:]  # the loop writes on

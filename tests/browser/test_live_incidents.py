@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.visits import Visits
-from tests.support.api_client import LeaseApi, leases
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving
 
 
@@ -74,3 +74,25 @@ def test_attention_and_the_wall_speak_of_an_incident_while_it_goes_on(
     expect(lanes.locator('[data-tile="default/lost-a"]')).to_have_count(0)
     for name in ("lost-a", "lost-b"):
         api.delete(name)
+
+
+def test_the_list_and_the_page_follow_an_incident(visits: Visits, api: LeaseApi) -> None:
+    """By keyboard alone, and without loading either anew."""
+    page = visits.open_live("/c/embedded/incidents/?lease=followed")
+    expect(page.locator("#board .empty h2")).to_have_text("No incident matches these filters")
+    api.create("followed", holder="pod-1", duration=1)
+    expect(page.locator("tr[data-href] .state")).to_have_text("Going on")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    story = page.locator("#story")
+    expect(story.locator(".inc-state .state")).to_have_text("Going on")
+    page.keyboard.press("n")
+    page.keyboard.type("Looked at by hand.")
+    taken = timestamp()
+    api.patch("followed", holderIdentity="pod-2", leaseDurationSeconds=600, acquireTime=taken,
+              renewTime=taken, leaseTransitions=1)  # fmt: skip
+    expect(story.locator(".inc-state .state")).to_have_text("Over")
+    expect(story.locator(".inc-feed li")).to_have_count(2)
+    expect(page.locator("#id_text")).to_have_value("Looked at by hand.")  # it was left alone
+    page.locator(".note-form .btn").press("Enter")
+    expect(page.locator(".notes .said")).to_have_text("Looked at by hand.")
