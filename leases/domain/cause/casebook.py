@@ -90,7 +90,12 @@ class Casebook:
 
     def learn(self, facts: Iterable[Fact]) -> None:
         """Add what the cluster answered."""
-        for name in self._known.learn(facts):
+        refusals = len(self._known.refusals)
+        names = self._known.learn(facts)
+        if len(self._known.refusals) > refusals:  # tell again, with what could not be read
+            self._states.clear()
+            self._dirty = True
+        for name in names:
             for number in self._about.get(name, ()):
                 episode = self._episodes.get(number)
                 if episode is not None:
@@ -223,8 +228,7 @@ class Casebook:
         begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
             return []
-        namespaces = {one.key.namespace for one in episodes}
-        without = self._known.without(namespaces, now) if self._spent[number] else ()
+        without = self._inquiries.without(episodes, group.verdict, now)
         incident = incident_of(self._cluster, number, group, without=without, settled=settled)
         self._told[number], self._states[number] = incident, state
         if settled:

@@ -129,6 +129,20 @@ class Inquiries:
         self._lately[question] = now
         return True
 
+    def without(
+        self, episodes: list[Episode], verdict: Verdict, now: datetime
+    ) -> tuple[Source, ...]:
+        """Return the sources that could have told more of an incident, but were refused lately."""
+        if _enough(verdict):
+            return ()
+        refused = {
+            question.source
+            for one in episodes[:MAX_QUESTIONS]
+            for question in _all(one, self._known, now)
+            if self._known.refused(question.source, question.key.namespace, now)
+        }
+        return tuple(source for source in Source if source in refused)
+
     def _push(self, episode: Episode, at: datetime) -> None:
         heapq.heappush(self._due, (at, next(self._number), episode))
 

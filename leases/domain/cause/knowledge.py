@@ -46,7 +46,7 @@ class Knowledge:
         self._nodes: dict[str, list[NodeFact]] = {}
         self._events: dict[tuple[str, str], list[EventFact]] = {}
         # Source and namespace -> when it was last refused. Roles may differ by namespace.
-        self._refused: dict[tuple[Source, str], datetime] = {}
+        self.refusals: dict[tuple[Source, str], datetime] = {}
         self.breaks: deque[Break] = deque(maxlen=20)
 
     def learn(self, facts: Iterable[Fact]) -> set[str]:
@@ -67,7 +67,7 @@ class Knowledge:
                 names.add(fact.key.name)
             else:
                 place = (fact.source, fact.namespace)
-                self._refused[place] = max(fact.at, self._refused.get(place, fact.at))
+                self.refusals[place] = max(fact.at, self.refusals.get(place, fact.at))
         return names
 
     def watch(self, connection: Connection, now: datetime) -> None:
@@ -104,16 +104,8 @@ class Knowledge:
 
     def refused(self, source: Source, namespace: str, now: datetime) -> bool:
         """Whether a source was refused in a namespace lately. A Node's namespace is empty."""
-        at = self._refused.get((source, namespace))
+        at = self.refusals.get((source, namespace))
         return at is not None and now - at < ASK_REFUSED_AGAIN
-
-    def without(self, namespaces: set[str], now: datetime) -> tuple[Source, ...]:
-        """Return the sources that were refused lately, of all or in one of these namespaces."""
-        return tuple(
-            source
-            for source in Source
-            if any(self.refused(source, namespace, now) for namespace in ("", *namespaces))
-        )
 
 
 def node_of_events(events: Iterable[EventFact]) -> str:

@@ -110,6 +110,14 @@ def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refus
     (incident,) = told(elsewhere, 30).values()
     assert incident.without == ()
 
+    known = Casebook("c")
+    for clue in clues((20, None)):
+        known.note(clue)
+    (incident,) = told(known, 30).values()
+    known.learn([Refusal(Source.PODS, after(29), "no", "default")])
+    (incident,) = known.review(after(30))
+    assert incident.without == (Source.PODS,)
+
     later = Casebook("c")
     later.learn([Refusal(Source.PODS, NOON, "no", "default")])
     assert Source.PODS in asked(later, begins=600)

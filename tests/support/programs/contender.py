@@ -1,15 +1,19 @@
 """One contender of the official Python client's own election, as a process that a test can kill.
 
+At SIGTERM it releases what it holds and ends, as client-go does with ReleaseOnCancel.
+
 python3 -m tests.support.programs.contender KUBECONFIG NAMESPACE NAME IDENTITY DURATION DEADLINE
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.support.processes import StartedProcess, environment, start_python
@@ -34,12 +38,24 @@ def contending(
 
 
 def main() -> None:
-    from kubernetes import config
+    from kubernetes import client, config
     from kubernetes.leaderelection import electionconfig, leaderelection
     from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
     kubeconfig, namespace, name, identity, duration, deadline = sys.argv[1:]
     config.load_kube_config(config_file=kubeconfig)
+
+    def release(*_: object) -> None:
+        api = client.CoordinationV1Api(client.ApiClient())
+        if api.read_namespaced_lease(name, namespace).spec.holder_identity == identity:
+            now = datetime.now(UTC)
+            spec = client.V1LeaseSpec(
+                holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now
+            )
+            api.patch_namespaced_lease(name, namespace, client.V1Lease(spec=spec))
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, release)
     election = electionconfig.Config(
         LeaseLock(name, namespace, identity),
         lease_duration=int(duration),
