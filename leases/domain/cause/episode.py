@@ -12,6 +12,8 @@ from leases.domain.kind import Kind
 
 _GAPS = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
 _OPENING = _GAPS | {ChangeType.REPLACED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED}
+# A contender may count on a shorter duration than the Lease has: that replaces a silent holder.
+_AFTER_SILENCE = frozenset({ChangeType.EXPIRED, ChangeType.RESTARTED, ChangeType.REPLACED})
 FOLLOWS = timedelta(seconds=60)  # an edit is taken back, a preferred holder takes over
 RENEWED = timedelta(milliseconds=500)
 
@@ -48,10 +50,12 @@ class Episode:
     def lost_at(self) -> datetime:
         """When the holder was last seen alive."""
         first = self.first
-        silent = self.opening in (ChangeType.EXPIRED, ChangeType.RESTARTED)
-        if silent and first.observed_at is not None:
-            return first.observed_at
-        return self.at
+        if first.observed_at is None or self.opening not in _AFTER_SILENCE:
+            return self.at
+        silent = (self.at - first.observed_at).total_seconds()
+        if self.opening is ChangeType.REPLACED and silent <= 1.5 * self.rhythm + 1.0:
+            return self.at
+        return first.observed_at
 
     @property
     def rhythm(self) -> float:

@@ -175,7 +175,8 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
     keys = [found] if found is not None else pod_keys(episode)
     for key in keys:
         readings = known.pods(key.name, key.namespace)
-        if not readings or not readings[-1].gone:
+        comes_back = not loser.is_pod  # a StatefulSet makes a Pod of the same name
+        if comes_back or not readings or not readings[-1].gone:
             yield Question(Source.PODS, key)
     if scene.node:
         yield Question(Source.NODES, ObjectName("", scene.node))

@@ -20,6 +20,7 @@ API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
 STORM_GAP = timedelta(seconds=10)  # between two of one rollout of everything
 STORM = 4  # rollouts
 BURST = timedelta(seconds=2)  # one command on several Leases
+ROLLING_GAP = timedelta(seconds=45)  # from one old Pod to the next
 FLAPS = 3
 FLAP_GAP = timedelta(seconds=60)  # from taking it to losing it
 ONE_DEATH = timedelta(seconds=10)
@@ -77,10 +78,7 @@ def storms(left: list[Judged]) -> list[Group]:
 def flapping(left: list[Judged]) -> list[Group]:
     by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
     for one in left:
-        if one.verdict.cause in _FLAPS or (
-            one.verdict.cause is Cause.GRACEFUL_STOP
-            and one.verdict.confidence is Confidence.POSSIBLE
-        ):
+        if one.verdict.cause in (*_FLAPS, Cause.GRACEFUL_STOP):
             by_key[one.episode.key].append(one)
     groups = []
     for there in by_key.values():
@@ -88,6 +86,9 @@ def flapping(left: list[Judged]) -> list[Group]:
             if len(chain) < FLAPS:
                 continue
             hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
+            stops = [one for one in chain if one.verdict.cause is Cause.GRACEFUL_STOP]
+            if stops and len(hosts) == len(chain):  # each another Pod: they were only stopped
+                continue
             seconds = (chain[-1].at - chain[0].at).total_seconds()
             sentence = (
                 f"{chain[0].episode.key} was lost {len(chain)} times within {span(seconds)} by "
@@ -95,6 +96,34 @@ def flapping(left: list[Judged]) -> list[Group]:
             )
             evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
             verdict = Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence[:20])
+            groups.append(Group(tuple(chain), verdict))
+    return groups
+
+
+def rolling(left: list[Judged]) -> list[Group]:
+    """One rollout that moved a Lease several times, from one old Pod to the next."""
+    by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause in (Cause.GRACEFUL_STOP, Cause.ROLLOUT) and one.episode.loser:
+            by_key[one.episode.key].append(one)
+    groups = []
+    for there in by_key.values():
+        for chain in chains(there, ROLLING_GAP, lambda one: one.at):
+            rollouts = [one for one in chain if one.verdict.cause is Cause.ROLLOUT]
+            losers = [one.episode.loser for one in chain if one.episode.loser is not None]
+            if len(chain) < 2 or len({one.host for one in losers}) < len(chain):
+                continue
+            of_a_set = all(one.ordinal for one in losers)
+            if len({one.workload for one in losers}) > 1 or not (rollouts or of_a_set):
+                continue
+            last = chain[-1].episode.winner
+            sentence = (
+                f"{losers[0].workload} was rolled out: {chain[0].episode.key} moved "
+                f"{len(chain)} times from {clock(chain[0].at)} on, at last to "
+                f"{'nobody yet' if last is None else last.host}"
+            )
+            evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
+            verdict = Verdict(Cause.ROLLOUT, Confidence.LIKELY, sentence, evidence[:20])
             groups.append(Group(tuple(chain), verdict))
     return groups
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from leases.domain.cause.contender import Contender
 from leases.domain.cause.facts import EventFact, PodFact
 from leases.domain.cause.incident import Cause, Evidence, Source
 from leases.domain.cause.scene import BLUR, Scene
 from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, span
 from leases.domain.changes.change import ChangeType
 
+LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready
 VACANT = timedelta(seconds=30)  # without a holder: nobody contends
 
 
@@ -33,7 +35,17 @@ def stopped(scene: Scene) -> Verdict | None:
     )
     if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
+    if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing tells
+        return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     return likely(Cause.GRACEFUL_STOP, sentence, *facts)
+
+
+def _same_pod_again(scene: Scene) -> bool:
+    """Whether a Pod of the same name took over, and no revision is known to compare."""
+    loser, winner = scene.episode.loser, scene.episode.winner
+    if loser is None or winner is None or loser.host != winner.host:
+        return False
+    return not any(one.revision for one in scene.live)
 
 
 def rolled_out(scene: Scene) -> Verdict | None:
@@ -63,7 +75,27 @@ def rolled_out(scene: Scene) -> Verdict | None:
             f"{winner.host} at {clock(episode.last.change.at)}",
             seen(Source.PODS, f"their revisions differ: {', '.join(revisions)}"),
         )
-    return None
+    return _made_anew(scene, loser, winner)
+
+
+def _made_anew(scene: Scene, loser: Contender, winner: Contender) -> Verdict | None:
+    """A StatefulSet replaces its Pods one after another: the next holder is a new one."""
+    episode = scene.episode
+    mine = next((one for one in scene.live if one.owner_kind == "StatefulSet"), None)
+    if mine is None or winner.host == loser.host or mine.created_at is None:
+        return None
+    others = [one for one in scene.known.pods(winner.host, mine.key.namespace) if not one.gone]
+    made = next((one.created_at for one in others if one.owner_name == mine.owner_name), None)
+    since = episode.at - LATELY
+    if made is None or not (since <= made <= episode.last.change.at and mine.created_at < since):
+        return None
+    age = (episode.last.change.at - made).total_seconds()
+    return likely(
+        Cause.ROLLOUT,
+        f"{loser.workload} was rolled out: {scene.lease} went from {loser.host} to "
+        f"{winner.host} at {clock(episode.last.change.at)}",
+        seen(Source.PODS, f"{winner.host} had been made anew {span(age)} before"),
+    )
 
 
 def scaled_down(scene: Scene) -> Verdict | None:
