@@ -20,7 +20,6 @@ from dashboard import clock
 from dashboard.access.rights import rights_watch
 from dashboard.access.rights.rights import UserRight, WallRight
 from dashboard.access.wall import link_use
-from dashboard.board import install_board, running_board
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
@@ -264,19 +263,6 @@ async def test_the_demo_is_a_client_of_the_embedded_api(start):
     await until(lambda: running.clusters["a"].lease_count)
 
 
-def test_another_cluster_is_found_by_the_kubeconfig_that_was_named(tmp_path):
-    named = (tmp_path / "config",)
-    running = Runtime(
-        Options(
-            clusters=(ClusterSpec("b", Source(SourceKind.CONTEXT)),),
-            data=tmp_path,
-            kubeconfig=named,
-        )
-    )
-    assert running._kubeconfig_of(running.clusters["b"]) == named
-    running.rights.close()
-
-
 async def test_nothing_is_left_after_the_end(start):
     running = await start()
     store = running.clusters["a"].store
@@ -294,30 +280,3 @@ async def test_nothing_is_left_after_the_end(start):
     assert api.serving is None
     watching = [task.get_name() for task in asyncio.all_tasks() if task.get_name().endswith(" a")]
     assert watching == []
-
-
-def test_the_threshold_of_abandoned_leases_reaches_every_cluster(tmp_path):
-    running = Runtime(options(tmp_path, abandoned_seconds=7))
-    assert running.clusters["a"].store.abandoned_after == timedelta(seconds=7)
-
-
-async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypatch, settings):
-    config = settings.LEASEBOARD
-    named = runtime._from_settings()
-    assert (named.clusters, named.data, named.kubeconfig) == (
-        config.clusters, config.data, config.kubeconfig,
-    )  # fmt: skip
-    assert (named.retention_days, named.retention_rows, named.abandoned_seconds) == (
-        config.retention_days, config.retention_rows, config.abandoned_seconds,
-    )  # fmt: skip
-    assert not named.demo
-    monkeypatch.setattr(runtime, "_options", None)
-    runtime.configure(Options(clusters=(), data=tmp_path))
-    running = await runtime.launch()
-    try:
-        assert running_board() is running
-        assert running.options.data == tmp_path
-        assert ("recorder", "") in running.supervisor.restarts  # it was started
-    finally:
-        install_board(None)
-        await running.stop()
