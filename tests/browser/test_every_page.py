@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from dashboard import urls
+from tests.browser.judgements import ASTRAY, CROWDED, MISNAMED, RUN, TOO_WIDE
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import form_of, sign_in_page
@@ -77,74 +78,6 @@ NO_PAGES = {
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
     "stop_deletion", "write_rights",
 }  # fmt: skip
-RUN = """async (part) => {
-  const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});
-  return found.violations.flatMap(({id, nodes}) =>
-    nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
-}"""
-# Controls that stand outside of the panel or page they belong to.
-ASTRAY = """() => [...document.querySelectorAll("main :is(input, select, textarea, button, .btn)")]
-  .filter((control) => control.checkVisibility() && control.type !== "hidden")
-  .filter((control) => {
-    const {left, right, top, bottom} = control.getBoundingClientRect();
-    const home = control.closest(".panel, main").getBoundingClientRect();
-    return left < home.left - 1 || right > home.right + 1
-      || top < home.top - 1 || bottom > home.bottom + 1;
-  })
-  .map((control) => `astray: ${control.outerHTML.slice(0, 200)}`)"""
-# What makes the page scroll sideways.
-TOO_WIDE = """() => {
-  const {scrollWidth, clientWidth} = document.documentElement;
-  return scrollWidth > clientWidth ? [`${scrollWidth} px wide on a screen of ${clientWidth}`] : [];
-}"""
-# What a ring says touches it: text is wider than the ring is open at its height.
-CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].filter((text) => {
-    const ring = text.closest("[data-ring]").getBoundingClientRect();
-    const words = document.createRange();
-    words.selectNodeContents(text);
-    const {width, top, height} = words.getBoundingClientRect();
-    const above = ring.top + ring.height / 2 - (top + height / 2);
-    const open = ring.width * 27 / 72;
-    return width / 2 + 1.5 > Math.sqrt(open * open - above * above);
-  })
-  .map((text) => `touches its ring: ${text.textContent}`)"""
-# Controls whose accessible name lacks the words that they show (WCAG 2.5.3): a person who speaks to
-# the browser says what is in sight. A field without a label in sight shows its placeholder; an
-# example behind a comma, and a format such as 03:12, are no label.
-MISNAMED = r"""() => {
-  axe.setup(document.body);
-  const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
-  const hidden = ".vh, .err, svg, [aria-hidden=true], select, input, textarea";
-  function seen(root) {
-    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    const words = [];
-    while (texts.nextNode()) {
-      const home = texts.currentNode.parentElement;
-      if (!home.closest(hidden) && home.checkVisibility()) words.push(texts.currentNode.data);
-    }
-    return words.join(" ");
-  }
-  const label = (field) => {
-    const shown = [...(field.labels ?? [])].map(seen).join(" ").trim();
-    const hint = (field.placeholder ?? "").split(", e.g.")[0];
-    return shown || (/^(\d|hh:)/.test(hint) ? "" : hint);
-  };
-  const controls = "a[href], button, summary, input:not([type=hidden]), select, textarea, "
-    + "[role=button], [role=link], [role=slider]";
-  const found = [...document.querySelectorAll(controls)]
-    .filter((control) => control.checkVisibility())
-    .map((control) => {
-      const field = control.matches("input, select, textarea");
-      const slider = control.matches("[role=slider]");
-      const shows = slider ? "" : field ? label(control) : seen(control);
-      return [control, plain(shows), plain(axe.commons.text.accessibleText(control))];
-    })
-    .filter(([, shows, name]) => !name.includes(shows))
-    .map(([one, shows, name]) =>
-      `shows “${shows}”, is called “${name}”: ${one.outerHTML.slice(0, 150)}`);
-  axe.teardown();
-  return found;
-}"""
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
