@@ -200,7 +200,7 @@ class Tracker:
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
             self._gate.arrived(events, now)
-            self._store.silences.wrote(len(events), now)
+            self._store.silences.wrote(now)
 
     def _list(self, page: ListPage | Listed, now: datetime) -> None:
         """Apply a page of a list. Its progress is shown as the state of the connection."""
@@ -292,4 +292,5 @@ class Tracker:
     def _catch_up(self, since: datetime, now: datetime) -> None:
         self._store.lost(since)
         self._store.resumed(now)
+        self._store.silences.stood_still(since, now)
         self._gate.resumed(now)

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from leases.domain.changes.field_managers import FieldManager, Managers
-from leases.domain.lease import ObjectName
 from leases.wire.json_decoding import Undecodable, decoder
 
 MAX_ENTRIES = 50  # of one Lease that are read; each writer has one
@@ -27,8 +26,6 @@ class _Entry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
-    name: str = ""
-    namespace: str = ""
     managed_fields: tuple[_Entry, ...] | None = None
 
 
@@ -40,12 +37,7 @@ class _Event(msgspec.Struct, frozen=True):
     object: _Object = _Object()
 
 
-class _List(msgspec.Struct, frozen=True):
-    items: tuple[_Object, ...] | None = None
-
-
 _decode_event = decoder(_Event)
-_decode_list = decoder(_List)
 
 
 def managers_of_event(line: bytes) -> Managers:
@@ -55,18 +47,6 @@ def managers_of_event(line: bytes) -> Managers:
     except Undecodable:
         return ()
     return _managers(event.object)
-
-
-def managers_of_list(body: bytes) -> dict[ObjectName, Managers]:
-    """Return the field managers of each Lease of a page; none if they are unreadable."""
-    try:
-        page: _List = _decode_list(body)
-    except Undecodable:
-        return {}
-    return {
-        ObjectName(one.metadata.namespace, one.metadata.name): _managers(one)
-        for one in page.items or ()
-    }
 
 
 def _managers(one: _Object) -> Managers:

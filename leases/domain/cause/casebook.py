@@ -21,7 +21,7 @@ from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
 from leases.domain.cause.rules.judge import judge
 from leases.domain.cause.scene import Scene
-from leases.domain.cause.telling import incident_id, incident_of, withdrawn
+from leases.domain.cause.telling import given_up, incident_id, incident_of, withdrawn
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
@@ -248,6 +248,8 @@ class Casebook:
             self._spent.pop(number, None)
             if number in heirs:
                 news.append(withdrawn(incident, heirs[number]))
+            else:  # its changes made room for newer ones
+                news.append(given_up(incident))
         return news
 
     def _settle(self, episodes: list[Episode], incident: Incident) -> None:

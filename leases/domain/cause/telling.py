@@ -58,5 +58,11 @@ def withdrawn(incident: Incident, heir: str) -> Incident:
     return msgspec.structs.replace(incident, members=(), settled=True, part_of=heir)
 
 
+def given_up(incident: Incident) -> Incident:
+    """Return an incident that is followed no longer: it counts as settled and over."""
+    ended = incident.ended or incident.began
+    return msgspec.structs.replace(incident, settled=True, ended=ended)
+
+
 def _main_source(evidence: tuple[Evidence, ...]) -> Source:
     return evidence[0].source if evidence else Source.LEASES

@@ -17,12 +17,19 @@ class Silences:
     def __init__(self) -> None:
         self._recent: deque[Silence] = deque(maxlen=KEPT)
         self._since: datetime | None = None  # when the watch began to count
-        self._events = 0  # since then
+        self._reads = 0  # since then: a backlog comes in few reads
         self.heard: datetime | None = None  # when the newest events came
 
     def connected(self, now: datetime) -> None:
         """The watch is live: count anew."""
-        self._since, self._events, self.heard = now, 0, now
+        self._since, self._reads, self.heard = now, 0, now
+
+    def stood_still(self, since: datetime, now: datetime) -> None:
+        """Our process did not run: that silence was ours."""
+        for one in [one for one in self._recent if one.until > since]:
+            self._recent.remove(one)
+        if self.heard is not None:
+            self.heard = now
 
     def lost(self) -> None:
         """The watch broke: no silence from now on is the cluster's."""
@@ -32,13 +39,13 @@ class Silences:
         self._since, self.heard = moved(self._since, jump.by), moved(self.heard, jump.by)
         self._recent.clear()
 
-    def wrote(self, events: int, now: datetime) -> None:
-        """So many events came with one read."""
+    def wrote(self, now: datetime) -> None:
+        """Events came with one read."""
         if self.heard is None:
             return
         if now - self.heard > SHORTEST:
             self._recent.append(self._silence(self.heard, now))
-        self._events += events
+        self._reads += 1
         self.heard = now
 
     def lately(self, now: datetime) -> tuple[Silence, ...]:
@@ -52,5 +59,5 @@ class Silences:
 
     def _silence(self, since: datetime, until: datetime) -> Silence:
         watched = (since - (self._since or since)).total_seconds()
-        rate = self._events / watched if watched > 0 else 0.0
+        rate = self._reads / watched if watched > 0 else 0.0
         return Silence(since, until, rate * (until - since).total_seconds())

@@ -13,6 +13,7 @@ from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_
 from leases.domain.cause.scene import Scene
 from leases.domain.cause.verdict import Verdict, clock, possible, seen
 from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
 
 Rule = Callable[[Scene], Verdict | None]
 
@@ -63,6 +64,8 @@ def _unknown(scene: Scene) -> Verdict:
     episode = scene.episode
     loser = "its holder" if episode.loser is None else episode.loser.host
     at = clock(episode.at)
+    if episode.kind is Kind.LOCK and episode.opening is ChangeType.EXPIRED:
+        return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
     if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
         sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
         fact = seen(Source.LEASES, f"it ran out at {at}; nothing else tells why")

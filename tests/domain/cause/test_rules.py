@@ -1,0 +1,105 @@
+"""Rules whose cases are rare in recordings: from what the Leases say to a cause."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from leases.domain.cause.casebook import Casebook
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.facts import PodFact
+from leases.domain.cause.incident import Cause, Confidence, Incident
+from leases.domain.changes.field_managers import FieldManager
+from leases.domain.lease import Lease, ObjectName
+from leases.tracking.store import Store
+from leases.wire.watch_events import Applied, Listed
+from tests.support.values.leases import NOON, after, lease
+
+OLD = "app-6bcjktn59v-q89c7"
+OLD_TOO = "app-6bcjktn59v-z7xkd"
+NEW = "app-5f7d8cc4b9-x2x4k"
+
+
+def _clues(first: Lease, *writes: tuple[float, Lease | None]) -> list[Clue]:
+    store = Store("c")
+    store.replace(Listed((first,), "1"), NOON)
+    found: list[Clue] = []
+    for seconds, written in writes:
+        at = after(seconds)
+        update = store.turn(at) if written is None else store.follow([Applied(written)], at)
+        found += update.clues if update is not None else ()
+    return found
+
+
+def _handover(at: float, to: str, version: int) -> list[tuple[float, Lease | None]]:
+    released = lease("", renewed=at, acquired=at, duration=1, version=version)
+    acquired = lease(to, renewed=at + 1, acquired=at + 1, transitions=1, version=version + 1)
+    return [(at, released), (at + 1, acquired)]
+
+
+def _incidents(book: Casebook, until: int = 200) -> list[Incident]:
+    told = {}
+    for step in range(until):
+        told |= {one.id: one for one in book.review(after(step))}
+    return [one for one in told.values() if one.members]
+
+
+def _told(clues: list[Clue]) -> list[tuple[str, str, int]]:
+    book = Casebook("c")
+    for clue in clues:
+        book.note(clue)
+    return [(one.cause, one.confidence, len(one.members)) for one in _incidents(book)]
+
+
+def test_a_rollout_that_moves_a_lease_twice_is_one_incident() -> None:
+    clues = _clues(lease(OLD), *_handover(4, OLD_TOO, 2), *_handover(12, NEW, 4))
+    assert _told(clues) == [(Cause.ROLLOUT, Confidence.LIKELY, 4)]
+
+
+def test_pods_that_lose_it_in_turn_are_flapping_but_stopped_ones_are_not() -> None:
+    flaps = [
+        *_handover(4, OLD_TOO, 2), *_handover(14, OLD, 4),
+        *_handover(24, OLD_TOO, 6), *_handover(34, OLD, 8),
+    ]  # fmt: skip
+    assert _told(_clues(lease(OLD), *flaps)) == [(Cause.FLAPPING, Confidence.LIKELY, 8)]
+    others = [*_handover(4, OLD_TOO, 2), *_handover(14, "app-6bcjktn59v-mmm4k", 4)]
+    causes = [cause for cause, _, _ in _told(_clues(lease(OLD), *others))]
+    assert causes == [Cause.GRACEFUL_STOP, Cause.GRACEFUL_STOP]
+
+
+@pytest.mark.parametrize(
+    ("usual", "writer", "cause"),
+    [
+        ("manager", "kubectl-edit", Cause.BY_HAND),
+        ("manager", "curl", Cause.BY_HAND),
+        ("kubectl-exporter", "kubectl-exporter", Cause.GRACEFUL_STOP),
+        ("manager", "manager", Cause.GRACEFUL_STOP),
+    ],
+)
+def test_who_renews_a_lease_does_not_edit_it_by_hand(usual: str, writer: str, cause: str) -> None:
+    released = _clues(lease(OLD), *_handover(4, OLD_TOO, 2))
+    book = Casebook("c")
+    holder = frozenset({"spec.holderIdentity"})
+    times = frozenset({"spec.renewTime", "spec.acquireTime"})
+    managers = (
+        (FieldManager(usual, "Update", NOON, times), FieldManager(writer, "Update", NOON, holder))
+        if usual != writer
+        else (FieldManager(usual, "Update", NOON, times | holder),)
+    )
+    first = released[0]
+    book.note(replace(first, change=replace(first.change, writer=writer), managers=managers))
+    book.note(released[1])
+    (incident,) = _incidents(book)
+    assert incident.cause == cause
+    assert incident.writer == (writer if cause is Cause.BY_HAND else None)
+
+
+def test_a_pod_that_ran_all_the_time_was_cut_off_once_its_node_is_known_to_live() -> None:
+    clues = _clues(lease(OLD), (20, None))
+    book = Casebook("c")
+    book.note(clues[0])
+    key = ObjectName("default", OLD)
+    pod = PodFact(key=key, read_at=after(16), node="n-1", phase="Running", uid="u")
+    book.learn([pod])
+    (incident,) = _incidents(book, 60)
+    assert (incident.cause, incident.confidence) == (Cause.PARTITION, Confidence.POSSIBLE)
