@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
@@ -12,11 +13,15 @@ from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
 from dashboard.access.wall import links
+from dashboard.live import publisher
 from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns
+from leases.domain.lease import ObjectName
 from leases.wire.watch_events import Applied
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,6 +76,26 @@ async def test_a_program_hears_each_change_numbered(filled, operator):
     )  # fmt: skip
     await one.leave()
     assert not filled.publisher.hubs["a"].feeds
+
+
+async def test_a_program_hears_of_incidents_in_frames_of_their_own(filled, operator):
+    one, hub = socket("/c/a/live/changes/", operator), filled.publisher.hubs["a"]
+    await one.connect()
+    hello = await one.hear()
+    assert "incidents" not in hello
+    told = incident_with(a_change(1))
+    gone = msgspec.structs.replace(told, id="gone", members=(), part_of="one")
+    hub.publish_incidents([told, gone], T0)
+    frame = await one.hear()
+    assert (frame["seq"], frame["changes"]) == (hello["seq"] + 1, [])
+    found = [(item["id"], item["changes"], item["part_of"]) for item in frame["incidents"]]
+    assert found == [("one", 1, None), ("gone", 0, "one")]
+    many = tuple(ObjectName("n", str(number)) for number in range(publisher.MAX_LEASES_SENT + 1))
+    hub.publish_incidents([msgspec.structs.replace(told, leases=many)], T0)
+    beyond = await one.hear()
+    assert beyond["seq"] == frame["seq"] + 2, "a gap makes readers fetch"
+    assert "incidents" not in beyond
+    await one.leave()
 
 
 async def test_a_page_is_kept_in_step(filled, operator):
