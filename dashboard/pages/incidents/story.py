@@ -110,11 +110,7 @@ def _bare(change: Change) -> Change:
 
 def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:
     """The key figures, each with a caption."""
-    worst = max(
-        (lease for lease in affected if not lease.silent),
-        key=lambda lease: lease.longest,
-        default=None,
-    )
+    worst = max(affected, key=lambda lease: lease.longest, default=None)
     longest = worst.longest if worst else 0.0
     gap = max(one.worst_gap_seconds or 0.0, longest)
     kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
