@@ -87,7 +87,7 @@ class Stage:
         for election in self.elections.values():
             for one in election.contenders:
                 if one.node == name:
-                    one.order(Order(away, Fate.FROZEN))
+                    one.order(Order(away, Fate.LOST))
 
     async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
         leader = await self._leader(election)

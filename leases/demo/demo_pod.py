@@ -41,6 +41,7 @@ class DemoPod:
         self._started_at = ""
         self._last: dict[str, Any] = {}  # the last state of its container
         self._restarts = 0
+        self._runs = False
 
     async def start(self) -> None:
         place = self._place
@@ -81,21 +82,26 @@ class DemoPod:
 
     async def fail(self, reason: str, exit_code: int) -> None:
         """Its container ended by itself, and waits to be started again."""
-        ended = {"reason": reason, "exitCode": exit_code, "finishedAt": _now()}
-        if self._started_at:
-            ended["startedAt"] = self._started_at
-        self._last = {"terminated": ended}
+        self._end(reason, exit_code)
         await self._report({"waiting": {"reason": "CrashLoopBackOff"}}, {}, ready=False)
         text = f"Back-off restarting failed container main in pod {self._place.name}"
         await self._tell("BackOff", text)
 
     async def restart(self) -> None:
-        """Start the container again."""
+        """Start the container again; of one that its machine took along, nobody knows the end."""
+        if self._runs:
+            self._end("Unknown", 255)
         self._restarts += 1
         await self._run({})
 
+    def _end(self, reason: str, exit_code: int) -> None:
+        ended = {"reason": reason, "exitCode": exit_code, "finishedAt": _now()}
+        if self._started_at:
+            ended["startedAt"] = self._started_at
+        self._last, self._runs = {"terminated": ended}, False
+
     async def _run(self, status: dict[str, Any]) -> None:
-        self._started_at = _now()
+        self._started_at, self._runs = _now(), True
         await self._report({"running": {"startedAt": self._started_at}}, status, ready=True)
         await self._tell("Started", "Started container main")
 

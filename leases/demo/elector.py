@@ -55,6 +55,7 @@ class Fate(StrEnum):
     FAILED = "failed"  # it crashes, and returns in the same Pod
     OOM_KILLED = "OOM killed"  # it takes too much memory, and returns in the same Pod
     FROZEN = "frozen"  # it sleeps, and wakes as the same process
+    LOST = "lost"  # its machine stops, and starts it again in the same Pod
 
 
 _EXITS = {Fate.FAILED: ("Error", 2), Fate.OOM_KILLED: ("OOMKilled", 137)}
@@ -212,7 +213,7 @@ class Contender:
         await asyncio.sleep(order.away)
         if pod is not None and order.fate is Fate.STOPPED:
             await pod.remove()
-        elif pod is not None and order.fate in _EXITS:
+        elif pod is not None and order.fate is not Fate.FROZEN:
             await pod.restart()
         if order.fate is not Fate.FROZEN:
             self._begin_anew(order)

@@ -43,7 +43,7 @@ OPENING = (
     Cue(16, Act.HAND_OVER, "ingress-nginx-leader"),
     Cue(24, Act.CRASH, "cert-manager-controller", 40),
     Cue(34, Act.NODE_DOWN, ELECTIONS[3].node_of(0), 75),  # its election runs out too
-    Cue(44, Act.VACATE, "thanos-operator-leader", 25),
+    Cue(44, Act.VACATE, "thanos-operator-leader", 50),
     Cue(54, Act.FREEZE, "kustomize-controller-leader-election", 28),
     Cue(64, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
     Cue(74, Act.DELETE, "driver-longhorn-io"),
@@ -65,7 +65,7 @@ _LATER = {
     Act.FREEZE: (2, (12, 40)),
     Act.RECONFIGURE: (2, (0, 0)),
     Act.HAND_OVER: (1, (0, 0)),
-    Act.VACATE: (1, (15, 40)),
+    Act.VACATE: (1, (40, 90)),
     Act.OUTAGE: (1, (60, 150)),
     Act.DELETE: (1, (0, 0)),
     Act.API_RESTART: (1, (0, 0)),

@@ -52,6 +52,11 @@ async def test_a_pod_tells_how_its_process_ended(tmp_path: Path) -> None:
             again = await pod()
             assert (again.uid, again.restarts, again.exited_at) == (runs.uid, 1, failed.exited_at)
             assert again.started_at
+            await played.restart()
+            rebooted = await pod()
+            assert (rebooted.restarts, rebooted.exit_reason, rebooted.exit_code) == (
+                2, "Unknown", 255,
+            )  # fmt: skip
             await played.delete()
             assert (await pod()).deleted_at
             await played.remove()
