@@ -44,13 +44,15 @@ class WallIncidents(msgspec.Struct, frozen=True):
 def wall_incidents(
     store: Store, going_on: Iterable[Incident], wanted: LeaseFilter, now: datetime
 ) -> WallIncidents:
-    """Those with the most Leases in trouble first; of a filtered wall, those with its Leases."""
+    """Those that save rows, the most Leases in trouble first; of a filtered wall, those with its
+    Leases.
+    """
     matches = wants(LeaseFilter(text=wanted.text, namespace=wanted.namespace, kinds=wanted.kinds))
     troubled = {one.key: one for one in store.select(tuple(Kind), TROUBLE) if _bad(one)}
     found = []
     for incident in going_on:
-        if not says(wanted) or any(map(matches, filter(None, map(store.get, incident.leases)))):
-            bad = [one for key in incident.leases if (one := troubled.get(key)) is not None]
+        bad = [one for key in incident.leases if (one := troubled.get(key)) is not None]
+        if len(bad) > HEIGHT and (not says(wanted) or any(map(matches, bad))):
             found.append((incident, bad))
     found.sort(key=lambda pair: (-len(pair[1]), pair[0].began))
     shown = found[:MOST]

@@ -101,23 +101,32 @@ def test_an_incident_has_one_row_instead_of_those_of_its_leases(store, operator)
 
 
 def test_a_wall_has_room_for_three_incidents_and_names_the_leases_of_the_others(store, operator):
-    expired_leases(store, 12)
-    names = [[ObjectName("apps", f"out-{2 * n + m:03}") for m in (0, 1)] for n in range(4)]
+    expired_leases(store, 15)
+    names = [[ObjectName("apps", f"out-{3 * n + m:03}") for m in range(3)] for n in range(4)]
     tell(*(open_incident(*keys, id=f"i{n}") for n, keys in enumerate(names)))
     html = text_of(operator.get("/c/a/wall/"))
     assert re.findall(r'data-incident="([^"]+)"', html) == ["i0", "i1", "i2"]
-    assert "apps/out-005" not in html
-    assert "apps/out-006" in html
+    assert "apps/out-008" not in html
+    assert "apps/out-009" in html
     assert "1 more incident" in html
     assert rest_of(html)[0] == "5 more expired, 2 more vacant"
 
 
 def test_leases_beside_the_lanes_are_told_by_an_incident_and_never_called_fine(store, operator):
-    dead = ObjectName("kube-node-lease", "worker-7")
-    fill(store, a_lease(dead, holder="worker-7"))
+    names = [f"worker-{n}" for n in range(3)]
+    dead = [ObjectName("kube-node-lease", name) for name in names]
+    fill(store, *(a_lease(key, holder=key.name) for key in dead))
     while store.turn(datetime.now(UTC) + timedelta(minutes=1)):
         pass
-    tell(open_incident(dead))
+    tell(open_incident(*dead))
     html = text_of(operator.get("/c/a/wall/"))
-    assert "1 in trouble, told as incidents" in html
+    assert "3 in trouble, told as incidents" in html
     assert "All in time" not in html
+
+
+def test_an_incident_of_few_leases_leaves_them_their_own_rows(store, operator):
+    expired_leases(store, 2)
+    tell(open_incident(*(ObjectName("apps", f"out-{n:03}") for n in range(2))))
+    html = text_of(operator.get("/c/a/wall/"))
+    assert "data-incident" not in html
+    assert 'data-tile="apps/out-001"' in html
