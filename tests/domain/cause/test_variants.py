@@ -24,7 +24,7 @@ async def test_the_rules_hold_on_recordings_that_nobody_has_seen(
     _print(capsys, "With Pods, Nodes and Events", scores)
     assert _share(scores) >= 0.97, _all(scores, lambda one: one.missed)
     assert _all(scores, lambda one: [*one.wrong_certain, *one.innocent, *one.merged]) == []
-    assert sum(one.false.total() for one in scores) <= 4, _all(scores, lambda one: one.missed)
+    assert sum(one.false.total() for one in scores) <= 2, _all(scores, lambda one: one.missed)
 
 
 async def test_leases_alone_tell_most_causes_of_such_recordings(
@@ -33,9 +33,11 @@ async def test_leases_alone_tell_most_causes_of_such_recordings(
     scores = [Score(one, play(one, alone=True)) for one in recordings]
     _print(capsys, "From Leases alone", scores)
     assert _share(scores) >= 0.65, _all(scores, lambda one: one.missed)
-    assert _all(scores, lambda one: [*one.wrong_certain, *one.innocent, *one.merged]) == []
+    assert _all(scores, lambda one: [*one.wrong_certain, *one.innocent]) == []
+    # A crash in the seconds in which a node dies may be one of its pods.
+    assert len(_all(scores, lambda one: one.merged)) <= 1
     # An eviction that leaves time to stop looks like any graceful stop.
-    assert sum(one.false.total() for one in scores) <= 10, _all(scores, lambda one: one.missed)
+    assert sum(one.false.total() for one in scores) <= 5, _all(scores, lambda one: one.missed)
 
 
 def _print(capsys: pytest.CaptureFixture[str], title: str, scores: list[Score]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msgspec.structs import replace
+
 from tests.support.variants import stories
 from tests.support.variants.cluster import Cluster, Workload
 from tests.support.variants.electors import Settings
@@ -50,6 +52,7 @@ def workload(cluster: Cluster, name: str, **given: object) -> Workload:
     release = bool(given.pop("release", random.random() < 0.85))
     manager = random.choice((name, "manager", "controller", name.partition("-")[0]))
     lease = random.choice((f"{name}-leader", f"{cluster.api.words(8)}.{name}.io", name))
+    own = random.random() < 0.7 or "namespace" in given
     namespace = str(given.pop("namespace", f"{name}-system"))
     settings = Settings(namespace, lease, manager, duration, deadline, retry, release)
     kind = given.pop("kind", None) or random.choice(
@@ -57,6 +60,9 @@ def workload(cluster: Cluster, name: str, **given: object) -> Workload:
     )
     identity = given.pop("identity", None) or random.choice(("uuid", "uuid", "pod"))
     replicas = given.pop("replicas", None) or random.choice((2, 3))
+    if not own:
+        settings = replace(settings, namespace="kube-system")
+        given.setdefault("pods_in", namespace)
     options = {"kind": kind, "identity": identity, "replicas": replicas} | given
     return Workload(cluster, name, settings, **options)  # type: ignore[arg-type]
 
@@ -64,6 +70,8 @@ def workload(cluster: Cluster, name: str, **given: object) -> Workload:
 def cluster_of(seed: int | str, count: int, *, workers: int = 12) -> tuple[Cluster, list[Workload]]:
     """A cluster after a quiet minute."""
     cluster = Cluster(seed, workers=workers)
+    for node in cluster.worker_names(2):
+        cluster.clocks[node] = cluster.api.between(-40, 40)
     names = cluster.api.random.sample(NAMES, min(count, len(NAMES)))
     names += [f"operator-{number}" for number in range(count - len(names))]
     found = [workload(cluster, name) for name in names]
@@ -175,6 +183,58 @@ def _many_nodes_down(cluster: Cluster, found: list[Workload]) -> None:
         cluster.node_down(node)
 
 
+def _control_plane(cluster: Cluster) -> list[str]:
+    """Static Pods on three nodes, that take the name of their node as identity."""
+    nodes = [f"cp-{number}" for number in range(3)]
+    for node in nodes:
+        cluster.add_node(node)
+    for name in ("kube-scheduler", "kube-controller-manager"):
+        settings = Settings("kube-system", name, name, release=False)
+        Workload(cluster, name, settings, kind="Node", identity="node", replicas=3, nodes=nodes)
+    cluster.api.run(40)
+    return nodes
+
+
+def _control_plane_down(cluster: Cluster, _found: list[Workload]) -> None:
+    nodes = _control_plane(cluster)
+    held = {n: sum(pod.elector.leads for pod in cluster.pods_on(n)) for n in nodes}
+    stories.node_down(cluster, max(nodes, key=lambda node: held[node]))
+
+
+def _control_plane_crash(cluster: Cluster, _found: list[Workload]) -> None:
+    _control_plane(cluster)
+    static = [pod for pod in cluster.pods.values() if pod.workload.kind == "Node"]
+    first, second = (pod.workload for pod in static if pod.elector.leads)
+    stories.crash(cluster, first)
+    cluster.api.run(30)
+    stories.starved(cluster, second)
+
+
+def _down_and_crash(cluster: Cluster, found: list[Workload]) -> None:
+    node = stories.busiest(cluster)
+    apart = next(one for one in found if one.leader.node != node)
+    stories.node_down(cluster, node)
+    cluster.api.run(3)
+    stories.crash(cluster, apart)
+
+
+def _drain_and_others(cluster: Cluster, found: list[Workload]) -> None:
+    node = stories.busiest(cluster)
+    apart = [one for one in found if one.leader.node != node]
+    stories.drain(cluster, node)
+    cluster.api.run(2)
+    stories.crash(cluster, apart[0])
+    stories.theft(cluster, apart[1])
+    cluster.api.run(1)
+    stories.graceful_stop(cluster, apart[2])
+
+
+def _outage_after_rollout(cluster: Cluster, found: list[Workload]) -> None:
+    stories.rollout(cluster, found[0])
+    cluster.api.run(40)
+    stories.api_outage(cluster, 25)
+
+
 # What is played, with how many elections, and for how many seconds.
 WORLDS: dict[str, tuple[Play, int, float]] = {
     "node-down": (_node_down, 16, 170),
@@ -188,6 +248,11 @@ WORLDS: dict[str, tuple[Play, int, float]] = {
     "outage-silent-90": (_outage(90, watch_breaks=False), 16, 190),
     "slow": (_slow, 14, 140),
     "slow-unharmed": (_slow_without_harm, 14, 120),
+    "control-plane-down": (_control_plane_down, 12, 150),
+    "control-plane-crash": (_control_plane_crash, 12, 150),
+    "down-and-crash": (_down_and_crash, 16, 150),
+    "drain-and-others": (_drain_and_others, 16, 100),
+    "outage-after-rollout": (_outage_after_rollout, 12, 130),
     "rollout-of-all": (_rollout_of_all, 14, 120),
     "two-crashes": (_two_crashes, 14, 90),
     "namespace": (_namespace, 8, 90),

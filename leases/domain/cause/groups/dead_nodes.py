@@ -39,7 +39,8 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
             there += [one for one in on_it if _died_with(one, heart)]
         there = there or _one_death(left, mine)
         groups.append(_node_group([*mine, *there], name))
-    for name, there in by_node.items():
+    for name, alike in by_node.items():
+        there = [one for one in alike if one.node]
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
         lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
         for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):
@@ -52,9 +53,15 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
 def _by_node(left: list[Judged]) -> dict[str, list[Judged]]:
     by_node: dict[str, list[Judged]] = defaultdict(list)
     for one in left:
-        if one.node and one.verdict.cause in _ON_A_NODE and one.episode.kind is not Kind.HEARTBEAT:
-            by_node[one.node].append(one)
+        node = one.node or _host(one)  # a static Pod's identity names its node
+        if node and one.verdict.cause in _ON_A_NODE and one.episode.kind is not Kind.HEARTBEAT:
+            by_node[node].append(one)
     return by_node
+
+
+def _host(one: Judged) -> str:
+    loser = one.episode.loser
+    return "" if loser is None else loser.host
 
 
 def _is_removed(one: Judged, name: str) -> bool:
