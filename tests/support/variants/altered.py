@@ -149,13 +149,11 @@ def together(first: Recording, second: Recording, seconds: float) -> Altered:
         one["id"] = f"other-{one['id']}"
     for change in other.truth["changes"]:
         change["incident"] = change["incident"] and f"other-{change['incident']}"
-    for part in ("incidents", "changes"):
-        at = "ended" if part == "incidents" else "at"
-        truth[part] = [
-            one
-            for one in (*first.truth[part], *other.truth[part])
-            if datetime.fromisoformat(one[at]) <= ended
-        ]
+    changes = (*first.truth["changes"], *other.truth["changes"])
+    truth["changes"] = [one for one in changes if datetime.fromisoformat(one["at"]) <= ended]
+    begun = {one["incident"] for one in truth["changes"]}
+    incidents = (*first.truth["incidents"], *other.truth["incidents"])
+    truth["incidents"] = [one for one in incidents if one["id"] in begun]
     return Altered(f"{first.name}+{second.name}", [connection], objects, truth)
 
 
