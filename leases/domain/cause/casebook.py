@@ -216,7 +216,9 @@ class Casebook:
     def _tell(self, group: Group, now: datetime) -> list[Incident]:
         number = group.episodes[0].number
         settled = now - max(one.changed_at for one in group.episodes) >= SETTLED_AFTER
-        state = (group.verdict.sentence, settled, *[one.serial for one in group.episodes])
+        verdict = group.verdict
+        told = (verdict.cause, verdict.confidence, verdict.sentence, settled)
+        state = (*told, *[one.serial for one in group.episodes])
         if self._states.get(number) == state:
             return []
         episodes = [one.episode for one in group.episodes]
@@ -224,7 +226,7 @@ class Casebook:
             self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
         known = self._told.get(number)
-        sure = group.verdict.confidence is Confidence.CERTAIN
+        sure = verdict.confidence is Confidence.CERTAIN
         begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
             return []

@@ -136,6 +136,8 @@ def bursts(left: list[Judged]) -> list[Group]:
             by_writer[one.verdict.writer, one.episode.opening].append(one)
         elif one.verdict.cause in (Cause.BY_HAND, Cause.DELETED) and _is_deletion(one):
             by_writer[one.episode.key.namespace, ChangeType.DELETED].append(one)
+        elif one.verdict.cause is Cause.SCALED_DOWN:
+            by_writer[one.verdict.confidence, ChangeType.RELEASED].append(one)
     groups = []
     for there in by_writer.values():
         ordered = sorted(there, key=_ends_at)

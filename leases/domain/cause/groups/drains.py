@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from leases.domain.cause.groups.judged import Group, Judged, chains
 from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.verdict import Verdict, clock, seen, some, span
@@ -30,9 +32,7 @@ def drains(left: list[Judged]) -> list[Group]:
             if any(one.verdict.cause is Cause.DRAIN for one in chain):
                 vanished = _stopped_with(chain, left)
                 groups.append(_drain(sorted([*chain, *vanished], key=_when), name))
-    taken = {id(one.episode) for group in groups for one in group.episodes}
-    rest = [one for one in left if id(one.episode) not in taken]
-    return groups + _drains_alone(rest)
+    return groups
 
 
 def _stopped_with(chain: list[Judged], left: list[Judged]) -> list[Judged]:
@@ -67,7 +67,11 @@ def _drain(chain: list[Judged], name: str) -> Group:
     )
 
 
-def _drains_alone(left: list[Judged]) -> list[Group]:
+def _unsure(one: Judged) -> Group:
+    return Group((one,), replace(one.verdict, confidence=Confidence.POSSIBLE))
+
+
+def series(left: list[Judged]) -> list[Group]:
     """Where Pods cannot be read: a series of releases to pods of the same ReplicaSets."""
     alike = [
         one
@@ -79,6 +83,8 @@ def _drains_alone(left: list[Judged]) -> list[Group]:
     groups = []
     for chain in chains(alike, SERIES_GAP, lambda one: one.at):
         if len(chain) < SERIES:
+            # Two may be a drain, or two stops by chance.
+            groups += [_unsure(one) for one in chain if len(chain) > 1]
             continue
         names = some([f"{one.episode.key}" for one in chain])
         sentence = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from leases.domain.cause.groups.crowds import bursts, flapping, one_pod, outages, rolling, storms
 from leases.domain.cause.groups.dead_nodes import dead_nodes
-from leases.domain.cause.groups.drains import drains
+from leases.domain.cause.groups.drains import drains, series
 from leases.domain.cause.groups.judged import Group, Judged
 
 
@@ -14,7 +14,7 @@ def grouped(judged: Iterable[Judged]) -> list[Group]:
     """Return the incidents that these episodes are."""
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
-    for claim in (outages, dead_nodes, drains, storms, rolling, flapping, bursts, one_pod):
+    for claim in (outages, dead_nodes, drains, storms, rolling, flapping, bursts, one_pod, series):
         found = claim(left)
         groups += found
         claimed = {id(one.episode) for group in found for one in group.episodes}

@@ -25,7 +25,7 @@ def api_trouble(scene: Scene) -> Verdict | None:
     broken = broken_seconds(episode, scene.known)
     if episode.opening in (ChangeType.DELETED, ChangeType.CREATED):
         return _identity(scene)
-    if episode.opening not in (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.TAKEN_OVER):
+    if episode.opening is ChangeType.RECONFIGURED:
         return None
     first = episode.first
     if first.observed_at is None:
