@@ -102,7 +102,8 @@ class EvidenceReader:
     def _known(self, place: tuple[Source, str]) -> list[Fact] | ApiError | None:
         """Return what need not be asked: a refusal, or that the server wants to be left alone."""
         refusal = self._refusals.get(place)
-        if refusal is not None and self._clock() - refusal.at < ASK_REFUSED_AGAIN:
+        # A clock that was set back must not make it last.
+        if refusal is not None and abs(self._clock() - refusal.at) < ASK_REFUSED_AGAIN:
             return [refusal]
         return self._overload if self._pace.held_for() > MAX_HELD else None
 

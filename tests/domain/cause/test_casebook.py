@@ -13,7 +13,7 @@ from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusa
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_events import Applied, Deleted, Listed
 from tests.support.values.leases import NOON, after, lease
 
 POD = "app-6bcjktn59v-q89c7"
@@ -121,6 +121,27 @@ def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refus
     later = Casebook("c")
     later.learn([Refusal(Source.PODS, NOON, "no", "default")])
     assert Source.PODS in asked(later, begins=600)
+
+
+def test_an_api_server_that_announces_itself_anew_was_not_deleted_by_hand() -> None:
+    name = "apiserver-ata7lttrydg7cjnrk772vouch2"
+    labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+    before, again = (
+        lease(
+            f"{name}_{number:08}-1e4a-4ce8-92f4-98d29928ba40", name=name, uid=f"u-{number}",
+            namespace="kube-system", labels=labels, acquired=None, transitions=None,
+            duration=3600, renewed=number, version=number + 1,
+        )
+        for number in (8, 9)
+    )  # fmt: skip
+    store, book = Store("c"), Casebook("c")
+    store.replace(Listed((before,), "1"), NOON)
+    for event in (Deleted(before), Applied(again)):
+        update = store.follow([event], after(9))
+        for clue in update.clues if update is not None else ():
+            book.note(clue)
+    (incident,) = told(book, 60).values()
+    assert (incident.cause, incident.confidence) == (Cause.RESTART_IN_PLACE, Confidence.LIKELY)
 
 
 def test_a_lock_that_is_given_back_is_no_incident() -> None:

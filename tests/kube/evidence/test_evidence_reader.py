@@ -119,6 +119,15 @@ async def test_a_refusal_is_remembered_for_a_while(
     assert await reader.answer([POD]) == [PodFact(key=KEY, read_at=clock.now)]
 
 
+async def test_a_clock_that_is_set_back_does_not_make_a_refusal_last(
+    cluster: ScriptedServer, reader: EvidenceReader, clock: Clock
+) -> None:
+    cluster.script("verb", FORBIDDEN, answer(200, {}))
+    await reader.answer([POD])
+    clock.now -= timedelta(days=1)
+    assert await reader.answer([POD]) == [PodFact(key=KEY, read_at=clock.now)]
+
+
 async def test_many_questions_repeat_a_refusal_only_while_it_is_on_its_way(
     cluster: ScriptedServer, reader: EvidenceReader
 ) -> None:
