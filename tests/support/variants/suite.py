@@ -40,7 +40,7 @@ def altered(seed: int) -> list[Recording]:
     first, second = random.sample(LOCAL, 2)
     third = renamed(found[random.choice(LOCAL)], seed + 2)
     return [
-        *(renamed(one, seed) for one in found.values()),
+        *(renamed(one, seed) for one in random.sample(list(found.values()), 3)),
         together(found[first], found[second], random.uniform(0, 60)),
         without(third, random.choice(("pods", "nodes", "events"))),
         events_late(third, 20),

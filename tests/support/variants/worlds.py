@@ -262,7 +262,7 @@ WORLDS: dict[str, tuple[Play, int, float]] = {
     "rack-down": (_many_nodes_down, 30, 150),
 }
 WORKERS = {"rack-down": 250}
-BIG = ("outage-of-300", "rack-down")
+BIG = ("outage-of-60", "outage-of-300", "rack-down")
 
 
 def made(name: str) -> Made:
