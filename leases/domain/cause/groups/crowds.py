@@ -18,6 +18,7 @@ _replace = msgspec.structs.replace
 
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
 STORM_GAP = timedelta(seconds=10)  # between two of one rollout of everything
+LONGEST_STORM = timedelta(minutes=2)
 STORM = 4  # rollouts
 BURST = timedelta(seconds=2)  # one command on several Leases
 ROLLING_GAP = timedelta(seconds=45)  # from one old Pod to the next
@@ -51,7 +52,7 @@ def storms(left: list[Judged]) -> list[Group]:
     """A rollout of everything: many rollouts within seconds, and what else ended among them."""
     rollouts = [one for one in left if one.verdict.cause is Cause.ROLLOUT]
     groups = []
-    for chain in chains(rollouts, STORM_GAP, lambda one: one.at):
+    for chain in chains(rollouts, STORM_GAP, lambda one: one.at, LONGEST_STORM):
         if len({one.episode.key for one in chain}) < STORM:
             continue
         since, until = chain[0].at, chain[-1].at

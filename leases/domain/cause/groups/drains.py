@@ -15,6 +15,7 @@ from leases.domain.changes.change import ChangeType
 NODE_GAP = timedelta(seconds=60)
 AT_ONCE = timedelta(seconds=3)
 SERIES = 3  # releases in a row that look like a drain
+MAX_SERIES = 50
 SERIES_GAP = timedelta(seconds=5)
 _STOPPED = (
     Cause.GRACEFUL_STOP, Cause.DRAIN, Cause.EVICTED, Cause.SCALED_DOWN, Cause.ROLLOUT,
@@ -82,8 +83,8 @@ def series(left: list[Judged]) -> list[Group]:
     ]
     groups = []
     for chain in chains(alike, SERIES_GAP, lambda one: one.at):
-        if len(chain) < SERIES:
-            # Two may be a drain, or two stops by chance.
+        if not SERIES <= len(chain) <= MAX_SERIES:
+            # Two may be a drain, or two stops by chance; a node holds no hundreds of elections.
             groups += [_unsure(one) for one in chain if len(chain) > 1]
             continue
         names = some([f"{one.episode.key}" for one in chain])

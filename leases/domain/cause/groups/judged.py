@@ -10,6 +10,8 @@ import msgspec
 from leases.domain.cause.episode import Episode
 from leases.domain.cause.verdict import Verdict
 
+LONGEST = timedelta(minutes=30)  # of one incident
+
 
 class Judged(msgspec.Struct, frozen=True):
     """An episode with its verdict, and the node where its loser ran."""
@@ -35,15 +37,21 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def chains(
-    some_of: list[Judged], gap: timedelta, end: Callable[[Judged], datetime]
+    some_of: list[Judged],
+    gap: timedelta,
+    end: Callable[[Judged], datetime],
+    longest: timedelta = LONGEST,
 ) -> list[list[Judged]]:
-    """Cut a list where more than `gap` passes between one episode and the next."""
+    """Cut a list where more than `gap` passes between one episode and the next, and after the
+    `longest` time: no incident grows for ever.
+    """
     found: list[list[Judged]] = []
     until: datetime | None = None
     for one in some_of:
-        if until is None or one.lost_at - until > gap:
+        late = until is None or one.lost_at - until > gap
+        if until is None or late or one.lost_at - found[-1][0].lost_at > longest:
             found.append([])
             until = end(one)
         found[-1].append(one)
-        until = max(until, end(one)) if until is not None else end(one)
+        until = max(until, end(one))
     return found
