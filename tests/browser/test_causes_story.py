@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from dashboard.parts.cause_words import CAUSE_WORDS
 from leases.domain.cause.incident import Cause
@@ -113,11 +113,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, proxy: ForbiddingProxy) -> 
 
 
 @pytest.fixture(scope="module")
-def visits(server: Server, browser: Browser) -> Iterator[Visits]:
-    one = Visits(browser, server)
-    yield one
-    one.leave()
-    assert one.complaints == []
+def visits(signed_in: Visits) -> Iterator[Visits]:
+    yield signed_in
+    assert signed_in.leave() == []
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases, timestamp
@@ -19,16 +19,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield one
 
 
-@pytest.fixture(scope="module")
-def visits(browser: Browser, server: Server) -> Visits:
-    return Visits(browser, server)
-
-
 @pytest.fixture
-def api(server: Server, visits: Visits) -> Iterator[LeaseApi]:
-    yield LeaseApi(server.kubeconfig)
-    visits.leave()
-    assert visits.complaints == []
+def api(server: Server) -> LeaseApi:
+    return LeaseApi(server.kubeconfig)
 
 
 def steal(api: LeaseApi, name: str) -> None:
