@@ -130,6 +130,10 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(st
     assert again.publisher.hubs["a"].going_on() == (incident,)
     stored = await sync_to_async(incident_of)("a", incident.id)
     assert [one.change for one in stored.story] == ["expired"]
+    await again.clusters["a"].writer.delete(WEB)
+    await until_stored(lambda: incident_of("a", incident.id).incident.ended)
+    assert again.publisher.hubs["a"].going_on() == ()
+    assert len(await sync_to_async(find_incidents)("a", limit=9)) == 1
 
 
 async def test_a_settled_incident_is_counted_once(start, killed, monkeypatch):
