@@ -46,7 +46,7 @@ def test_the_history_pages_back_filters_and_remembers_its_way(server: Server, pa
     page.wait_for_url(re.compile("before="))
     back(page)
     page.wait_for_url(history_of(server))
-    page.locator(".choice summary").click()
+    page.locator(".choice > summary").first.click()
     page.get_by_role("checkbox", name="Expired").check()
     page.wait_for_url(re.compile("change=expired"))
     expect(page.locator("#change-label")).to_have_text("Expired")

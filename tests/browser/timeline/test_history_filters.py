@@ -19,7 +19,7 @@ def open_history(server: Server, page: Page, size: tuple[int, int], query: str =
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{server.url}/c/embedded/history/?{query}")
     if size == PHONE:  # all filters but the list are behind a button there
-        page.locator(".more-filters summary").click()
+        page.locator(".more-filters > summary").click()
 
 
 @SIZES
@@ -39,7 +39,7 @@ def test_several_kinds_of_change_show_together(
     server: Server, page: Page, size: tuple[int, int]
 ) -> None:
     open_history(server, page, size, "q=handed-over")
-    page.locator(".choice summary").click()
+    page.locator(".choice > summary").first.click()
     for kind in ("Expired", "Taken over"):
         page.get_by_role("checkbox", name=kind).check()
         page.wait_for_url(re.compile(f"change={kind.lower().replace(' ', '_')}"))
@@ -56,7 +56,7 @@ def test_a_time_of_day_begins_the_stretch(
 ) -> None:
     open_history(server, page, size)
     if size == DESK:
-        page.locator(".more-filters summary").click()
+        page.locator(".more-filters > summary").click()
     page.locator('[name="since"]').fill("00:00")
     page.locator('[name="since"]').press("Enter")
     page.wait_for_url(re.compile(r"since=[-\d]+T00%3A00%3A00Z"))
