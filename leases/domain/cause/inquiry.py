@@ -182,8 +182,7 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
         yield Question(Source.NODES, ObjectName("", scene.node))
     elif not loser.is_pod and not scene.pods:
         yield Question(Source.NODES, ObjectName("", loser.host))
-    if found is not None or loser.is_pod:
-        yield Question(Source.EVENTS, found or keys[0], "Pod")
+    yield Question(Source.EVENTS, found or keys[0], "Pod")
     other = "" if winner is None or winner.host == loser.host else winner.host
     if (
         other
