@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question, Refusal
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
 from tests.support.incidents.recording import Recording
@@ -23,12 +23,15 @@ class ObjectsAsOf:
             for kind in ("pods", "nodes", "events")
             for line in recording.objects(kind)
         ]
+        self._kinds = {kind for _, kind, _ in lines}
         self._lines = sorted(lines, key=lambda line: line[0])
         self._next = 0
         self._there: dict[str, dict[ObjectName, Object]] = {"pods": {}, "nodes": {}, "events": {}}
 
     def answer(self, question: Question, now: datetime) -> list[Fact]:
         self._advance(now)
+        if question.source not in self._kinds:  # it was not recorded
+            return [Refusal(question.source, now, "forbidden")]
         if question.source is Source.EVENTS:
             return list(self._events(question))
         if question.source is Source.NODES:

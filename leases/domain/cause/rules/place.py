@@ -71,7 +71,9 @@ def drained(scene: Scene) -> Verdict | None:
     sentence = f"{scene.pod_name}, which held {scene.lease}, was evicted"
     if not cordoned:
         # Deschedulers and autoscalers evict too; a node that is drained is cordoned first.
-        return likely(Cause.EVICTED, f"{sentence} through the API", *facts)
+        # Where no node can be read, this may be part of a drain.
+        tell = likely if scene.nodes else possible
+        return tell(Cause.EVICTED, f"{sentence} through the API", *facts)
     facts.append(seen(Source.NODES, f"Node {scene.node} is cordoned"))
     sentence = f"{scene.node} was drained: {sentence} at {clock(scene.episode.at)}"
     return likely(Cause.DRAIN, sentence, *facts)
