@@ -111,6 +111,10 @@ class Scene:
                 return one
         return None
 
+    def disrupted(self) -> bool:
+        """Whether the Pod was to be evicted, whoever asked for it."""
+        return any(one.disrupted for one in self.live)
+
     def cordoned(self) -> bool:
         return any(one.cordoned for one in self.nodes)
 

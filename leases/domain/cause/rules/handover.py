@@ -37,6 +37,8 @@ def stopped(scene: Scene) -> Verdict | None:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing tells
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
+    if scene.disrupted():
+        return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     return likely(Cause.GRACEFUL_STOP, sentence, *facts)
 
 
@@ -164,7 +166,8 @@ def _released(scene: Scene) -> Verdict:
     gap = (episode.last.change.at - episode.at).total_seconds()
     sentence = f"{sentence}, and {winner.host} took it {span(gap)} later"
     fact = seen(Source.LEASES, "the holder wrote the release itself; nothing ran out")
-    if loser.template and loser.template == winner.template and loser.host != winner.host:
+    alike = loser.template == winner.template and loser.host != winner.host
+    if loser.template and alike and not scene.disrupted():
         return likely(
             Cause.GRACEFUL_STOP, sentence, fact, seen(Source.LEASES, "both are of one ReplicaSet")
         )
