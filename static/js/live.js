@@ -34,8 +34,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
       asOf: watch.as_of,
       since: watch.state === "live" ? undefined : watch.since,
       detail: watch.detail,
-      behind: watch.behind_seconds ?? null,
-      rate: watch.events_per_second ?? 0,
+      behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? 0,
       problem: watch.problem,
     });
   }
@@ -80,8 +79,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     onFrame: apply,
     onBytes: takePhases,
     onState(state, reason) {
-      socketState = state;
-      why = reason ?? "";
+      [socketState, why] = [state, reason ?? ""];
       if (state !== "live") report();
     },
   });
