@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
@@ -15,6 +16,17 @@ STAMP = "sources.sha256"  # beside the collected files: what they were collected
 
 class HashedStorage(ManifestStaticFilesStorage):
     """Keeps the plain names until `collectstatic` has run, so that tests need not run it."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._urls: dict[tuple[str, bool], str] = {}
+
+    def url(self, name: str | None, force: bool = False) -> str:
+        """Compute each URL once: pages ask for the same ones a hundred times."""
+        key = name or "", bool(self.hashed_files)
+        if key not in self._urls:
+            self._urls[key] = super().url(key[0], force)
+        return self._urls[key]
 
     def stored_name(self, name: str) -> str:
         return super().stored_name(name) if self.hashed_files else name
