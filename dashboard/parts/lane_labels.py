@@ -51,9 +51,9 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""  # of the stretch that shows a band's changes
 
 
-def lane_role(shapes: Iterable[ShapeView]) -> str:
-    """The ARIA role of a lane: links are not found inside an image."""
-    return "group" if any(shape.url for shape in shapes) else "img"
+def lane_role(shapes: Iterable[ShapeView], *, linked: bool = False) -> str:
+    """The ARIA role of a lane: links are not found inside an image. `linked`: it has others."""
+    return "group" if linked or any(shape.url for shape in shapes) else "img"
 
 
 class MarkView(msgspec.Struct, frozen=True):

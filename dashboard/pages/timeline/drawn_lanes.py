@@ -66,8 +66,8 @@ def lane_views(
         view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
         view["shapes"] = tuple(shape_view(shape, now, zoom=zoom, end=end) for shape in drawn)
         view["url"] = lease_url_at(cluster, lane.key, time)
-        view["role"] = lane_role(view["shapes"])
         view["bands"] = bands.get(lane.key, ())
+        view["role"] = lane_role(view["shapes"], linked=bool(view["bands"]))
         view["says"] = says(lane.key, drawn, unseen=unseen, incidents=len(view["bands"]))
         views.append(view)
         before = group

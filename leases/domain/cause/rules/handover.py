@@ -171,8 +171,6 @@ def _released(scene: Scene) -> Verdict:
         return likely(
             Cause.GRACEFUL_STOP, sentence, fact, seen(Source.LEASES, "both are of one ReplicaSet")
         )
-    if scene.pods or loser.host == winner.host or loser.workload == winner.workload:
-        return possible(Cause.GRACEFUL_STOP, sentence, fact)
     return possible(Cause.GRACEFUL_STOP, sentence, fact)
 
 
