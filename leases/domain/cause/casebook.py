@@ -261,7 +261,7 @@ class Casebook:
         self._told.pop(incident.id, None)
         self._states.pop(incident.id, None)
         self._spent.pop(incident.id, None)
-        still_open = {one.key for one in episodes if one.open}
+        still_open = {one.key for one in episodes if one.ended_at is None}
         if still_open:
             self._going_on.keep(incident, still_open)
 

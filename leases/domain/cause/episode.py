@@ -44,7 +44,9 @@ class Episode:
 
     @property
     def ended_at(self) -> datetime | None:
-        return None if self.open else self.last.change.at
+        """When it was over: nobody is without a Lease that was deleted."""
+        over = not self.open or self.last.change.change is ChangeType.DELETED
+        return self.last.change.at if over else None
 
     @property
     def lost_at(self) -> datetime:

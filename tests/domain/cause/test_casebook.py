@@ -20,14 +20,17 @@ POD = "app-6bcjktn59v-q89c7"
 OTHER = "app-6bcjktn59v-z7xkd"
 
 
-def clues(*writes: tuple[float, Lease | None], first: tuple[Lease, ...] = ()) -> list[Clue]:
+def clues(
+    *writes: tuple[float, Lease | Deleted | None], first: tuple[Lease, ...] = ()
+) -> list[Clue]:
     """What the store tells of these writes; None: only the clock went on."""
     store = Store("c")
     store.replace(Listed(first or (lease(POD),), "1"), NOON)
     found: list[Clue] = []
     for seconds, written in writes:
         at = after(seconds)
-        update = store.turn(at) if written is None else store.follow([Applied(written)], at)
+        event = Applied(written) if isinstance(written, Lease) else written
+        update = store.turn(at) if event is None else store.follow([event], at)
         found += update.clues if update is not None else ()
     return found
 
@@ -62,6 +65,17 @@ def test_a_release_and_what_ends_its_gap_are_one_incident_told_once() -> None:
     (settled,) = book.review(after(125))
     assert settled == Incident(**_fields(incident) | {"settled": True})
     assert book.next_review(after(200)) is None
+
+
+def test_an_incident_is_over_when_its_lease_is_deleted() -> None:
+    book = Casebook("c")
+    for clue in clues((20, None), (30, Deleted(lease(POD, version=2)))):
+        book.note(clue)
+    (incident,) = told(book, 40).values()
+    assert incident.ended == after(30)
+    assert not book.going_on()
+    told(book, 200)
+    assert not book.going_on()
 
 
 def test_many_nodes_that_die_at_once_are_one_incident_with_few_questions() -> None:

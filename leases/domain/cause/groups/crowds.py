@@ -144,8 +144,8 @@ def bursts(left: list[Judged]) -> list[Group]:
         ordered = sorted(there, key=_ends_at)
         for chain in chains(ordered, BURST, _ends_at):
             if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
-                first = chain[0].verdict
-                sentence = f"{first.sentence}, and {len(chain) - 1} more Leases"
+                first, more = chain[0].verdict, len(chain) - 1
+                sentence = f"{first.sentence}, and {more} more Lease{'s' if more > 1 else ''}"
                 groups.append(Group(tuple(chain), _replace(first, sentence=sentence)))
     return groups
 
