@@ -43,9 +43,13 @@ class LeaseApi:
         data = None if body is None else json.dumps(body).encode()
         with self._lock:
             self._forget_ended()
-            self._connection.request(method, path, data, headers)
-            with self._connection.getresponse() as answer:
-                content = answer.read()
+            try:
+                self._connection.request(method, path, data, headers)
+                with self._connection.getresponse() as answer:
+                    content = answer.read()
+            except BaseException:
+                self._connection.close()  # half an exchange would spoil the next
+                raise
         if answer.status >= 400:
             said = io.BytesIO(content)
             raise HTTPError(self.url + path, answer.status, answer.reason, answer.headers, said)
