@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.variants.api import Incident
-from tests.support.variants.cluster import Cluster, Workload
+from tests.support.variants.cluster import Cluster
 from tests.support.variants.electors import Elector, Settings
 from tests.support.variants.made import text
+from tests.support.variants.workload import Workload
 
 GAP = 60  # seconds in which the changes of one story end
 
 
-def _on(cluster: Cluster, cause: str, *workloads: Workload, lasts: float = GAP) -> Incident:
+def incident_on(cluster: Cluster, cause: str, *workloads: Workload, lasts: float = GAP) -> Incident:
     return cluster.api.incident(cause, [one.lease for one in workloads], lasts=lasts)
 
 
@@ -20,17 +21,17 @@ def _on(cluster: Cluster, cause: str, *workloads: Workload, lasts: float = GAP) 
 
 
 def graceful_stop(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "graceful_stop", one)
+    incident_on(cluster, "graceful_stop", one)
     one.leader.delete()
 
 
 def rollout(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "rollout", one)
+    incident_on(cluster, "rollout", one)
     one.roll_out()
 
 
 def crash(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "crash", one)
+    incident_on(cluster, "crash", one)
     code = cluster.api.random.choice((1, 2, 139, 255))
     one.leader.end(code, back_after=_too_late(cluster, one))
 
@@ -41,7 +42,7 @@ def _too_late(cluster: Cluster, one: Workload) -> float:
 
 
 def oom_killed(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "oom_killed", one)
+    incident_on(cluster, "oom_killed", one)
     pod = one.leader
     node = ("Node", "", pod.node)
     cluster.api.event(
@@ -52,7 +53,7 @@ def oom_killed(cluster: Cluster, one: Workload) -> None:
 
 def restart_in_place(cluster: Cluster, one: Workload) -> None:
     """The only replica dies and comes back."""
-    _on(cluster, "restart_in_place", one)
+    incident_on(cluster, "restart_in_place", one)
     for pod in one.pods:
         if not pod.elector.leads:
             pod.elector.kill()
@@ -63,7 +64,7 @@ def restart_in_place(cluster: Cluster, one: Workload) -> None:
 
 
 def evicted_for_memory(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "evicted", one)
+    incident_on(cluster, "evicted", one)
     pod = one.leader
     about = "Node", "", pod.node
     cluster.api.event(
@@ -80,7 +81,7 @@ def evicted_for_memory(cluster: Cluster, one: Workload) -> None:
 
 
 def preempted(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "evicted", one)
+    incident_on(cluster, "evicted", one)
     pod = one.leader
     pod.event(
         "Preempted",
@@ -92,12 +93,12 @@ def preempted(cluster: Cluster, one: Workload) -> None:
 
 def descheduled(cluster: Cluster, one: Workload) -> None:
     """One Pod is evicted by the eviction API while its node takes others."""
-    _on(cluster, "evicted", one)
+    incident_on(cluster, "evicted", one)
     one.leader.delete(disrupted="EvictionByEvictionAPI")
 
 
 def tainted(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "evicted", one)
+    incident_on(cluster, "evicted", one)
     pod = one.leader
     pod.event(
         "TaintManagerEviction",
@@ -112,7 +113,7 @@ def starved(cluster: Cluster, one: Workload) -> None:
     last = one.settings.duration + cluster.api.between(1, 4)
     steps = [last * part for part in (0.2, 0.32, 0.45, 0.58, 0.62)]
     lasts = sum(steps) + 3 * len(steps) + last + GAP
-    _on(cluster, "starved", one, lasts=lasts)
+    incident_on(cluster, "starved", one, lasts=lasts)
     pod, at = one.leader, 0.0
     for step in (*steps, last):
         cluster.api.after(at, lambda step=step: pod.elector.freeze(step))  # type: ignore[misc]
@@ -125,18 +126,18 @@ def starved(cluster: Cluster, one: Workload) -> None:
 
 
 def partition(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "partition", one, lasts=110)
+    incident_on(cluster, "partition", one, lasts=110)
     one.leader.cut_for(one.settings.duration * 2.5)
 
 
 def frozen(cluster: Cluster, one: Workload) -> None:
     """Its process stands still past the deadline, then goes on as if it still held."""
-    _on(cluster, "partition", one, lasts=110)
+    incident_on(cluster, "partition", one, lasts=110)
     one.leader.elector.freeze(one.settings.duration * 2.2)
 
 
 def scaled_down(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "scaled_down", one, lasts=150)
+    incident_on(cluster, "scaled_down", one, lasts=150)
     one.scaled(f"Scaled down replica set {one.owner} to 0 from {one.replicas}")
     for pod in one.pods:
         about = one.kind, one.pods_in, one.owner
@@ -149,7 +150,7 @@ def scaled_down(cluster: Cluster, one: Workload) -> None:
 def flapping(cluster: Cluster, one: Workload) -> None:
     """Each replica crashes soon after it has acquired."""
     rounds = 4
-    _on(cluster, "flapping", one, lasts=rounds * (one.settings.duration + 18))
+    incident_on(cluster, "flapping", one, lasts=rounds * (one.settings.duration + 18))
     left = [rounds]
 
     def again() -> None:
@@ -179,7 +180,7 @@ def _lease(cluster: Cluster, one: Workload) -> Any:
 def theft(
     cluster: Cluster, one: Workload, manager: str = "kubectl-patch", operation: str = "Update"
 ) -> None:
-    _on(cluster, "by_hand", one, lasts=one.settings.duration + GAP)
+    incident_on(cluster, "by_hand", one, lasts=one.settings.duration + GAP)
     spec = {"holderIdentity": cluster.api.random.choice(("debug-shell", "me", "admin-laptop"))}
     if cluster.api.random.random() < 0.5:
         spec["renewTime"] = spec["acquireTime"] = text(cluster.api.now)
@@ -187,30 +188,30 @@ def theft(
 
 
 def release(cluster: Cluster, one: Workload, manager: str = "kubectl-edit") -> None:
-    _on(cluster, "by_hand", one)
+    incident_on(cluster, "by_hand", one)
     cluster.api.write_lease(_lease(cluster, one), {"holderIdentity": ""}, manager)
 
 
 def release_by_form(cluster: Cluster, one: Workload) -> None:
     """As Leaseboard's form releases: like client-go, under its own manager."""
-    _on(cluster, "by_hand", one)
+    incident_on(cluster, "by_hand", one)
     now = text(cluster.api.now)
     spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
     cluster.api.write_lease(_lease(cluster, one), spec, "leaseboard")
 
 
 def annotate(cluster: Cluster, one: Workload, manager: str = "kubectl-annotate") -> None:
-    _on(cluster, "by_hand", one, lasts=10)
+    incident_on(cluster, "by_hand", one, lasts=10)
     cluster.api.write_lease(_lease(cluster, one), {}, manager, annotations={"note": "look"})
 
 
 def duration(cluster: Cluster, one: Workload, manager: str = "kubectl-patch") -> None:
-    _on(cluster, "by_hand", one, lasts=20)
+    incident_on(cluster, "by_hand", one, lasts=20)
     cluster.api.write_lease(_lease(cluster, one), {"leaseDurationSeconds": 77}, manager)
 
 
 def delete_lease(cluster: Cluster, one: Workload) -> None:
-    _on(cluster, "by_hand", one)
+    incident_on(cluster, "by_hand", one)
     cluster.api.delete("leases", one.settings.namespace, one.settings.name)
 
 
@@ -218,78 +219,6 @@ def delete_heartbeat(cluster: Cluster) -> None:
     node = cluster.worker_names(1)[0]
     cluster.api.incident("by_hand", [f"kube-node-lease/{node}"], lasts=30)
     cluster.api.delete("leases", "kube-node-lease", node)
-
-
-# -- many elections
-
-
-def node_down(cluster: Cluster, node: str, *, deleted: bool = False) -> None:
-    held = [pod.workload.lease for pod in cluster.pods_on(node) if pod.elector.leads]
-    cluster.api.incident("node_down", [*held, f"kube-node-lease/{node}"], lasts=150)
-    cluster.node_down(node, deleted_after=70 if deleted else None)
-
-
-def node_rebooted(cluster: Cluster, node: str) -> None:
-    held = [pod.workload.lease for pod in cluster.pods_on(node) if pod.elector.leads]
-    cluster.api.incident("node_down", [*held, f"kube-node-lease/{node}"], lasts=150)
-    cluster.node_down(node)
-    cluster.api.after(75, lambda: cluster.node_back(node, rebooted=True))
-
-
-def node_cut_off(cluster: Cluster, node: str) -> None:
-    held = [pod.workload.lease for pod in cluster.pods_on(node) if pod.elector.leads]
-    cluster.api.incident("partition", [*held, f"kube-node-lease/{node}"], lasts=170)
-    cluster.partition(node, 80)
-
-
-def drain(cluster: Cluster, node: str) -> None:
-    held = [pod.workload.lease for pod in cluster.pods_on(node) if pod.elector.leads]
-    cluster.api.incident("drain", held, lasts=100)
-    cluster.drain(node)
-
-
-def busiest(cluster: Cluster) -> str:
-    """The node whose Pods hold most."""
-    return max(
-        cluster.nodes, key=lambda node: sum(pod.elector.leads for pod in cluster.pods_on(node))
-    )
-
-
-def api_outage(cluster: Cluster, seconds: float, *, watch_breaks: bool = True) -> None:
-    cluster.api.incident("api_outage", "all", lasts=seconds + 90)
-    cluster.api.outage(seconds, watch_breaks=watch_breaks)
-
-
-def api_slow(cluster: Cluster, leases: Any) -> None:
-    """The API server stands still for seconds, again and again."""
-    if leases:
-        cluster.api.incident("api_slow", leases, lasts=130)
-    at = 0.0
-    for _ in range(12):
-        stalled = cluster.api.between(1, 4.5 if not leases else 6.5)
-        cluster.api.after(at, lambda stalled=stalled: cluster.api.stall(stalled))  # type: ignore[misc]
-        at += stalled + cluster.api.between(1, 5)
-
-
-def rollout_of_all(cluster: Cluster, workloads: list[Workload]) -> None:
-    _on(cluster, "rollout", *workloads, lasts=90)
-    for one in workloads:
-        cluster.api.after(cluster.api.between(0, 15), one.roll_out)
-
-
-def namespace_deleted(cluster: Cluster, namespace: str, workloads: list[Workload]) -> None:
-    """Everything in it goes: Pods end, Leases are deleted."""
-    mine = [one for one in workloads if one.settings.namespace == namespace]
-    _on(cluster, "deleted", *mine, lasts=60)
-    for one in mine:
-        for pod in one.pods:
-            pod.delete(replace=False)
-
-    def delete() -> None:
-        for one in mine:
-            cluster.api.delete("leases", namespace, one.settings.name)
-
-    cluster.api.after(cluster.api.between(4, 8), delete)
 
 
 # -- other kinds of Lease

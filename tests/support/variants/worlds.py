@@ -7,10 +7,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tests.support.variants import stories
-from tests.support.variants.cluster import Cluster, Workload
+from tests.support.variants import cluster_stories, stories
+from tests.support.variants.cluster import Cluster
 from tests.support.variants.electors import Settings
 from tests.support.variants.made import Made
+from tests.support.variants.workload import Workload
 
 NAMES = (
     "velero", "longhorn-manager", "rook-ceph-operator", "flux-source", "crossplane", "nats",
@@ -112,7 +113,7 @@ def _slow(cluster: Cluster, found: list[Workload]) -> None:
         cluster, "vip", Settings("edge", "vip", "vip-speaker", 6, 5, 1), kind="DaemonSet"
     )
     cluster.api.run(30)
-    stories.api_slow(cluster, [tight.lease])
+    cluster_stories.api_slow(cluster, [tight.lease])
 
 
 def _two_crashes(cluster: Cluster, found: list[Workload]) -> None:
@@ -127,7 +128,7 @@ def _two_crashes(cluster: Cluster, found: list[Workload]) -> None:
 def _namespace(cluster: Cluster, found: list[Workload]) -> None:
     found += [workload(cluster, f"team-{number}", namespace="team-a") for number in range(4)]
     cluster.api.run(30)
-    stories.namespace_deleted(cluster, "team-a", found)
+    cluster_stories.namespace_deleted(cluster, "team-a", found)
 
 
 def _others(cluster: Cluster, found: list[Workload]) -> None:
@@ -140,35 +141,37 @@ def _others(cluster: Cluster, found: list[Workload]) -> None:
 
 
 def _node_down(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.node_down(cluster, stories.busiest(cluster))
+    cluster_stories.node_down(cluster, cluster_stories.busiest(cluster))
 
 
 def _node_deleted(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.node_down(cluster, stories.busiest(cluster), deleted=True)
+    cluster_stories.node_down(cluster, cluster_stories.busiest(cluster), deleted=True)
 
 
 def _node_rebooted(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.node_rebooted(cluster, stories.busiest(cluster))
+    cluster_stories.node_rebooted(cluster, cluster_stories.busiest(cluster))
 
 
 def _node_cut_off(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.node_cut_off(cluster, stories.busiest(cluster))
+    cluster_stories.node_cut_off(cluster, cluster_stories.busiest(cluster))
 
 
 def _drain(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.drain(cluster, stories.busiest(cluster))
+    cluster_stories.drain(cluster, cluster_stories.busiest(cluster))
 
 
 def _outage(seconds: float, *, watch_breaks: bool = True) -> Play:
-    return lambda cluster, _found: stories.api_outage(cluster, seconds, watch_breaks=watch_breaks)
+    return lambda cluster, _found: cluster_stories.api_outage(
+        cluster, seconds, watch_breaks=watch_breaks
+    )
 
 
 def _slow_without_harm(cluster: Cluster, _found: list[Workload]) -> None:
-    stories.api_slow(cluster, None)
+    cluster_stories.api_slow(cluster, None)
 
 
 def _rollout_of_all(cluster: Cluster, found: list[Workload]) -> None:
-    stories.rollout_of_all(cluster, found[:11])
+    cluster_stories.rollout_of_all(cluster, found[:11])
 
 
 def _many_nodes_down(cluster: Cluster, found: list[Workload]) -> None:
@@ -198,7 +201,7 @@ def _control_plane(cluster: Cluster) -> list[str]:
 def _control_plane_down(cluster: Cluster, _found: list[Workload]) -> None:
     nodes = _control_plane(cluster)
     held = {n: sum(pod.elector.leads for pod in cluster.pods_on(n)) for n in nodes}
-    stories.node_down(cluster, max(nodes, key=lambda node: held[node]))
+    cluster_stories.node_down(cluster, max(nodes, key=lambda node: held[node]))
 
 
 def _control_plane_crash(cluster: Cluster, _found: list[Workload]) -> None:
@@ -211,17 +214,17 @@ def _control_plane_crash(cluster: Cluster, _found: list[Workload]) -> None:
 
 
 def _down_and_crash(cluster: Cluster, found: list[Workload]) -> None:
-    node = stories.busiest(cluster)
+    node = cluster_stories.busiest(cluster)
     apart = next(one for one in found if one.leader.node != node)
-    stories.node_down(cluster, node)
+    cluster_stories.node_down(cluster, node)
     cluster.api.run(3)
     stories.crash(cluster, apart)
 
 
 def _drain_and_others(cluster: Cluster, found: list[Workload]) -> None:
-    node = stories.busiest(cluster)
+    node = cluster_stories.busiest(cluster)
     apart = [one for one in found if one.leader.node != node]
-    stories.drain(cluster, node)
+    cluster_stories.drain(cluster, node)
     cluster.api.run(2)
     stories.crash(cluster, apart[0])
     stories.theft(cluster, apart[1])
@@ -232,7 +235,7 @@ def _drain_and_others(cluster: Cluster, found: list[Workload]) -> None:
 def _outage_after_rollout(cluster: Cluster, found: list[Workload]) -> None:
     stories.rollout(cluster, found[0])
     cluster.api.run(40)
-    stories.api_outage(cluster, 25)
+    cluster_stories.api_outage(cluster, 25)
 
 
 # What is played, with how many elections, and for how many seconds.
