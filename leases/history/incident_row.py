@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -35,8 +36,13 @@ def as_text(value: Any) -> str:
     return _encode(value).decode()
 
 
-def incident_values(incident: Incident, story: Story, updated_at: datetime) -> dict[str, Any]:
-    """Return the columns of a row."""
+def incident_values(
+    incident: Incident,
+    story: Story,
+    updated_at: datetime,
+    time: Callable[[datetime | None], Any] = lambda moment: moment,
+) -> dict[str, Any]:
+    """Return the columns of a row; `time` adapts a datetime for a raw statement."""
     holders = dict.fromkeys(
         holder for _, one in story for holder in (one.previous_holder, one.holder) if holder
     )
@@ -48,9 +54,9 @@ def incident_values(incident: Incident, story: Story, updated_at: datetime) -> d
         "cause": incident.cause.value,
         "confidence": incident.confidence.value,
         "sentence": to_stored(incident.sentence),
-        "began": incident.began,
-        "ended": incident.ended,
-        "updated_at": updated_at,
+        "began": time(incident.began),
+        "ended": time(incident.ended),
+        "updated_at": time(updated_at),
         "settled": incident.settled,
         "worst_gap_seconds": incident.worst_gap_seconds,
         "changes": len(incident.members),

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 COLLECT = 0.1  # seconds in which clues are collected
 LOOK_SECONDS = 1.0  # between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
-BUSY_SHARE = 0.05  # of a core that reviews of a large incident may take
+BUSY_SHARE = 0.02  # of a core that reviews of a large incident may take
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 

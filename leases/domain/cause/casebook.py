@@ -126,7 +126,10 @@ class Casebook:
         self._reviewed_at = now
         self._dirty = False
         while self._times and self._times[0][0] <= now:
-            self._judged.pop(heapq.heappop(self._times)[2], None)
+            number = heapq.heappop(self._times)[2]
+            episode = self._episodes.get(number)
+            if episode is not None and episode.open:  # else time alone changes no verdict
+                self._judged.pop(number, None)
         groups = grouped([self._judge(one, now) for one in self._episodes.values()])
         news = [one for group in groups for one in self._tell(group, now)]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
@@ -163,7 +166,7 @@ class Casebook:
         birth = self._births.pop(episode.key, None)
         is_lock = episode.kind in (Kind.LOCK, Kind.UNKNOWN)
         if birth is not None and is_lock and episode.opening is ChangeType.DELETED:
-            episode.clues.insert(0, birth)
+            episode.begin_with(birth)
         self._episodes[id(episode)] = episode
         self._latest[episode.key] = episode
         now = episode.last.change.observed_at
@@ -180,11 +183,8 @@ class Casebook:
 
     def _node_came_back(self, heartbeat: Episode, now: datetime) -> None:
         """Ask again about what ran there: it was restarted, or only cut off."""
-        number = self._incident_of.get(id(heartbeat))
-        if number is not None:
-            for one, its in self._incident_of.items():
-                if its == number:
-                    self._inquiries.look_again(self._episodes[one], now)
+        for number in self._about.get(heartbeat.key.name, ()):
+            self._inquiries.look_again(self._episodes[number], now)
 
     def _look_again(self, episode: Episode, at: datetime) -> None:
         heapq.heappush(self._times, (at, next(self._serial), id(episode)))

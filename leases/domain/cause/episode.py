@@ -25,32 +25,33 @@ class Episode:
         self.key = clue.key
         self.clues = [clue]
         self.open = clue.change.change in _GAPS
+        self._begin()
 
-    @property
-    def first(self) -> Clue:
-        return self.clues[0]
+    def begin_with(self, birth: Clue) -> None:
+        """Let an earlier change begin it."""
+        self.clues.insert(0, birth)
+        self._begin()
 
-    @property
-    def last(self) -> Clue:
-        return self.clues[-1]
+    def _begin(self) -> None:
+        """Read the first change once: the rules look at it again and again."""
+        self.first = first = self.clues[0]
+        change = first.change
+        self.opening = change.change
+        self.at = change.at
+        self.kind = change.kind
+        # Who held it before.
+        it_goes_on = change.change in (ChangeType.RESTARTED, ChangeType.RECONFIGURED)
+        self.loser = contender(change.holder if it_goes_on else change.previous_holder)
+        before = None if first.before is None else first.before.spec.lease_duration_seconds
+        self.duration = float(before or 15)
+        # Seconds between the renewals of the holder, or a good guess.
+        shortest = min(first.renew_intervals, default=None)
+        guess = max(1.0, self.duration / 3)
+        self.rhythm = guess if shortest is None else max(0.1, shortest)
+        self.lost_at = self._lost_at()
 
-    @property
-    def opening(self) -> ChangeType:
-        return self.first.change.change
-
-    @property
-    def at(self) -> datetime:
-        return self.first.change.at
-
-    @property
-    def ended_at(self) -> datetime | None:
-        """When it was over: nobody is without a Lease that was deleted."""
-        over = not self.open or self.last.change.change is ChangeType.DELETED
-        return self.last.change.at if over else None
-
-    @property
-    def lost_at(self) -> datetime:
-        """When the holder was last seen alive."""
+    def _lost_at(self) -> datetime:
+        """Return when the holder was last seen alive."""
         first = self.first
         if first.observed_at is None or self.opening not in _AFTER_SILENCE:
             return self.at
@@ -60,31 +61,14 @@ class Episode:
         return first.observed_at
 
     @property
-    def rhythm(self) -> float:
-        """Seconds between the renewals of the holder, or a good guess."""
-        first = self.first
-        shortest = min(first.renew_intervals, default=None)
-        if shortest is not None:
-            return max(0.1, shortest)
-        return max(1.0, self.duration / 3)
+    def last(self) -> Clue:
+        return self.clues[-1]
 
     @property
-    def duration(self) -> float:
-        before = self.first.before
-        seconds = None if before is None else before.spec.lease_duration_seconds
-        return float(seconds or 15)
-
-    @property
-    def kind(self) -> Kind:
-        return self.first.change.kind
-
-    @property
-    def loser(self) -> Contender | None:
-        """Who held it before."""
-        change = self.first.change
-        if self.opening is ChangeType.RESTARTED or self.opening is ChangeType.RECONFIGURED:
-            return contender(change.holder)
-        return contender(change.previous_holder)
+    def ended_at(self) -> datetime | None:
+        """When it was over: nobody is without a Lease that was deleted."""
+        over = not self.open or self.last.change.change is ChangeType.DELETED
+        return self.last.change.at if over else None
 
     @property
     def winner(self) -> Contender | None:

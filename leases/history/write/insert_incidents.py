@@ -5,15 +5,16 @@ Every replica finds the same incidents under the same ids. Of two versions the n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import msgspec
+from django.db import connection
 from msgspec.structs import replace
 
 from leases.domain.cause.incident import Cause, Incident, Member
-from leases.domain.changes.change import Change
 from leases.history.change_row import COLUMNS, to_change
 from leases.history.incident_row import Story, incident_values, story_of
 from leases.history.read.raw_select import select
@@ -25,9 +26,9 @@ from leases.history.refused_rows import (
     set_aside,
     write_all_but_refused,
 )
-from leases.history.write.bulk_insert import execute_many
+from leases.history.write.bulk_insert import execute_many, insert
 from leases.history.write.replica_lock import transaction_in_turn
-from leases.models import ChangeRecord, IncidentNote, IncidentRecord
+from leases.models import IncidentNote, IncidentRecord
 
 MAX_STORY = 2000  # copies of changes in one incident
 MEMBERS_PER_SELECT = 300
@@ -35,7 +36,8 @@ _MARK = (
     "UPDATE leases_change SET cause = %s, incident = %s "
     "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
 )
-_KEY = ["cluster", "incident"]
+_KEY = ("cluster", "incident")
+Name = tuple[str, str, str]  # of a change: namespace and name of its Lease, identity
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -99,20 +101,14 @@ def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
     rows = IncidentRecord.objects.filter(cluster=batch.cluster, incident__in=ids)
     stored = dict(rows.values_list("incident", "part_of"))
     found = {one: heir for one, heir in stored.items() if heir and heir not in batch.own}
-    for one in batch.reviewed:
-        incident = one.incident
-        if incident.id in stored or not incident.members:
-            continue
-        first = incident.members[0]
-        marked = ChangeRecord.objects.filter(
-            cluster=batch.cluster,
-            namespace=first.lease.namespace,
-            name=first.lease.name,
-            identity=first.identity,
-        )
-        for other in marked.values_list("incident", flat=True):
-            if other is not None and other not in batch.own:
-                found[incident.id] = other
+    began_with = {
+        _name(one.incident.members[0]): one.incident.id
+        for one in batch.reviewed
+        if one.incident.id not in stored and one.incident.members
+    }
+    for name, other in _stored(batch.cluster, list(began_with), "incident"):
+        if other is not None and other not in batch.own:
+            found[began_with[name]] = other
     return found
 
 
@@ -131,28 +127,34 @@ def write_incidents(reviewed: Sequence[Reviewed]) -> None:
     """Insert or update these incidents of one cluster. Runs in the caller's transaction."""
     cluster = reviewed[0].incident.cluster
     ids = [one.incident.id for one in reviewed]
+    rows = IncidentRecord.objects.filter(cluster=cluster, incident__in=ids)
     stored = {
-        row.incident: row
-        for row in IncidentRecord.objects.filter(cluster=cluster, incident__in=ids)
-        .only("incident", "updated_at", "story")
-    }  # fmt: skip
-    rows = []
-    for one in reviewed:
-        known = stored.get(one.incident.id)
-        if known is not None and known.updated_at > one.at:
-            continue
-        story = _story(one.incident, story_of(known.story) if known else ())
-        rows.append(incident_values(one.incident, story, one.at))
+        number: (updated_at, story_of(story))
+        for number, updated_at, story in rows.values_list("incident", "updated_at", "story")
+    }
+    newest = {one.incident.id: one for one in sorted(reviewed, key=lambda one: one.at)}
+    for number, (updated_at, _) in stored.items():
+        if updated_at > newest[number].at:
+            del newest[number]
+    known = {number: stored[number][1] if number in stored else () for number in newest}
+    stories = _stories(cluster, newest.values(), known)
+    time = cache(connection.ops.adapt_datetimefield_value)
+    values = [
+        incident_values(one.incident, stories[number], one.at, time)
+        for number, one in newest.items()
+    ]
+    if values:
+        columns = list(values[0])
+        sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in _KEY)
+        insert(
+            f"INSERT INTO leases_incident ({', '.join(columns)})",
+            [tuple(row.values()) for row in values],
+            f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {sets}",
+        )
+    for one in newest.values():
         if one.incident.part_of:
             notes = IncidentNote.objects.filter(cluster=cluster, incident=one.incident.id)
             notes.update(incident=one.incident.part_of)
-    if rows:
-        IncidentRecord.objects.bulk_create(
-            [IncidentRecord(**row) for row in rows],
-            update_conflicts=True,
-            unique_fields=_KEY,
-            update_fields=[name for name in rows[0] if name not in _KEY],
-        )
 
 
 def write_marks(cluster: str, marks: Iterable[Mark]) -> None:
@@ -165,31 +167,44 @@ def write_marks(cluster: str, marks: Iterable[Mark]) -> None:
     execute_many(_MARK, rows)
 
 
-def _story(incident: Incident, known: Story) -> Story:
-    """Add copies of the changes that the story lacks, as far as they are stored."""
-    has = {(change.namespace, change.name, identity) for identity, change in known}
-    room = MAX_STORY - len(known)
-    names = ((one.lease.namespace, one.lease.name, one.identity) for one in incident.members)
-    missing = [name for name in names if name not in has][: max(0, room)]
-    if not missing:
-        return known
-    more = _stored_changes(incident.cluster, missing)
-    return tuple(sorted((*known, *more), key=lambda one: (one[1].at, one[1].observed_at)))
+def _stories(
+    cluster: str, reviewed: Iterable[Reviewed], known: dict[str, Story]
+) -> dict[str, Story]:
+    """Add copies of the changes that the stories lack, as far as they are stored."""
+    missing: dict[str, list[Name]] = {}
+    for one in reviewed:
+        story = known[one.incident.id]
+        has = {(change.namespace, change.name, identity) for identity, change in story}
+        lacks = [name for name in map(_name, one.incident.members) if name not in has]
+        missing[one.incident.id] = lacks[: max(0, MAX_STORY - len(story))]
+    names = list(dict.fromkeys(name for lacks in missing.values() for name in lacks))
+    found = {name: to_change(tuple(row)) for name, *row in _stored(cluster, names, COLUMNS)}
+    return {
+        number: _in_order((*known[number], *((n[2], found[n]) for n in lacks if n in found)))
+        for number, lacks in missing.items()
+    }
 
 
-def _stored_changes(
-    cluster: str, names: Sequence[tuple[str, str, str]]
-) -> list[tuple[str, Change]]:
-    found = []
+def _in_order(story: Story) -> Story:
+    return tuple(sorted(story, key=lambda one: (one[1].at, one[1].observed_at)))
+
+
+def _name(member: Member) -> Name:
+    return member.lease.namespace, member.lease.name, member.identity
+
+
+def _stored(cluster: str, names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the changes that are stored, each row after its name."""
     for start in range(0, len(names), MEMBERS_PER_SELECT):
         some = names[start : start + MEMBERS_PER_SELECT]
         marks = ", ".join(["(%s, %s, %s)"] * len(some))
         # SQLite uses the whole key only in a join, and joins in this order.
         rows = select(
-            f"SELECT {COLUMNS}, identity FROM (VALUES {marks}) AS asked "  # noqa: S608
+            "SELECT asked.column1, asked.column2, asked.column3, "  # noqa: S608
+            f"{columns} FROM (VALUES {marks}) AS asked "
             "CROSS JOIN leases_change WHERE cluster = %s AND namespace = asked.column1 "
             "AND name = asked.column2 AND identity = asked.column3",
             [*(value for name in some for value in name), cluster],
         )
-        found += [(row[-1], to_change(row[:-1])) for row in rows]
-    return found
+        for row in rows:
+            yield (row[:3], *row[3:])
