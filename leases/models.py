@@ -7,14 +7,15 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-from leases.deletion_model import Deletion
-from leases.incident_models import IncidentNote, IncidentRecord
-from leases.override_models import KindOverride, VacancyMark
+from leases.tables.access import SecurityRecord, SignInLink, WallLink
+from leases.tables.deletion import Deletion
+from leases.tables.incidents import IncidentNote, IncidentRecord
+from leases.tables.overrides import KindOverride, VacancyMark
 
 __all__ = [
     "ChangeRecord", "Deletion", "Edit", "IncidentNote", "IncidentRecord", "KindOverride",
-    "LeaseRecord", "RefusedRow", "SignInLink", "VacancyMark", "WallLink", "WatchRecord",
-    "WatchSpan",
+    "LeaseRecord", "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
+    "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.
@@ -256,43 +257,3 @@ class Edit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.username} {self.action} {self.namespace}/{self.name}: {self.outcome}"
-
-
-class WallLink(models.Model):
-    """A named link that opens the walls of its clusters without signing in, and nothing else."""
-
-    name = models.CharField(max_length=100)
-    # Null: from a version without random links. Such a link opens nothing.
-    digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
-    clusters = models.JSONField(default=list)  # names of clusters
-    created_by = models.CharField(max_length=150, default="")
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(null=True)
-    revoked_at = models.DateTimeField(null=True)
-    last_used_at = models.DateTimeField(null=True)  # to the minute
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["name"], name="wall_link_once", condition=models.Q(revoked_at=None)
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class SignInLink(models.Model):
-    """A link that signs one user in, once. The token is not stored."""
-
-    digest = models.CharField(max_length=64, unique=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
-    used_at = models.DateTimeField(null=True)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.user} until {self.expires_at}"

@@ -15,12 +15,14 @@ VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
 WALL_LINKS = "leases.change_walllink"
 READ_TRAIL = "leases.view_edit"
+READ_SECURITY_LOG = "leases.view_securityrecord"
 OVERRIDE_KIND = "leases.change_kindoverride"
 PEOPLE = "auth.view_user"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
     "add_user", "change_user", "change_kindoverride", "view_refusedrow",
+    "view_securityrecord",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

@@ -24,6 +24,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from dashboard.access.security_log import OK, SecurityEvent, record
+from dashboard.access.sign_in.client_address import full_address
 from dashboard.access.sign_in.known_browsers import browser_of
 from dashboard.access.sign_in.slowed_addresses import SLOWED
 
@@ -73,7 +75,7 @@ class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]
         address = _sum(recent.filter(ip_address=request.axes_ip_address))
         account = _sum(recent.filter(username=username))
         if address.count >= MAX_FAILURES and request.axes_ip_address is not None:
-            _slow(request.axes_ip_address, address.until())
+            _slow(request, username or "", address.until())
         request.slowed_until = (address if address.count >= MAX_FAILURES else account).until()
         return max(address.count, account.count // ACCOUNT_SHARE)
 
@@ -89,13 +91,17 @@ class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]
             logger.warning(
                 "Sign-in of %s failed: wrong name or password", _who(request, credentials)
             )
+            name = str(credentials.get("username"))
+            _record(request, SecurityEvent.SIGN_IN_REFUSED, name, "wrong name or password")
         super().user_login_failed(sender, credentials, request, **kwargs)
 
     def user_logged_in(self, sender: Any, request: Any, user: User, **kwargs: Any) -> None:
         logger.info("Sign-in of %s succeeded", _who(request, {"username": user.get_username()}))
+        _record(request, SecurityEvent.SIGN_IN, user.get_username())
 
-    def user_logged_out(self, sender: Any, request: Any, user: Any, **kwargs: Any) -> None:
-        """Nothing is kept of it."""
+    def user_logged_out(self, sender: Any, request: Any, user: User | None, **kwargs: Any) -> None:
+        if user is not None:
+            _record(request, SecurityEvent.SIGN_OUT, user.get_username())
 
     def clean_expired_user_attempts(
         self, request: Any = None, credentials: dict[str, Any] | None = None
@@ -113,9 +119,16 @@ def _sum(attempts: QuerySet[Any]) -> Failures:
     return Failures(found["count"] or 0, found["last"])
 
 
-def _slow(address: str, until: datetime) -> None:
-    if SLOWED.slow(address, until):
-        logger.warning("Sign-ins from %s are refused for %s s", address, COOL_OFF.seconds)
+def _slow(request: Any, username: str, until: datetime) -> None:
+    if SLOWED.slow(request.axes_ip_address, until):
+        wait = f"refused for {COOL_OFF.seconds} s"
+        logger.warning("Sign-ins from %s are %s", request.axes_ip_address, wait)
+        _record(request, SecurityEvent.SIGN_IN_REFUSED, username, f"too many mistakes: {wait}")
+
+
+def _record(request: Any, event: SecurityEvent, username: str, outcome: str = OK) -> None:
+    address = full_address(request.META.get("REMOTE_ADDR"))
+    record(event, who=username, address=address, outcome=outcome)
 
 
 def _who(request: Any, credentials: dict[str, Any]) -> str:

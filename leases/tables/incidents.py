@@ -1,4 +1,4 @@
-"""Incidents and what people note about them, as database tables. `leases.models` imports them."""
+"""Incidents and notes about them, as database tables. Import them from `leases.models`."""
 
 from __future__ import annotations
 

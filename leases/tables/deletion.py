@@ -1,4 +1,4 @@
-"""The table of "Delete many". `leases.models` imports it."""
+"""The table of "Delete many". Import it from `leases.models`."""
 
 from __future__ import annotations
 

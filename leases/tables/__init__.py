@@ -1,0 +1,1 @@
+"""Database tables by subject: fields and constraints only. Import them from `leases.models`."""
