@@ -16,7 +16,7 @@ from leases.history.read.export import FIELDS
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 WORDS = (ROOT / "docs" / "words.md").read_text()
-PAPERS = [ROOT / "README.md", ROOT / "leases/apiserver/README.md", *(ROOT / "docs").glob("*.md")]
+PAPERS = [*ROOT.glob("*.md"), ROOT / "leases/apiserver/README.md", *(ROOT / "docs").glob("*.md")]
 ROOMS = "leases|dashboard|tests|docs|deploy|templates|static"
 MADE_AT_RUN_TIME = {"static/"}
 

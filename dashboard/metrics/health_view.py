@@ -13,17 +13,21 @@ from dashboard.access.guards import may_view
 from dashboard.access.metrics_token import sends_token
 from dashboard.access.redaction import redact
 from dashboard.board import running_board
+from dashboard.configuration.version import VERSION
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:
     from dashboard.serving.tasks.supervisor import Problem
 
+VERSION_HEADER = "Leaseboard-Version"
+
 
 @never_cache
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """200 while the process answers."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    """200 while the process answers; the header names the version."""
+    headers = {VERSION_HEADER: VERSION}
+    return HttpResponse("ok\n", content_type="text/plain", headers=headers)
 
 
 @never_cache

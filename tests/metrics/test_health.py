@@ -7,13 +7,16 @@ import logging
 import pytest
 from django.test import Client
 
+from dashboard.configuration.version import VERSION
 from tests.support.board import a_lease, fill
 
 pytestmark = pytest.mark.django_db
 
 
 def test_the_process_answers(board):
-    assert Client().get("/healthz").content == b"ok\n"
+    answer = Client().get("/healthz")
+    assert answer.content == b"ok\n"
+    assert answer.headers["Leaseboard-Version"] == VERSION
 
 
 def test_ready_only_once_every_cluster_has_been_listed(board, operator):

@@ -12,6 +12,7 @@ from dashboard import clock
 from dashboard.access.roles import role_of
 from dashboard.access.wall.links import PARAMETER
 from dashboard.board import running_board
+from dashboard.configuration.version import VERSION
 
 THEMES = ("light", "dark")
 
@@ -29,6 +30,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role": role,
         "theme": theme if theme in THEMES else "",
         "server_time": clock.now(),
+        "version": VERSION,
         # Its sentences name clusters, so strangers do not see them.
         "history_problem": (
             running_board().problem(cluster.name if cluster else None)
