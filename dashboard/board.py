@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dashboard.serving.tasks.clock_watch import ClockWatch
     from dashboard.serving.tasks.deletions import Deletions
     from dashboard.serving.tasks.kind_overrides import KindOverrides
+    from dashboard.serving.tasks.notifications import Notifications
     from dashboard.serving.tasks.supervisor import Supervisor
     from leases.history.read.hourly_activity import Activity
     from leases.history.write.recorder import Recorder
@@ -45,6 +46,8 @@ class Board(Protocol):
     def rights(self) -> RightsWatch: ...
     @property
     def deletions(self) -> Mapping[str, Deletions]: ...
+    @property
+    def notifications(self) -> Notifications: ...
     @property
     def link_use(self) -> LinkUse: ...
 

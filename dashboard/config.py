@@ -27,6 +27,7 @@ from dashboard.configuration.setting_values import (
     read_seconds,
     read_secret_key,
     read_token,
+    read_url,
 )
 from leases.kube.kubeconfig import files_of
 
@@ -88,6 +89,9 @@ class Config:
         read_origins,
         (),
         "origins (with scheme) that may send forms and open sockets through a proxy",
+    )
+    url: str = _setting(
+        read_url, "", "public address of the pages, for links in messages; unset: no links"
     )
     https: bool = _setting(
         read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"

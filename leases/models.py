@@ -10,12 +10,20 @@ from django.db.models.lookups import GreaterThan, LessThanOrEqual
 from leases.tables.access import SecurityRecord, SignInLink, WallLink
 from leases.tables.deletion import Deletion
 from leases.tables.incidents import IncidentNote, IncidentRecord
+from leases.tables.notifications import (
+    Acknowledgement,
+    Badge,
+    Notification,
+    QuietTime,
+    Receiver,
+)
 from leases.tables.overrides import KindOverride, VacancyMark
 
 __all__ = [
-    "ChangeRecord", "Deletion", "Edit", "IncidentNote", "IncidentRecord", "KindOverride",
-    "LeaseRecord", "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
-    "WatchRecord", "WatchSpan",
+    "Acknowledgement", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
+    "IncidentRecord", "KindOverride", "LeaseRecord", "Notification", "QuietTime", "Receiver",
+    "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink", "WatchRecord",
+    "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.

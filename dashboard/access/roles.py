@@ -18,11 +18,13 @@ READ_TRAIL = "leases.view_edit"
 READ_SECURITY_LOG = "leases.view_securityrecord"
 OVERRIDE_KIND = "leases.change_kindoverride"
 PEOPLE = "auth.view_user"
+RECEIVERS = "leases.change_receiver"
+BADGES = "leases.change_badge"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
     "add_user", "change_user", "change_kindoverride", "view_refusedrow",
-    "view_securityrecord",
+    "view_securityrecord", "change_receiver", "change_badge",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

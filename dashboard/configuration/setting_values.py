@@ -84,6 +84,13 @@ def read_origins(value: str) -> tuple[str, ...]:
     return origins
 
 
+def read_url(value: str) -> str:
+    """Read the public address of the pages, without a slash at its end."""
+    if value and not _is_origin(value.rstrip("/")):
+        raise ValueError("write scheme and host alone, such as https://leases.example.com")
+    return value.rstrip("/")
+
+
 def read_secret_key(value: str) -> str:
     if len(value.strip()) < MIN_SECRET_KEY:
         raise ValueError(

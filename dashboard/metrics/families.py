@@ -28,6 +28,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Cause
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
+from leases.domain.notify.target import Sort
 
 
 def metrics(board: Board, *, elections: int, now: datetime) -> str:
@@ -61,6 +62,7 @@ class _Families(Collector):
             self._runtime.clock.jumps,
         )  # fmt: skip
         yield self._restarts()
+        yield self._notifications()
         yield _gauge(
             "elections_left_out",
             "Elections without series of their own, beyond LEASEBOARD_METRICS_ELECTIONS.",
@@ -98,6 +100,18 @@ class _Families(Collector):
         )
         for (task, cluster), number in sorted(self._runtime.supervisor.restarts.copy().items()):
             family.add_metric([task, cluster], number)
+        return family
+
+    def _notifications(self) -> Metric:
+        family = CounterMetricFamily(
+            "leaseboard_notifications",
+            "Deliveries to receivers since the start, each attempt: sent or failed.",
+            labels=["receiver", "outcome"],
+        )
+        outcomes = self._runtime.notifications.outcomes.copy()
+        for sort in Sort:
+            for outcome in ("sent", "failed"):
+                family.add_metric([sort.value, outcome], outcomes[sort.value, outcome])
         return family
 
     def _history(self) -> Iterator[Metric]:

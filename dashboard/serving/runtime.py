@@ -38,6 +38,7 @@ from dashboard.serving.tasks.deletions import Deletions
 from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
 from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.kind_overrides import KindOverrides
+from dashboard.serving.tasks.notifications import Notifications
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
 from leases.apiserver.serving import LeaseApiServer
@@ -106,6 +107,11 @@ class Runtime:
             name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
             for name, cluster in self.clusters.items()
         }
+        self.notifications = Notifications(
+            self.recorder.in_thread,
+            process=self.recorder.watches.process,
+            clock=self.clock.now,
+        )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -186,6 +192,7 @@ class Runtime:
             effect="Open rows of the audit trail are not resolved.",
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
+        start("notifications", self.notifications.run, effect="Incidents are not notified.")
         start(
             "renewals",
             self._look,

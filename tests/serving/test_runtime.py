@@ -138,7 +138,7 @@ async def test_a_guessed_kind_is_settled_while_it_runs(start, monkeypatch):
 async def test_every_task_is_supervised(start):
     running = await start()
     of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
-    of_all |= {"audit"}
+    of_all |= {"audit", "notifications"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in CLUSTER_TASKS}
     assert set(running.supervisor.restarts) == tasks

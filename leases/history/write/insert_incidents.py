@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from leases.domain.cause.incident import Cause, Incident, Member
 from leases.history.change_row import COLUMNS, to_change
 from leases.history.incident_row import Story, incident_values, story_of
+from leases.history.notify.outbox import queue_messages
 from leases.history.read.raw_select import select
 from leases.history.refused_rows import (
     Refusal,
@@ -84,6 +85,7 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
         same = same_elsewhere(batch)
         reviewed = [one for told in batch.reviewed for one in _under(same, told)]
         write_all_but_refused(reviewed, write_incidents, refuse)
+        queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
         marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
         write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
         new = set_aside(refused)

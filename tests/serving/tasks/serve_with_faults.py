@@ -25,6 +25,7 @@ from dashboard.serving.tasks import (
     deletions,
     incidents,
     kind_overrides,
+    notifications,
     retention,
     supervisor,
 )
@@ -103,6 +104,7 @@ patch("retention", retention.Forgetting, "run")
 patch("overrides", kind_overrides.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
+patch("notifications", notifications.Notifications, "_look")
 patch("audit", audit_rows, "resolve_once")
 patch("deletions", records, "interrupt_lost")
 patch_run("incidents", incidents.Incidents)

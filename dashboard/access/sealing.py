@@ -1,0 +1,54 @@
+"""Secrets that the process itself must read again: encrypted in the database.
+
+The key follows from the secret key, so who reads the database alone reads no secret, and replicas
+with the same LEASEBOARD_SECRET_KEY read each other's.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+
+import msgspec
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
+
+from dashboard.access.redaction import hide
+from leases.domain.notify.target import Target
+
+_PURPOSE = b"leaseboard receivers"
+_decode = msgspec.json.Decoder(Target).decode
+
+
+class Unreadable(Exception):
+    """Sealed with another secret key."""
+
+
+def seal(target: Target) -> str:
+    _hide(target)
+    return _cipher(settings.SECRET_KEY).encrypt(msgspec.json.encode(target)).decode()
+
+
+def unseal(sealed: str) -> Target:
+    """Raises Unreadable."""
+    try:
+        target = _decode(_cipher(settings.SECRET_KEY).decrypt(sealed.encode()))
+    except (InvalidToken, msgspec.MsgspecError) as error:
+        raise Unreadable(
+            "Its address was stored with another secret key: write it again, or give all replicas "
+            "the same LEASEBOARD_SECRET_KEY."
+        ) from error
+    _hide(target)
+    return target
+
+
+def _hide(target: Target) -> None:
+    """Let no log line contain what is secret: the address of a Slack channel is, too."""
+    hide(target.url, target.secret, target.password)
+
+
+@lru_cache(maxsize=2)
+def _cipher(secret_key: str) -> Fernet:
+    key = hashlib.blake2b(secret_key.encode(), key=_PURPOSE, digest_size=32).digest()
+    return Fernet(base64.urlsafe_b64encode(key))

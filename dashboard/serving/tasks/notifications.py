@@ -1,0 +1,136 @@
+"""Send the messages that wait, and delete old ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.urls import reverse
+from msgspec.structs import replace
+
+from dashboard.access.sealing import Unreadable, unseal
+from leases.domain.notify.message import Message
+from leases.domain.notify.target import Sort
+from leases.history.notify.claims import Delivery, claim, finish
+from leases.history.notify.delivery_log import forget_messages
+from leases.history.notify.refreshes import claim_refreshes
+from leases.notify.http_sender import HttpSender
+from leases.notify.outcome import Outcome
+from leases.notify.smtp_sender import send_mail
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+FORGET_LOOKS = 60  # looks between two deletions of old messages
+MAIL_SECONDS = 45.0  # of a whole exchange, below the time of a claim
+
+
+class Notifications:
+    """One per process. `run` may be called again after it died."""
+
+    def __init__(
+        self,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+        *,
+        process: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._in_thread = in_thread
+        self._process = process
+        self._clock = clock
+        self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
+        self._wake = asyncio.Event()
+        self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled."""
+        sender, looks = HttpSender(), 0
+        try:
+            while True:
+                try:
+                    await self._look(sender)
+                    if looks % FORGET_LOOKS == 0:
+                        await self._in_thread(partial(forget_messages, self._clock()))
+                except DatabaseError as error:
+                    logger.warning("Messages that wait cannot be read just now: %s", error)
+                looks += 1
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._wake.wait()
+                self._wake.clear()
+        finally:
+            for task in self._sending:
+                task.cancel()
+            await asyncio.gather(*self._sending, return_exceptions=True)
+            self._sending.clear()
+            await sender.close()
+
+    async def _look(self, sender: HttpSender) -> None:
+        for task in [task for task in self._sending if task.done()]:
+            del self._sending[task]
+            task.result()  # raises what nobody expected
+        now = self._clock()
+        busy = set(self._sending.values())
+        due = await self._in_thread(partial(claim, self._process, now, busy))
+        due += await self._in_thread(partial(claim_refreshes, now))
+        for delivery in due:
+            task = asyncio.create_task(self._send(sender, delivery))
+            self._sending[task] = delivery.receiver
+
+    async def _send(self, sender: HttpSender, delivery: Delivery) -> None:
+        """Send once, note how it ended, and let the loop look for the next delivery."""
+        outcome = await _attempt(sender, delivery, self._clock())
+        self.outcomes[delivery.sort.value, "failed" if outcome.error else "sent"] += 1
+        if outcome.error:
+            logger.warning(
+                "The receiver %r did not take the delivery %s (attempt %d): %s",
+                delivery.name, delivery.id, delivery.attempt, outcome.error,
+            )  # fmt: skip
+        ended = partial(
+            finish,
+            delivery,
+            self._process,
+            self._clock(),
+            error=outcome.error,
+            retry_after=outcome.retry_after,
+        )
+        try:
+            await self._in_thread(ended)
+        except DatabaseError as error:
+            # The claim ends by itself; then it is sent again under the same id.
+            logger.warning("The end of the delivery %s is not noted: %s", delivery.id, error)
+        self._wake.set()
+
+
+async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> Outcome:
+    try:
+        target = unseal(delivery.sealed)
+    except Unreadable as error:
+        return Outcome(str(error))
+    messages = [_with_url(message) for message in delivery.messages]
+    if delivery.sort is not Sort.EMAIL:
+        return await sender.send(delivery.sort, target, messages, delivery=delivery.id, now=now)
+    mail = partial(send_mail, target, messages, delivery=delivery.id, now=now)
+    try:
+        async with asyncio.timeout(MAIL_SECONDS):
+            return await asyncio.to_thread(mail)
+    except TimeoutError:
+        return Outcome(f"It did not take the mail within {MAIL_SECONDS:.0f} s.")
+
+
+def _with_url(message: Message) -> Message:
+    """Add the address of the incident's page, if LEASEBOARD_URL says where the pages are."""
+    base = settings.LEASEBOARD.url
+    if not base or not message.cluster:
+        return message
+    return replace(
+        message, url=base + reverse("incident", args=[message.cluster, message.incident])
+    )

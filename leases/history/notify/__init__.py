@@ -1,0 +1,2 @@
+"""Messages that wait or were sent, receivers, and times without messages. Tests:
+tests/history/notify."""

@@ -1,0 +1,34 @@
+"""The log of messages: reading it, and deleting what is old."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef
+
+from leases.history.notify.quiet_times import forget_quiet_times
+from leases.models import IncidentRecord, Notification
+
+KEPT = timedelta(days=30)
+MAX_KEPT = 50_000  # the newest, of all receivers
+BATCH = 500  # rows deleted in one transaction
+
+
+def forget_messages(now: datetime) -> int:
+    """Delete one batch of old rows. Those of incidents that go on stay: they say what was told."""
+    forget_quiet_times(now - KEPT)
+    open_now = IncidentRecord.objects.filter(
+        cluster=OuterRef("cluster"), incident=OuterRef("incident"), ended=None
+    )
+    done = Notification.objects.filter(~Exists(open_now), ended_at__isnull=False)
+    old = list(done.filter(ended_at__lt=now - KEPT).values_list("pk", flat=True)[:BATCH])
+    if not old:
+        beyond = done.order_by("-ended_at", "-pk").values_list("pk", flat=True)
+        old = list(beyond[MAX_KEPT : MAX_KEPT + BATCH])
+    return Notification.objects.filter(pk__in=old).delete()[0] if old else 0
+
+
+def messages_of(cluster: str, incident: str) -> list[Notification]:
+    """The messages about one incident, oldest first."""
+    rows = Notification.objects.filter(cluster=cluster, incident=incident)
+    return list(rows.select_related("receiver").order_by("made_at", "pk"))

@@ -1,0 +1,56 @@
+"""What to send to Alertmanager again and again: it forgets alerts that nobody repeats."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from leases.domain.notify.message import Stage
+from leases.domain.notify.target import Sort
+from leases.history.notify.claims import Delivery
+from leases.history.notify.outbox import decode_message
+from leases.models import IncidentRecord, Notification, Receiver
+
+REFRESH = timedelta(seconds=60)
+MAX_REFRESHED = 500  # alerts of one receiver
+_TOLD = (Stage.OPENED.value, Stage.WORSENED.value)
+
+
+def claim_refreshes(now: datetime) -> list[Delivery]:
+    """Return one delivery of each Alertmanager that is to be reminded; one replica gets it."""
+    due = Q(refreshed_at=None) | Q(refreshed_at__lte=now - REFRESH)
+    may = Q(retry_at=None) | Q(retry_at__lte=now)
+    receivers = Receiver.objects.filter(due & may, enabled=True, sort=Sort.ALERTMANAGER.value)
+    found = []
+    for one in receivers:
+        mine = Receiver.objects.filter(due, pk=one.pk).update(refreshed_at=now)
+        rows = _going_on(one) if mine else []
+        if rows:
+            found.append(
+                Delivery(
+                    id=f"refresh-{one.pk}-{now.timestamp():.0f}",
+                    receiver=one.pk,
+                    name=one.name,
+                    sort=Sort.ALERTMANAGER,
+                    sealed=one.sealed,
+                    rows=(),
+                    messages=tuple(decode_message(row.content) for row in rows),
+                    attempt=1,
+                )
+            )
+    return found
+
+
+def _going_on(receiver: Receiver) -> list[Notification]:
+    """The newest message about each incident that it was told of and that goes on."""
+    rows = Notification.objects.filter(receiver=receiver, stage__in=_TOLD)
+    newest: dict[tuple[str, str], Notification] = {}
+    open_now = set(IncidentRecord.objects.filter(ended=None).values_list("cluster", "incident"))
+    if not open_now:
+        return []
+    sent = rows.filter(state=Notification.SENT, incident__in={number for _, number in open_now})
+    for row in sent.order_by("-step"):
+        if (row.cluster, row.incident) in open_now:
+            newest.setdefault((row.cluster, row.incident), row)
+    return list(newest.values())[:MAX_REFRESHED]

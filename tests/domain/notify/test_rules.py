@@ -1,0 +1,120 @@
+"""Which incidents are messages, for whom, and what they say."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from leases.domain.cause.incident import Cause
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.notify import texts
+from leases.domain.notify.choice import Choice, Subject, chooses, phases_of
+from leases.domain.notify.message import Gravity, Stage, message_of, next_stage
+from leases.domain.notify.quiet import Quiet, is_quiet
+from leases.domain.phase import Phase
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incidents import KEDA, SCHEDULER, an_incident
+
+CRASH = an_incident(cause=Cause.CRASH, ended=None, worst_gap_seconds=None, leases=(KEDA,))
+SUBJECT = Subject(
+    cluster="a",
+    cause=Cause.CRASH,
+    leases=(KEDA, SCHEDULER),
+    kinds=frozenset({Kind.ELECTION}),
+    phases=frozenset({Phase.EXPIRED, Phase.HELD}),
+)
+
+
+def told(stage=Stage.OPENED, incident=CRASH):
+    return message_of(incident, stage, receiver=1, step=0, told=None)
+
+
+@pytest.mark.parametrize(
+    ("choice", "wanted"),
+    [
+        (Choice(), True),
+        (Choice(causes=(Cause.CRASH, Cause.DRAIN)), True),
+        (Choice(causes=(Cause.DRAIN,)), False),
+        (Choice(clusters=("b",)), False),
+        (Choice(kinds=(Kind.ELECTION,)), True),
+        (Choice(kinds=(Kind.HEARTBEAT,)), False),
+        (Choice(phases=(Phase.EXPIRED,)), True),
+        (Choice(phases=(Phase.VACANT,)), False),
+        (Choice(namespaces=("keda",)), True),
+        (Choice(namespaces=("default",)), False),
+        (Choice(leases=("kube-system/*",)), True),
+        (Choice(leases=("operator*",)), True),
+        (Choice(leases=("kube-*/operator*",)), False),
+        (Choice(namespaces=("keda",), leases=("scheduler",)), False),  # of two Leases
+    ],
+)
+def test_a_receiver_gets_what_it_chose(choice, wanted):
+    assert chooses(choice, SUBJECT) is wanted
+
+
+def test_the_phases_are_those_that_the_changes_led_to():
+    kinds = (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.TAKEN_OVER)
+    changes = [a_change(number, change=kind, holder="x") for number, kind in enumerate(kinds)]
+    assert phases_of(changes) == {Phase.EXPIRED, Phase.VACANT, Phase.HELD}
+
+
+def many(number):
+    return tuple(ObjectName("default", f"lease-{index}") for index in range(number))
+
+
+@pytest.mark.parametrize(
+    ("incident", "last", "stage"),
+    [
+        (CRASH, None, Stage.OPENED),
+        (replace(CRASH, ended=T0), None, Stage.OVER),
+        (CRASH, told(), None),
+        (replace(CRASH, sentence="It crashed twice"), told(), None),
+        (replace(CRASH, ended=T0), told(), Stage.OVER),
+        (replace(CRASH, part_of="other"), told(), Stage.OVER),
+        (replace(CRASH, worst_gap_seconds=30.0), told(), Stage.WORSENED),
+        (replace(CRASH, cause=Cause.NODE_DOWN), told(), Stage.WORSENED),
+        (replace(CRASH, leases=many(3)), told(), None),
+        (replace(CRASH, leases=many(4)), told(), Stage.WORSENED),
+        (replace(CRASH, leases=many(4)), told(incident=replace(CRASH, leases=many(4))), None),
+        (replace(CRASH, ended=T0), told(Stage.OVER), None),
+        (CRASH, told(Stage.OVER), Stage.OPENED),
+    ],
+)
+def test_a_message_is_an_incident_that_opened_worsened_or_ended(incident, last, stage):
+    assert next_stage(incident, last) is stage
+
+
+def test_the_id_follows_from_the_place_and_the_labels_stay():
+    first = told()
+    worse = replace(CRASH, cause=Cause.NODE_DOWN, worst_gap_seconds=60.0)
+    second = message_of(worse, Stage.WORSENED, receiver=1, step=1, told=first)
+    assert first.id == told().id != second.id
+    assert (first.severity, second.severity) == (Gravity.WARNING, Gravity.CRITICAL)
+    assert second.labels == first.labels
+    assert first.labels["namespace"] == "keda"
+
+
+def test_the_text_names_what_a_person_needs():
+    message = told(Stage.OVER, replace(an_incident(leases=many(25)), sentence="one\nline"))
+    shown = texts.text(message)
+    assert texts.title(message) == "Over: a: one line"
+    assert "Cause: node down (likely)" in shown
+    assert "after 41 s" in shown
+    assert "default/lease-19 and 5 more" in shown
+    assert texts.title_of_all([message, message]) == "2 incidents: a"
+    assert len(texts.title(replace(message, sentence="x" * 500))) == texts.MAX_TITLE
+
+
+def test_quiet_needs_every_lease_of_the_incident():
+    mute = Quiet(cluster="a", namespace="keda", since=T0, until=T0 + timedelta(hours=1))
+    assert is_quiet([mute], "a", [KEDA], T0)
+    assert not is_quiet([mute], "a", [KEDA, SCHEDULER], T0)
+    assert not is_quiet([mute], "b", [KEDA], T0)
+    assert not is_quiet([mute], "a", [KEDA], T0 - timedelta(seconds=1))
+    assert not is_quiet([mute], "a", [KEDA], T0 + timedelta(hours=1))
+    assert is_quiet([Quiet(since=T0, until=None)], "b", [KEDA, SCHEDULER], T0)
+    assert not is_quiet([Quiet(since=T0, until=None)], "b", [], T0)

@@ -1,0 +1,223 @@
+"""Messages are queued with their incident, sent by one replica, and repeated under one id."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from leases.domain.cause.incident import Cause
+from leases.domain.kind import Kind
+from leases.domain.notify.choice import Choice
+from leases.domain.notify.message import Stage
+from leases.history.notify import outbox
+from leases.history.notify.claims import CLAIM, claim, finish
+from leases.history.notify.delivery_log import KEPT, forget_messages
+from leases.history.notify.quiet_times import end
+from leases.history.notify.refreshes import REFRESH, claim_refreshes
+from leases.history.write.insert_changes import write_changes
+from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
+from tests.support.values.receivers import a_receiver, record
+
+pytestmark = pytest.mark.django_db
+
+CHANGE = a_change(1)
+OPEN = incident_with(CHANGE, ended=None, settled=False)
+OVER = replace(OPEN, ended=T0 + timedelta(seconds=41), settled=True)
+SECOND = timedelta(seconds=1)
+
+
+def rows() -> list[tuple[str, str, int]]:
+    found = Notification.objects.order_by("pk")
+    return [(row.stage, row.state, row.attempts) for row in found]
+
+
+def send(at=T0, process="one"):
+    """Deliver all that is due. Returns the messages."""
+    sent = []
+    while due := claim(process, at):
+        for delivery in due:
+            finish(delivery, process, at)
+            sent += delivery.messages
+    return sent
+
+
+def stages(messages):
+    return [message.stage for message in messages]
+
+
+def test_an_incident_is_one_message_when_it_opens_and_one_when_it_is_over():
+    a_receiver()
+    record(OPEN)
+    record(replace(OPEN, sentence="More is known now"), at=T0 + SECOND)
+    first = send(T0 + SECOND)
+    assert stages(first) == [Stage.OPENED]
+    assert first[0].sentence == "More is known now"
+    for second in (2, 3):
+        record(OVER, at=T0 + second * SECOND)
+    last = send(T0 + 3 * SECOND)
+    assert stages(last) == [Stage.OVER]
+    assert last[0].id != first[0].id
+    assert send(T0 + timedelta(days=1)) == []
+
+
+def test_a_second_replica_queues_nothing_again_and_older_news_nothing():
+    a_receiver()
+    record(OVER, at=T0 + SECOND)
+    record(OVER, at=T0 + SECOND)
+    record(OPEN, at=T0)
+    assert rows() == [("over", "waiting", 0)]
+
+
+def test_only_what_was_chosen_is_queued():
+    write_changes([CHANGE])
+    a_receiver("kind", Choice(kinds=(Kind.HEARTBEAT,)))
+    a_receiver("cause", Choice(causes=(Cause.DRAIN,)))
+    a_receiver("off", enabled=False)
+    a_receiver("late", created_at=T0 + timedelta(days=1))
+    record(OVER)
+    assert rows() == []
+    a_receiver("opened", Choice(stages=(Stage.OPENED,), kinds=(CHANGE.kind,)))
+    record(OPEN, at=T0 + SECOND)
+    record(OVER, at=T0 + 2 * SECOND)
+    late, opened = rows()
+    assert (late[0], opened[0]) == ("over", "opened")
+
+
+def test_one_replica_gets_a_message_and_a_dead_one_loses_none():
+    a_receiver()
+    record(OPEN)
+    [first] = claim("one", T0)
+    assert claim("two", T0 + SECOND) == []
+    [again] = claim("two", T0 + CLAIM)
+    assert (again.id, again.messages, again.attempt) == (first.id, first.messages, 2)
+    finish(again, "two", T0 + CLAIM)
+    assert claim("one", T0 + 2 * CLAIM) == []
+
+
+def test_a_failed_delivery_is_repeated_under_its_id_with_growing_delays():
+    receiver = a_receiver(group_seconds=10)
+    other = incident_with(a_change(2), id="two", ended=None, settled=False)
+    record(OPEN, other)
+    at, ids, delays = T0 + timedelta(seconds=10), set(), []
+    for _ in range(4):
+        [delivery] = claim("one", at)
+        assert [one.incident for one in delivery.messages] == ["one", "two"]
+        ids.add(delivery.id)
+        finish(delivery, "one", at, error="It answered 500.", jitter=lambda: 0.0)
+        receiver.refresh_from_db()
+        delays.append((receiver.retry_at - at).total_seconds())
+        assert claim("one", receiver.retry_at - SECOND) == []
+        at = receiver.retry_at
+    assert delays == [5, 10, 20, 40]
+    assert len(ids) == 1
+    record(OVER, at=at)  # it waits for the message before it
+    assert [len(one.messages) for one in claim("one", at)] == [2]
+
+
+def test_a_message_is_given_up_after_a_day():
+    a_receiver()
+    record(OPEN)
+    late = T0 + timedelta(hours=25)
+    [delivery] = claim("one", late)
+    finish(delivery, "one", late, error="It answered 500.")
+    assert rows() == [("opened", "failed", 1)]
+    assert claim("one", late + CLAIM) == []
+
+
+def test_too_many_waiting_messages_are_logged_as_not_sent(monkeypatch):
+    monkeypatch.setattr(outbox, "MAX_WAITING", 1)
+    a_receiver()
+    record(OPEN, incident_with(a_change(2), id="two", ended=None))
+    assert [state for _, state, _ in rows()] == ["waiting", "failed"]
+
+
+def test_a_failure_of_the_queue_does_not_stop_history(monkeypatch, caplog):
+    a_receiver(choice=None)
+    monkeypatch.setattr(outbox, "chooses", lambda *_: 1 / 0)
+    record(OPEN)
+    assert IncidentRecord.objects.count() == 1
+    assert "messages about incidents are not queued" in caplog.text
+
+
+def test_a_withdrawn_incident_is_not_sent_or_is_over():
+    a_receiver()
+    record(OPEN)
+    gone = replace(OPEN, members=(), part_of="two")
+    record(gone, at=T0 + SECOND)
+    assert rows() == [("opened", "withdrawn", 0)]
+    other = incident_with(a_change(2), id="three", ended=None)
+    record(other)
+    send()
+    record(replace(other, members=(), part_of="two"), at=T0 + SECOND)
+    [told] = send(T0 + SECOND)
+    assert (told.stage, told.part_of) == (Stage.OVER, "two")
+
+
+def muted(**given):
+    return QuietTime.objects.create(since=T0, who="ada", **given)
+
+
+def test_a_mute_holds_a_message_back_until_it_ends():
+    a_receiver()
+    mute = muted(cluster="a", namespace=CHANGE.namespace, name=CHANGE.name)
+    record(OPEN)
+    assert send() == []
+    end(mute.pk, T0 + SECOND)
+    assert stages(send(T0 + timedelta(minutes=1))) == [Stage.OPENED]
+
+
+def test_what_began_and_ended_in_a_window_is_never_sent():
+    a_receiver()
+    muted(until=T0 + timedelta(hours=1))
+    record(OPEN)
+    record(OVER, at=T0 + SECOND)
+    assert rows() == [("over", "silenced", 0)]
+
+
+def test_what_was_told_before_a_window_ends_in_it():
+    a_receiver()
+    record(OPEN)
+    send()
+    muted(until=T0 + timedelta(hours=1))
+    record(OVER, at=T0 + SECOND)
+    assert stages(send(T0 + SECOND)) == [Stage.OVER]
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_an_acknowledged_incident_is_not_sent_when_it_worsens(acknowledged):
+    a_receiver()
+    mild = replace(OPEN, cause=Cause.CRASH, worst_gap_seconds=1.0)
+    record(mild)
+    send()
+    if acknowledged:
+        Acknowledgement.objects.create(cluster="a", incident="one", who="olga", at=T0)
+    record(replace(mild, cause=Cause.NODE_DOWN), at=T0 + SECOND)
+    assert stages(send(T0 + SECOND)) == ([] if acknowledged else [Stage.WORSENED])
+    record(OVER, at=T0 + 2 * SECOND)
+    assert stages(send(T0 + 2 * SECOND)) == [Stage.OVER]
+
+
+def test_alertmanager_is_reminded_of_what_goes_on():
+    a_receiver(sort="alertmanager")
+    record(OPEN)
+    assert claim_refreshes(T0) == []
+    send()
+    at = T0 + REFRESH
+    [reminder] = claim_refreshes(at)
+    assert [one.incident for one in reminder.messages] == ["one"]
+    assert claim_refreshes(at) == []  # of another replica
+    record(OVER, at=at)
+    assert claim_refreshes(at + REFRESH) == []
+
+
+def test_the_log_forgets_what_is_over_and_keeps_what_goes_on():
+    a_receiver()
+    record(OPEN, replace(OVER, id="two"))
+    send()
+    late = T0 + KEPT + timedelta(days=1)
+    assert forget_messages(late) == 1
+    assert Notification.objects.get().incident == "one"

@@ -1,0 +1,88 @@
+"""The task that sends: it tries again until a failing receiver takes the message, and counts."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
+
+from dashboard.access.sealing import Unreadable, seal, unseal
+from dashboard.serving.tasks import notifications
+from dashboard.serving.tasks.notifications import Notifications
+from leases.domain.notify.target import Target
+from leases.history.notify import claims
+from leases.models import Notification, Receiver
+from tests.support.receiving import http_receiver
+from tests.support.recording import in_thread
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
+from tests.support.values.receivers import a_receiver, record
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OPEN = incident_with(a_change(1), ended=None, settled=False)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """An hour passes at each look."""
+    monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(claims, "GIVE_UP", timedelta(days=365))
+    hours = iter(range(10_000))
+    return lambda: T0 + timedelta(hours=next(hours))
+
+
+async def sent(task: Notifications) -> None:
+    """Run the task until no message waits."""
+
+    def waits() -> bool:
+        return Notification.objects.filter(state="waiting").exists()
+
+    running = asyncio.create_task(task.run())
+    async with asyncio.timeout(60):
+        while await sync_to_async(waits)() and not running.done():
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_message_comes_at_least_once_under_one_id(clock, settings, caplog):
+    settings.LEASEBOARD = settings.LEASEBOARD.__class__(url="https://leases.example.com")
+    answers = [web.Response(status=500), web.Response(status=404)]
+    async with http_receiver(*answers) as receiver:
+        target = Target(url=f"{receiver.url}/C4NARY", secret="a secret that signs")
+        await sync_to_async(a_receiver)(sealed=seal(target))
+        await sync_to_async(record)(OPEN)
+        task = Notifications(in_thread, process="one", clock=clock)
+        failing = [OperationalError("disk I/O error")]
+
+        async def broken_once(work):
+            if failing:
+                raise failing.pop()
+            return await in_thread(work)
+
+        task._in_thread = broken_once
+        await sent(task)
+    assert len({one.headers["Leaseboard-Delivery"] for one in receiver.received}) == 1
+    assert len(receiver.received) == 3
+    [message] = receiver.received[0].json["messages"]
+    assert message["url"] == "https://leases.example.com/c/a/incidents/one/"
+    assert task.outcomes == {("webhook", "failed"): 2, ("webhook", "sent"): 1}
+    assert "It answered 404 Not Found." in caplog.text
+    assert "C4NARY" not in caplog.text
+    stored = await sync_to_async(Receiver.objects.get)()
+    assert (stored.failures, stored.last_error) == (0, "")
+    assert "C4NARY" not in stored.sealed
+
+
+def test_another_secret_key_reads_no_target(settings):
+    sealed = seal(Target(url="https://example.com/a"))
+    assert unseal(sealed).url == "https://example.com/a"
+    settings.SECRET_KEY = "another key of thirty-two characters"
+    with pytest.raises(Unreadable, match="LEASEBOARD_SECRET_KEY"):
+        unseal(sealed)
