@@ -94,24 +94,16 @@ class Runtime:
         self._inform_hubs()
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch()
+        process, in_thread = self.recorder.watches.process, self.recorder.in_thread
         self.deletions = {
-            name: Deletions(
-                cluster,
-                process=self.recorder.watches.process,
-                in_thread=self.recorder.in_thread,
-                clock=self.clock.now,
-            )
+            name: Deletions(cluster, process=process, in_thread=in_thread, clock=self.clock.now)
             for name, cluster in self.clusters.items()
         }
         self.incidents = {
             name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
             for name, cluster in self.clusters.items()
         }
-        self.notifications = Notifications(
-            self.recorder.in_thread,
-            process=self.recorder.watches.process,
-            clock=self.clock.now,
-        )
+        self.notifications = Notifications(in_thread, process=process, clock=self.clock.now)
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
