@@ -173,11 +173,7 @@ class Runtime:
             effect="Kinds that admins set at another replica are not taken over.",
         )
         right_changes.connect(self.rights.look_now)
-        start(
-            "rights",
-            self.rights.run,
-            effect="Open pages whose right has ended are not closed.",
-        )
+        start("rights", self.rights.run, effect="Open pages whose right has ended are not closed.")
         start(
             "audit",
             partial(resolve_open_rows, self.clusters, self.clock.now),
@@ -185,11 +181,8 @@ class Runtime:
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start("notifications", self.notifications.run, effect="Incidents are not notified.")
-        start(
-            "renewals",
-            self._look,
-            effect="The renewals of Leases are not noted for their charts.",
-        )
+        effect = "The renewals of Leases are not noted for their charts."
+        start("renewals", self._look, effect=effect)
         if self.options.demo and self.api is not None:
             url, token = self.api.url, _token_in(self.api.kubeconfig)
             start(
