@@ -33,7 +33,7 @@ def incident_of(
     hosts += [one.loser.host for one in episodes if one.loser is not None]
     ended = [one.ended_at for one in episodes]
     gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
-    evidence = (Evidence(verdict.sentence, _main_source(verdict.evidence)), *verdict.evidence)
+    evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(
         id=number,
         cluster=cluster,
@@ -62,7 +62,3 @@ def given_up(incident: Incident) -> Incident:
     """Return an incident that is followed no longer: it counts as settled and over."""
     ended = incident.ended or incident.began
     return msgspec.structs.replace(incident, settled=True, ended=ended)
-
-
-def _main_source(evidence: tuple[Evidence, ...]) -> Source:
-    return evidence[0].source if evidence else Source.LEASES

@@ -25,6 +25,8 @@ from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
 from leases.history.read.find_changes import of_lease
 from leases.history.read.find_incidents import find_incidents, incident_of
+from leases.history.write import insert_incidents
+from leases.history.write.insert_incidents import Mark
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import Source as From
 from leases.kube.cluster_source import SourceKind
@@ -105,7 +107,9 @@ async def hold(running: Runtime, name: str = "web", seconds: int = 1) -> None:
     await running.clusters["a"].writer.create(body)
 
 
-async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(start, killed):
+async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
+    start, killed, monkeypatch
+):
     running = await start()
     hub, feed = running.publisher.hubs["a"], FeedReader()
     hub.feeds.add(feed)
@@ -130,10 +134,19 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(st
     assert again.publisher.hubs["a"].going_on() == (incident,)
     stored = await sync_to_async(incident_of)("a", incident.id)
     assert [one.change for one in stored.story] == ["expired"]
+    marked: list[Mark] = []
+    write = insert_incidents.write_marks
+    monkeypatch.setattr(
+        insert_incidents,
+        "write_marks",
+        lambda cluster, some: write(cluster, marked.extend(some) or some),
+    )
     await again.clusters["a"].writer.delete(WEB)
     await until_stored(lambda: incident_of("a", incident.id).incident.ended)
     assert again.publisher.hubs["a"].going_on() == ()
     assert len(await sync_to_async(find_incidents)("a", limit=9)) == 1
+    # The recorder knows what the run before has marked.
+    assert [mark.member.identity.split()[1] for mark in marked] == ["deleted"]
 
 
 async def test_a_settled_incident_is_counted_once(start, killed, monkeypatch):
