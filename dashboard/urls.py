@@ -115,5 +115,6 @@ urlpatterns = [
 ]
 
 handler403 = refused_view.permission_denied
+handler404 = refused_view.not_found
 handler400 = broken.bad_request
 handler500 = broken.broken

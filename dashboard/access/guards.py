@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 from dashboard.access.drawing_gate import drawing_gate
+from dashboard.access.programs.problem import NO_TOKEN, challenge, is_program
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.access.wall.links import PARAMETER, open_link
 from dashboard.board import running_board
@@ -67,11 +68,14 @@ class NoRole(PermissionDenied):
 
 
 def check_view(request: HttpRequest) -> HttpResponseBase | None:
-    """None when the user may read; a redirect to sign-in for strangers; else PermissionDenied."""
+    """None when the user may read; for strangers a redirect to sign-in, or 401 for a program;
+    else PermissionDenied."""
     if may_view(request.user):
         return None
     if request.user.is_authenticated:
         raise NoRole(f"{request.user} may not read Leases. Ask an admin for the role operator.")
+    if is_program(request):
+        return challenge(NO_TOKEN)
     return redirect_to_login(request.get_full_path())
 
 

@@ -1,4 +1,5 @@
-"""No log line and no message holds a secret: the token of a link, or a secret of the settings.
+"""No log line and no message holds a secret: an API token, the token of a link, or a
+secret of the settings.
 
 They are cut out of every log record before it is written. Django logs the path of a refused
 request, uvicorn logs paths with their queries, and a library may repeat what it was given, so
@@ -12,8 +13,9 @@ import re
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 HIDDEN = "[hidden]"
-# /sign-in/TOKEN/ but not /sign-in/link/; ?key=TOKEN. Quotes, blanks and the query end a token.
-_TOKEN = re.compile(r"(/sign-in(?:/|%2f)+(?!link/)|[?&]key=)[^/?&#\s'\"]+", re.IGNORECASE)
+# /sign-in/TOKEN/ but not /sign-in/link/; ?key=TOKEN; an API token. Quotes, blanks and the
+# query end a token.
+_TOKEN = re.compile(r"(/sign-in(?:/|%2f)+(?!link/)|[?&]key=|lbt_)[^/?&#\s'\"]+", re.IGNORECASE)
 MAX_REFUSAL = 300  # characters of a refused request that the log keeps
 MIN_SECRET = 4  # a shorter one is no secret, and hiding it would garble every text
 _PASSWORD_OPTION = re.compile("pass|secret|token", re.IGNORECASE)

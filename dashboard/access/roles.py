@@ -14,6 +14,7 @@ Plan = Iterable[tuple[Migration, bool]]  # what was applied, and whether backwar
 VIEW = "leases.view_change"
 EDIT = "leases.edit_lease"
 WALL_LINKS = "leases.change_walllink"
+API_TOKENS = "leases.change_apitoken"  # those of others
 READ_TRAIL = "leases.view_edit"
 READ_SECURITY_LOG = "leases.view_securityrecord"
 OVERRIDE_KIND = "leases.change_kindoverride"
@@ -24,7 +25,7 @@ READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
     "add_user", "change_user", "change_kindoverride", "view_refusedrow",
-    "view_securityrecord", "change_receiver", "change_badge",
+    "view_securityrecord", "change_receiver", "change_badge", "change_apitoken",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

@@ -6,13 +6,16 @@ import asyncio
 
 import msgspec
 from channels.db import database_sync_to_async
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import Error as DatabaseError
 
 from dashboard import clock
 from dashboard.access.rights.rights import AccessRefused, Right, WallRight, right_of_socket
 from dashboard.board import running_board
 from dashboard.live.messages import BadMessage, Show, read_show
 from dashboard.live.page_reader import PageReader
+from dashboard.live.program_refusal import answer_401, sends_token
 from dashboard.live.publisher import ClusterHub, FeedReader
 from dashboard.live.socket_share import TOO_MANY
 from dashboard.parts.kept.node_book import Grouping
@@ -33,13 +36,24 @@ class ClusterConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         # Accept first: a browser sees 1006 instead of the code when a socket is refused.
-        await self.accept()
+        late = sends_token(self.scope)
+        if not late:
+            await self.accept()
         name = self.scope["url_route"]["kwargs"]["cluster"]
         try:
             self.right = await database_sync_to_async(right_of_socket)(self.scope, name)
         except AccessRefused as error:
+            if late:
+                await answer_401(self.base_send, str(error))
+                raise StopConsumer from error
             await self.close(code=REFUSED, reason=str(error))
             return
+        except DatabaseError:
+            if late:
+                await self.accept()  # dashboard.live.origin then closes it with a reason
+            raise
+        if late:
+            await self.accept()
         running = running_board()
         hub = running.publisher.hubs.get(name)
         if hub is None:

@@ -1,10 +1,10 @@
-"""Limit how many sockets one account or wall link may have open in this process."""
+"""Limit how many sockets one account, wall link or API token may have open in this process."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from dashboard.access.rights.rights import Right, UserRight
+from dashboard.access.rights.rights import Right, TokenRight, UserRight
 
 MAX_SOCKETS = 500
 TOO_MANY = f"{MAX_SOCKETS} live connections are open for this account. Close some pages."
@@ -34,4 +34,6 @@ class SocketShare:
 
 
 def _holder(right: Right) -> SocketOwner:
+    if isinstance(right, TokenRight):
+        return ("token", right.token_id)
     return ("user", right.user_id) if isinstance(right, UserRight) else ("wall", right.link_id)

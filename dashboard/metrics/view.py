@@ -20,7 +20,8 @@ from dashboard.metrics.families import metrics as exposition
 def metrics(request: HttpRequest) -> HttpResponse:
     """All metrics; 401 without the token if the settings have one."""
     config: Config = settings.LEASEBOARD
-    if is_token_set() and not sends_token(request):
+    api_token = getattr(request, "api_token", None)
+    if is_token_set() and not sends_token(request) and api_token is None:
         return HttpResponse(
             "Send LEASEBOARD_METRICS_TOKEN as a bearer token.\n",
             status=401,

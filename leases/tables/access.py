@@ -1,4 +1,7 @@
-"""Links that let people in, and the security log. Import them from `leases.models`."""
+"""Links and tokens that let people and programs in, and the security log.
+
+Import them from `leases.models`.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,32 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} until {self.expires_at}"
+
+
+class ApiToken(models.Model):
+    """Lets a program read as one person, until it expires. The token itself is not stored."""
+
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=16)  # dashboard.access.programs.token_person.READS
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)  # to the minute
+
+    class Meta:
+        default_permissions = ("change",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "name"],
+                name="api_token_once",
+                condition=models.Q(revoked_at=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"
 
 
 class SecurityRecord(models.Model):

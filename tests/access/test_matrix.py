@@ -7,6 +7,7 @@ fails. The rules of the URLs are in tests.support.url_rules.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from dashboard.access.programs import api_tokens
+from dashboard.access.programs.bearer import PROBES
 from dashboard.access.wall import links
 from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns as sockets
@@ -24,17 +27,18 @@ from leases.models import Edit, KindOverride, WallLink
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.communicator import Socket
 from tests.support.every_url import every_page
-from tests.support.url_rules import ADMINS, ALL, READERS, RULES
+from tests.support.url_rules import ADMINS, ALL, ENDED_TOKENS, READERS, RULES, TOKENS
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # The site under /admin/ has its own permissions; none of it is open to anybody but admins, except:
 OPEN_IN_ADMIN = {"logout": ALL, "jsi18n": ADMINS}
 SOCKETS = {
-    "c/<slug:cluster>/live/page/": READERS | {"wall"},
-    "c/<slug:cluster>/live/changes/": READERS | {"wall"},
+    "c/<slug:cluster>/live/page/": READERS | TOKENS | {"wall"},
+    "c/<slug:cluster>/live/changes/": READERS | TOKENS | {"wall"},
     "": frozenset[str](),  # closes every other path
 }
 WRITES = sorted(name for name, rule in RULES.items() if "POST" in rule.methods)
+READ_BY_POST_ALONE = {name for name, rule in RULES.items() if "GET" not in rule.methods}
 ROUTER = own_sites_only(URLRouter(sockets))
 
 
@@ -51,6 +55,24 @@ def key(db) -> str:
     return made[1]
 
 
+def tokens() -> dict[str, str]:
+    """A token of each kind, as the value of the header Authorization."""
+    now, day = timezone.now(), timedelta(days=1)
+    ina = member("ina", "admin")
+    made = {
+        name: api_tokens.create(name=name, user=ina, role=role, now=now, expires_at=now + ends)
+        for name, role, ends in (
+            ("operator token", "operator", day),
+            ("admin token", "admin", day),
+            ("expired token", "admin", -day),
+            ("revoked token", "admin", day),
+        )
+    }
+    api_tokens.revoke(made["revoked token"][0].pk, now=now)
+    texts = {name: text for name, (_, text) in made.items()} | {"garbage token": "\xff\x00 ;--"}
+    return {name: f"Bearer {text}" for name, text in texts.items()}
+
+
 def visitors(key: str) -> dict[str, tuple[Client, str]]:
     """Each kind of visitor, with the query of its links."""
     return {
@@ -63,6 +85,8 @@ def visitors(key: str) -> dict[str, tuple[Client, str]]:
 
 
 def outcome(answer: Any) -> str:
+    if answer.status_code == 401:
+        return "no token"
     if answer.status_code == 405:
         return "method"
     if answer.status_code == 403:
@@ -98,6 +122,27 @@ def test_a_url_lets_in_whom_its_rule_names_with_its_methods(filled, key, page):
                 assert found == "refused", case
 
 
+@pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
+def test_a_token_reads_where_its_role_reads_and_opens_nothing_once_it_ended(filled, page):
+    rule = RULES[page.name]
+    for visitor, header in tokens().items():
+        browser = Client(headers={"Authorization": header})
+        for method in ("GET", "POST"):
+            answer = browser.generic(method, page.path)
+            found, case = outcome(answer), (visitor, method, answer.status_code)
+            if page.path in PROBES:
+                assert found == ("in" if method == "GET" else "method"), case
+            elif visitor in ENDED_TOKENS:
+                assert found == "no token", case
+                assert answer["Content-Type"] == "application/problem+json"
+            elif method == "GET" and page.name in READ_BY_POST_ALONE:
+                assert found == "method", case
+            elif method == "GET" and (rule.lets_in_token(visitor) or rule.who == ALL):
+                assert found in ("in", "elsewhere"), case
+            else:
+                assert found == "refused", case
+
+
 def admin_paths() -> list[tuple[str, str]]:
     (site,) = [
         one
@@ -129,11 +174,15 @@ def test_the_admin_site_lets_nobody_in_but_admins(filled, key, name, path):
         for method in METHODS:
             answer = browser.generic(method, path + query)
             assert outcome(answer) != "in" or answer.status_code == 404, (visitor, method, answer)
+    if who == ADMINS:
+        browser = Client(headers={"Authorization": tokens()["admin token"]})
+        assert outcome(browser.get(path)) != "in", "no token manages people"
 
 
 @sync_to_async
 def users(key: str) -> dict[str, tuple[Any, str]]:
-    return {
+    by_token = {name: (AnonymousUser(), header) for name, header in tokens().items()}
+    return by_token | {
         "stranger": (AnonymousUser(), ""),
         "wall": (AnonymousUser(), f"?key={key}"),
         "guest": (member("gil", None), ""),
@@ -143,7 +192,11 @@ def users(key: str) -> dict[str, tuple[Any, str]]:
 
 
 def at_the_door(path: str, user: Any, origin: str) -> Socket:
-    return Socket(ROUTER, path, user, [(b"host", b"testserver"), (b"origin", origin.encode())])
+    path, bearer, token = path.partition("Bearer ")
+    headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
+    if bearer:
+        headers.append((b"authorization", f"{bearer}{token}".encode("latin-1")))
+    return Socket(ROUTER, path, user, headers)
 
 
 async def closed_with(socket: Socket) -> int:

@@ -7,6 +7,8 @@ import msgspec
 READ, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
 VISITORS = ("stranger", "wall", "guest", "operator", "admin")
 ALL, READERS, ADMINS = frozenset(VISITORS), frozenset({"operator", "admin"}), frozenset({"admin"})
+TOKENS = frozenset({"operator token", "admin token"})  # that open something; they only read
+ENDED_TOKENS = frozenset({"expired token", "revoked token", "garbage token"})
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -14,6 +16,12 @@ class Rule(msgspec.Struct, frozen=True):
 
     who: frozenset[str]
     methods: tuple[str, ...] = READ
+    tokens: frozenset[str] | None = None  # None: all, where operators are let in
+
+    def lets_in_token(self, visitor: str) -> bool:
+        if self.tokens is not None:
+            return visitor in self.tokens
+        return visitor in TOKENS and "operator" in self.who
 
 
 RULES = {

@@ -1,5 +1,5 @@
-"""Tells when a right may have ended in this process: somebody signed out, a user, a group or a
-wall link was changed. Changes by another process are found by the timer of `rights_watch`."""
+"""Tells when a right may have ended in this process: somebody signed out; a user, a group, a wall
+link or an API token was changed. The timer of `rights_watch` finds changes by another process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models.signals import ModelSignal, m2m_changed, post_delete, post_save
 
-from leases.models import WallLink
+from leases.models import ApiToken, WallLink
 
 UID = "dashboard.access.rights.right_changes"
 # Django writes this at each sign-in; it ends no right.
@@ -25,6 +25,8 @@ SIGNALS: tuple[tuple[ModelSignal, Any], ...] = (
     (post_delete, Group),
     (post_save, WallLink),
     (post_delete, WallLink),
+    (post_save, ApiToken),
+    (post_delete, ApiToken),
     (m2m_changed, User.groups.through),
     (m2m_changed, User.user_permissions.through),
     (m2m_changed, Group.permissions.through),

@@ -15,9 +15,13 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.utils.crypto import constant_time_compare
 
+from dashboard.access.programs.api_tokens import note_use
+from dashboard.access.programs.api_tokens import why_closed as why_closed_token
+from dashboard.access.programs.bearer import TokenRefused, bearer_of, open_token
+from dashboard.access.programs.token_person import TokenPerson
 from dashboard.access.roles import VIEW
 from dashboard.access.wall.links import PARAMETER, WallLinkClosed, open_link, why_closed
-from leases.models import WallLink
+from leases.models import ApiToken, WallLink
 
 BATCH = 500  # rights in one query
 READ = dict(zip(("content_type__app_label", "codename"), VIEW.split("."), strict=True))
@@ -52,11 +56,21 @@ class WallRight(msgspec.Struct, frozen=True):
     cluster: str
 
 
-Right = UserRight | WallRight
+class TokenRight(msgspec.Struct, frozen=True):
+    """A program with an API token."""
+
+    token_id: int
 
 
-def right_of_user(user: AbstractBaseUser | AnonymousUser, session: Any) -> UserRight:
-    """The right of the user who sent a request or opens a socket. Raises Refused."""
+Right = UserRight | WallRight | TokenRight
+
+
+def right_of_user(
+    user: AbstractBaseUser | AnonymousUser | TokenPerson, session: Any
+) -> UserRight | TokenRight:
+    """The right of the user who sent a request or opens a socket. Raises AccessRefused."""
+    if isinstance(user, TokenPerson):
+        return TokenRight(user.token.pk)
     if not user.is_authenticated:
         raise AccessRefused(NOT_SIGNED_IN)
     if not user.has_perm(VIEW):  # type: ignore[attr-defined]
@@ -65,13 +79,23 @@ def right_of_user(user: AbstractBaseUser | AnonymousUser, session: Any) -> UserR
 
 
 def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
-    """By what right a socket of this cluster may be opened. Raises Refused."""
+    """By what right a socket of this cluster may be opened. Raises AccessRefused."""
     keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
+    token = bearer_of(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
+    if token is not None:
+        return _right_of_token(token, scope)
     if not keys:
         return right_of_user(scope["user"], scope.get("session"))
     try:
         return WallRight(open_link(keys[0], cluster=cluster).pk, cluster)
     except WallLinkClosed as error:
+        raise AccessRefused(str(error)) from error
+
+
+def _right_of_token(text: str, scope: Mapping[str, Any]) -> TokenRight:
+    try:
+        return TokenRight(open_token(text, (scope.get("client") or ("",))[0]).pk)
+    except TokenRefused as error:
         raise AccessRefused(str(error)) from error
 
 
@@ -95,6 +119,8 @@ class RightsReader:
             ended |= self._ended_of_users(batch, now)
         for walls in _batches([one for one in rights if isinstance(one, WallRight)]):
             ended |= _ended_of_walls(walls, now)
+        for tokens in _batches([one for one in rights if isinstance(one, TokenRight)]):
+            ended |= _ended_of_tokens(tokens, now)
         return ended
 
     def _ended_of_users(self, rights: list[UserRight], now: datetime) -> dict[Right, str]:
@@ -149,6 +175,15 @@ def _ended_of_walls(rights: list[WallRight], now: datetime) -> dict[Right, str]:
         for right in rights
     }
     return {right: reason for right, reason in reasons.items() if reason is not None}
+
+
+def _ended_of_tokens(rights: list[TokenRight], now: datetime) -> dict[Right, str]:
+    """What is open uses its token all the time, so the look notes that too."""
+    numbers = {right.token_id for right in rights}
+    tokens = ApiToken.objects.select_related("user").in_bulk(numbers)
+    found = {right: why_closed_token(tokens.get(right.token_id), now=now) for right in rights}
+    note_use([tokens[right.token_id] for right in rights if found[right] is None], now=now)
+    return {right: reason for right, reason in found.items() if reason is not None}
 
 
 class _Account(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.http import push_url
 
 from dashboard.access.guards import ClusterRequest
-from dashboard.access.rights.rights import UserRight, right_of_user
+from dashboard.access.rights.rights import Right, right_of_user
 from dashboard.board import running_board
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.query.url_parameters import one_of
@@ -110,7 +110,7 @@ def stream(
     return response
 
 
-async def _parts(lines: Iterator[str], right: UserRight, filename: str) -> AsyncIterator[str]:
+async def _parts(lines: Iterator[str], right: Right, filename: str) -> AsyncIterator[str]:
     """Join lines to parts, each made in the thread of the database.
 
     A long answer breaks off when the right to read ends. The connection breaks too, so nobody takes

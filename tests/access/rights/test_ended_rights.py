@@ -7,6 +7,7 @@ asking. The sockets are real ones of a running server.
 from __future__ import annotations
 
 import asyncio
+import json
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -15,8 +16,9 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from dashboard.access.programs import api_tokens, problem
 from dashboard.access.rights import rights, rights_watch
 from dashboard.access.wall import links
 from tests.support.api_client import LeaseApi
@@ -106,6 +108,20 @@ WALLS = {
         links.OTHER_CLUSTER,
     ),
 }
+TOKENS = {
+    "revoked": (
+        "UPDATE leases_apitoken SET revoked_at = '2026-11-20 03:12:40' WHERE id = :id",
+        f"This API token was revoked on 2026-11-20 at 03:12 UTC. {api_tokens.MAKE}",
+    ),
+    "expired": (
+        "UPDATE leases_apitoken SET expires_at = '2026-11-20 03:12:40' WHERE id = :id",
+        f"This API token expired on 2026-11-20 at 03:12 UTC. {api_tokens.MAKE}",
+    ),
+    "whose person may not read": (
+        "DELETE FROM auth_user_groups WHERE user_id = :user",
+        api_tokens.MAY_NOT_READ,
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +129,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder: Path = tmp_path_factory.mktemp("ended-rights")
     wanted = {f"user {name}": how for name, (how, _, _) in USERS.items()}
     wanted |= {f"wall {name}": people.wall("embedded") for name in WALLS}
+    wanted |= {f"token {name}": people.TOKEN for name in TOKENS}
     wanted |= {"still there": people.READER, "still there on a wall": people.wall("embedded")}
     with serving(folder / "data", "--no-demo") as server:
         server.wait_synced()
@@ -164,6 +181,20 @@ async def test_the_right_of_a_wall_link_ends_on_every_socket(house, ended):
     assert closed == dict.fromkeys(OF_WALLS, (4403, reason))
 
 
+@pytest.mark.parametrize("ended", TOKENS)
+async def test_the_right_of_a_token_ends_on_every_socket(house, ended):
+    sql, reason = TOKENS[ended]
+    who = house.people[f"token {ended}"]
+    sockets = [await house.open((path, {}), who) for path in (FEED, PAGE)]
+    house.end(sql, who)
+    assert await asyncio.gather(*map(closing_of, sockets)) == [(4403, reason)] * 2
+    with pytest.raises(InvalidStatus) as refused:
+        await house.open((FEED, {}), who)
+    answer = refused.value.response
+    assert (answer.status_code, answer.headers["Content-Type"]) == (401, problem.CONTENT_TYPE)
+    assert json.loads(answer.body)["detail"] == reason
+
+
 async def test_a_wall_link_opens_no_socket_of_another_cluster(house):
     who = house.people["still there on a wall"]
     url = f"{house.server.url}/c/%s/live/changes/?key={who['key']}".replace("http", "ws", 1)
@@ -190,7 +221,8 @@ def test_rights_are_looked_at_often_enough():
 def test_every_reason_fits_into_a_close_frame():
     said = [value for name, value in vars(rights).items() if name.isupper()]
     said += [links.UNKNOWN, links.OTHER_CLUSTER, links.OUTDATED]
-    said += [reason for _, reason in WALLS.values()]
+    said += [reason for _, reason in (*WALLS.values(), *TOKENS.values())]
+    said += [api_tokens.UNKNOWN, api_tokens.INACTIVE]
     assert max(len(one.encode()) for one in said if isinstance(one, str)) <= 123
 
 

@@ -14,8 +14,9 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.access.programs import api_tokens
 from dashboard.access.rights import right_changes, rights
-from leases.models import WallLink
+from leases.models import ApiToken, WallLink
 from tests.support.processes import Server, ended
 from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
@@ -42,7 +43,7 @@ def change_password(user: User, group: Group) -> None:
     user.save(update_fields=["password"])
 
 
-def first(model: type[Session | WallLink]) -> Session | WallLink:
+def first(model: type[Session | WallLink | ApiToken]) -> Session | WallLink | ApiToken:
     one = model.objects.first()
     assert one is not None
     return one
@@ -59,6 +60,7 @@ CHANGES: dict[str, Callable[..., object]] = {
     "own permission lost": lambda user, **_: user.user_permissions.clear(),
     "signed out": lambda **_: first(Session).delete(),
     "wall link deleted": lambda **_: first(WallLink).delete(),
+    "API token revoked": lambda **_: api_tokens.revoke(first(ApiToken).pk, now=timezone.now()),
 }
 
 
@@ -73,6 +75,9 @@ def test_a_change_is_reported_after_its_commit(reported, change, board):
     user.user_permissions.add(permission)
     Client().force_login(user)
     WallLink.objects.create(name="lobby", created_at=timezone.now())
+    api_tokens.create(
+        name="ci", user=user, role="operator", now=timezone.now(), expires_at=timezone.now()
+    )
     reported.clear()
     CHANGES[change](user=user, group=group)
     assert reported

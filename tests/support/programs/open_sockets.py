@@ -36,9 +36,11 @@ class House:
         """A socket of this kind that has sent something."""
         path, show = kind
         query = f"?key={who['key']}" if "key" in who else ""
-        cookie = {"Cookie": f"sessionid={who['session']}"} if "session" in who else {}
+        headers = {"Cookie": f"sessionid={who['session']}"} if "session" in who else {}
+        if "token" in who:
+            headers["Authorization"] = f"Bearer {who['token']}"
         url = f"{self.server.url}/c/embedded/live/{path}/{query}".replace("http", "ws", 1)
-        socket = await connect(url, additional_headers=cookie, compression=None)
+        socket = await connect(url, additional_headers=headers, compression=None)
         if path == PAGE:
             await socket.send(json.dumps(show))
         await socket.recv()

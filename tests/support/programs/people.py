@@ -11,16 +11,19 @@ from tests.support.processes import manage
 # Makes what a JSON list asks for, and prints what a test must know of it.
 SCRIPT = """
 import json
+from datetime import timedelta
 from importlib import import_module
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
+from dashboard.access.programs import api_tokens
 from dashboard.access.wall import links as wall_links
 
 read = Permission.objects.get(codename="view_change")
 store = import_module(settings.SESSION_ENGINE).SessionStore
 made = {}
+later = timezone.now() + timedelta(days=1)
 for name, how in json.loads(%r).items():
     if how["wall"]:
         link, token = wall_links.create(
@@ -34,6 +37,11 @@ for name, how in json.loads(%r).items():
         group = Group.objects.create(name=name)
         group.permissions.add(read)
         user.groups.add(group)
+    if how.get("token"):
+        token, text = api_tokens.create(
+            name=name, user=user, role="operator", now=timezone.now(), expires_at=later)
+        made[name] = {"id": token.pk, "user": user.pk, "token": text}
+        continue
     session = store()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
@@ -45,6 +53,7 @@ print("made " + json.dumps(made))
 
 READER: dict[str, Any] = {"wall": [], "own": False}
 BY_OWN_PERMISSION: dict[str, Any] = {"wall": [], "own": True}
+TOKEN: dict[str, Any] = {"wall": [], "own": False, "token": True}
 
 
 def wall(*clusters: str) -> dict[str, Any]:
@@ -52,7 +61,7 @@ def wall(*clusters: str) -> dict[str, Any]:
 
 
 def make(data: Path, wanted: dict[str, dict[str, Any]], **extra: str) -> dict[str, dict[str, Any]]:
-    """By name: a user's id and session, or a wall link's id and key."""
+    """By name: a user's id and session, a wall link's id and key, or a token with its id."""
     done = manage(data, "shell", "-c", SCRIPT % json.dumps(wanted), **extra)
     assert done.returncode == 0, done.stderr
     made: dict[str, dict[str, Any]] = json.loads(done.stdout.rpartition("made ")[2])
