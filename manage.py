@@ -24,6 +24,12 @@ def main() -> None:
         sys.exit(explain_database(error))
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+    except Exception as error:
+        from dashboard.serving.newer_database import NewerDatabase
+
+        if isinstance(error, NewerDatabase):
+            sys.exit(str(error))
+        raise
 
 
 if __name__ == "__main__":

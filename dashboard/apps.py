@@ -1,10 +1,11 @@
-"""Django's app of the dashboard; it makes the roles after a migration."""
+"""Django's app of the dashboard; it refuses a newer database before a migration and makes
+the roles after it."""
 
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
 from django.contrib.admin.apps import AdminConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class BoardAdminConfig(AdminConfig):
@@ -18,10 +19,9 @@ class DashboardConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.access.roles import ensure_roles
+        from dashboard.serving.newer_database import refuse_newer
 
+        leases = apps.get_app_config("leases")
+        pre_migrate.connect(refuse_newer, sender=leases, dispatch_uid="dashboard.newer")
         # Django sends post_migrate only for apps with models; `leases` is the last of them.
-        post_migrate.connect(
-            ensure_roles,
-            sender=apps.get_app_config("leases"),
-            dispatch_uid="dashboard.roles",
-        )
+        post_migrate.connect(ensure_roles, sender=leases, dispatch_uid="dashboard.roles")

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connection
 
 from dashboard.access.redaction import redact
+from dashboard.serving.newer_database import check_not_newer
 
 
 def explain_database(error: Error) -> str:
@@ -26,7 +27,17 @@ def explain_database(error: Error) -> str:
 
 
 class RefusingCommand(BaseCommand):
-    """Its options are refused without a page of usage."""
+    """Its options are refused without a page of usage.
+
+    With `reads_history`, a database of a newer version is refused too.
+    """
+
+    reads_history = False
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        if self.reads_history:
+            check_not_newer()
+        return super().execute(*args, **options)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)

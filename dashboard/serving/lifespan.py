@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
+
+from django.db import Error, connection
 
 from dashboard.config import ConfigError
 from dashboard.serving import runtime
+from dashboard.serving.newer_database import NewerDatabase, check_not_newer
 from dashboard.serving.requests.database_pool import bound_connections, close_connections
 from leases.apiserver.start_refusal import CannotStart
 from leases.process_lock import InUse
@@ -24,8 +29,9 @@ async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     bound_connections()
     try:
+        await asyncio.to_thread(check_database)
         running = await runtime.launch()
-    except (CannotStart, ConfigError, InUse, OSError) as error:
+    except (CannotStart, ConfigError, InUse, NewerDatabase, OSError) as error:
         logger.error("Leaseboard cannot start: %s", error)
         close_connections()
         await send({"type": "lifespan.startup.failed", "message": ""})
@@ -40,3 +46,12 @@ async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     await running.stop()
     close_connections()
     await send({"type": "lifespan.shutdown.complete"})
+
+
+def check_database() -> None:
+    """Refuse a newer database; whether this one answers is seen later."""
+    try:
+        with suppress(Error):
+            check_not_newer()
+    finally:
+        connection.close()

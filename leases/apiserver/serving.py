@@ -41,7 +41,7 @@ ADMIN = "leaseboard-admin"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - translated, not bound
 
 
-def _lock_of(data: Path) -> ProcessLock:
+def lock_of(data: Path) -> ProcessLock:
     """Two servers over one directory would give the same resourceVersions."""
     return ProcessLock(
         data / "lease_api.lock",
@@ -53,7 +53,7 @@ def _lock_of(data: Path) -> ProcessLock:
 def check_data(data: Path) -> None:
     """Raises InUse or CannotStart for a directory that no Lease API could serve now."""
     with explained(data):
-        lock = _lock_of(data)
+        lock = lock_of(data)
         lock.take()
         try:
             check_certificate(data)
@@ -85,7 +85,7 @@ class LeaseApiServer:
         self._gates = feature_gates
         self._keep = keep
         self._failed = failed
-        self._lock = _lock_of(data)
+        self._lock = lock_of(data)
         self._store: ObjectStore | None = None
         self._tokens: Tokens | None = None
         self._hub: Hub | None = None

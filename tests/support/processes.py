@@ -89,7 +89,7 @@ def _run(*program: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]
         return subprocess.CompletedProcess(program, code, stdout.read(), stderr.read())
 
 
-def _prepare(data: Path) -> None:
+def prepare(data: Path) -> None:
     done = _run("-m", "tests.support.programs.prepared", env=environment(data))
     assert done.returncode == 0, done.stderr
 
@@ -127,7 +127,7 @@ class Server:
         self._arguments = (arguments, program, extra)
         self.log = data.parent / f"serve-{self.port}.log"
         if forking is not None and not bare and not data.exists():
-            begin_with(prepared(_prepare), data)
+            begin_with(prepared(prepare), data)
         ports = ("--port", str(self.port), "--api-port", str(self.api_port))
         with self.log.open("ab") as log:
             self.process = start_python(

@@ -19,6 +19,7 @@ from leases.history.read.indexed_search import HistoryFilter
 
 class Command(RefusingCommand):
     help = "Print every remembered change, oldest first."
+    reads_history = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cluster", help="only this cluster (all)")

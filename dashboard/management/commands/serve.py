@@ -27,6 +27,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, p
 from dashboard.configuration.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.serving import runtime
+from dashboard.serving.history_lock import history_lock
 from dashboard.serving.requests.pages_port import pages_server
 from dashboard.serving.requests.ports import LAST_PORT, parse_port, shown_path
 from dashboard.serving.static_files import collect
@@ -36,7 +37,7 @@ from leases.history.write.replica_lock import turn
 from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
 from leases.listener.limits import allow_open_files
-from leases.process_lock import InUse, ProcessLock
+from leases.process_lock import InUse
 
 ADMIN = "admin"
 
@@ -177,13 +178,12 @@ def _lock_history(database: Path | None) -> None:
     """
     if database is None:
         return
-    path = database.resolve()
     refusal = (
-        f"Another serve writes the history in {path}: stop it, give this one another "
+        f"Another serve writes the history in {database.resolve()}: stop it, give this one another "
         "LEASEBOARD_DATA, or let both share a PostgreSQL (LEASEBOARD_DATABASE_URL)."
     )
     try:
-        ProcessLock(path.with_name(f"{path.name}.lock"), refusal=refusal).take()
+        history_lock(database, refusal=refusal).take()
     except InUse as error:
         raise CommandError(str(error)) from error
     except OSError as error:

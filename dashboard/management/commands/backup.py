@@ -1,0 +1,51 @@
+"""`backup`: history, accounts and keys in one file, also while `serve` runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from dashboard.management.backups.copy_database import Damaged
+from dashboard.management.backups.write_backup import write_backup
+from dashboard.management.refusing import RefusingCommand
+
+
+class Command(RefusingCommand):
+    help = "Write the SQLite history and what else a restore needs into one file."
+    requires_system_checks = []
+    reads_history = True
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="the backup to write, a tar file")
+        parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+
+    def handle(self, *, file: Path, overwrite: bool, **options: Any) -> None:
+        database = settings.SQLITE_FILE
+        if database is None:
+            raise CommandError(
+                "The history is in PostgreSQL: back it up with pg_dump, and keep "
+                "LEASEBOARD_SECRET_KEY with it."
+            )
+        if file.is_dir():
+            raise CommandError(f"{file} is a directory: name a file.")
+        if file.exists() and not overwrite:
+            raise CommandError(f"{file} exists: choose another name, or add --overwrite.")
+        try:
+            manifest = write_backup(file, data=settings.LEASEBOARD.data, database=database)
+        except OSError as error:
+            raise CommandError(
+                f"{file} cannot be written ({error.strerror or error}): choose another place; it "
+                "needs room for the databases twice."
+            ) from error
+        except (sqlite3.Error, Damaged) as error:
+            raise CommandError(
+                f"The database {database} cannot be copied ({error}); nothing was written. Run "
+                "manage.py doctor."
+            ) from error
+        self.stdout.write(f"Wrote {file} ({file.stat().st_size / 2**20:,.1f} MiB).")
+        self.stdout.write(manifest.sentence)

@@ -1,0 +1,1 @@
+"""The databases of earlier versions, as SQL text."""
