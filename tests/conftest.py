@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.template.base import Template
 from hypothesis import HealthCheck, settings
 
 from leases.history.read import change_density
@@ -18,6 +19,8 @@ settings.register_profile("leaseboard", deadline=None, suppress_health_check=[He
 settings.load_profile("leaseboard")
 
 processes.forking = Forking()
+
+_render = Template._render
 
 # Longest first: begun last, one of these would leave the other workers without work.
 LONGEST = (
@@ -54,6 +57,12 @@ def _place(item: pytest.Item) -> int:
     """Where in LONGEST the file of a test is; behind all of them if it is in none."""
     places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
     return next(places, len(LONGEST))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _plain_rendering(django_test_environment: None) -> None:
+    """Django's test environment copies the context of each template; no test reads the copies."""
+    Template._render = _render  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

@@ -49,13 +49,17 @@ def free_port() -> int:
 def wait_for(
     look: Callable[[], T | None], *, what: str, seconds: float = LIMIT, every: float = 0.05
 ) -> T:
-    """What `look` gives once it gives something true; fails with `what` after the limit."""
+    """What `look` gives once it gives something true; fails with `what` after the limit.
+
+    Looks less and less often, for a look may cost the machine more than a pause.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         seen = look()
         if seen:
             return seen
         time.sleep(every)
+        every = max(every, min(1.2 * every, 0.3))
     raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
 
 

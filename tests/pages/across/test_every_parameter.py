@@ -19,7 +19,7 @@ from dashboard.access.wall import links
 from leases import models
 from leases.actions.delete_many.choice import pack
 from leases.domain.lease import ObjectName
-from tests.support.board import a_lease, browser_of, fill, member
+from tests.support.board import a_lease, browser_of, fill, member, remember
 from tests.support.every_url import Page, every_page
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
@@ -168,8 +168,11 @@ def test_the_parameters_that_each_page_reads_are_known(browser, monkeypatch):
     ("name", "parameter"),
     [(name, parameter) for name, reads in READS.items() for parameter in sorted(reads)],
 )
-def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(browser, name, parameter):
+def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(
+    browser, name, parameter, monkeypatch
+):
     """Whole page, part and each format take turns; what is oldest is asked of all of them."""
+    remember(User.objects.get(username="ada"), monkeypatch)
     page = next(page for page in every_page() if page.name == name)
     forms = [("", {}), ("", {"HX-Request": "true"})]
     forms += [(f"&format={word}", {}) for word in FORMATS.get(name, ())]

@@ -19,6 +19,7 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
+from dashboard.serving.tasks import audit_rows
 from leases.actions import open_rows
 from leases.actions.delete_many import records
 from leases.kube.http_session import Session
@@ -29,6 +30,7 @@ OBJECTS = "/apis/coordination.k8s.io/v1/namespaces/"
 
 # A test does not wait until a lost request cannot arrive any more: its sender is dead.
 open_rows.UNDER_WAY = timedelta(0)
+audit_rows.LOOK_SECONDS = 0.2
 records.SILENT = timedelta(0)  # for PostgreSQL, where another process might still run a deletion
 passed: Counter[str] = Counter()
 save, fetch = Edit.asave, Session.fetch
