@@ -84,11 +84,14 @@ def browser_of(user: User) -> Client:
 def remember(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each request this user, whose rights are read once: for thousands of requests."""
 
-    async def given(request: HttpRequest) -> User:
+    def get_user(request: HttpRequest) -> User:
         return user
 
-    monkeypatch.setattr(auth, "get_user", lambda request: user)
-    monkeypatch.setattr(auth, "aget_user", given)
+    async def aget_user(request: HttpRequest) -> User:
+        return user
+
+    monkeypatch.setattr(auth, "get_user", get_user)
+    monkeypatch.setattr(auth, "aget_user", aget_user)
 
 
 @pytest.fixture
