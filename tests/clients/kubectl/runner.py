@@ -15,7 +15,8 @@ class Kubectl:
         self.home = kubeconfig.parent
         self.command = ["kubectl", "--kubeconfig", str(kubeconfig)]
         self.command += ["--namespace", namespace] if namespace else []
-        self.environment = {**os.environ, "HOME": str(self.home)}
+        # Without Go's garbage collector, for it ends before there is much to collect.
+        self.environment = {**os.environ, "HOME": str(self.home), "GOGC": "off"}
         self.environment.pop("KUBECONFIG", None)
 
     def run(self, *arguments: str, stdin: str = "", check: bool = True, **environment: str) -> str:

@@ -61,7 +61,7 @@ def run(section: Section, request: pytest.FixtureRequest, tmp_path: Path) -> Run
     (home / "kubeconfig").write_text(yaml.safe_dump(config))
     # What kubectl knows of a server is kept beside the kubeconfig of that server.
     more = {"HOME": str(api.data), "KUBECONFIG": str(home / "kubeconfig")}
-    more["TMPDIR"] = str(tmp_path)
+    more |= {"TMPDIR": str(tmp_path), "GOGC": "off"}  # it ends before there is much to collect
 
     def run(command: Command) -> str:
         words = shlex.split(command.line.replace("<namespace>", namespace))

@@ -1,8 +1,8 @@
 """Python programs as processes that begin with the libraries loaded.
 
 To import Django, aiohttp and the Kubernetes client takes a second of a core, hundreds of times in
-a run of the suite. So one process imports them and forks for each program. It has imported nothing
-of this repository: a program reads its own code, its environment and its settings itself.
+a run of the suite. So one process imports them and forks for each program. Of this repository it
+has imported the rooms that need no settings: a program reads its environment and settings itself.
 
 python3 -m tests.support.programs.forked FD FOLDER    (FD is a socket: one request per packet)
 """
@@ -15,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import re
 import resource
 import runpy
@@ -42,6 +43,7 @@ LIBRARIES = (
     "servestatic", "sqlite3", "uvicorn.main", "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl", "uvloop", "websockets", "yaml",
 )  # fmt: skip
+ROOMS = "domain", "wire", "kube", "tracking", "listener", "apiserver", "demo"  # of leases
 STRICT = ["-W", "error::ResourceWarning"]
 LARGEST = 1 << 17  # bytes of a request: arguments and environment
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -137,6 +139,9 @@ def main() -> None:
         importlib.import_module(name)
     if sys.dont_write_bytecode:  # every program would compile our 600 modules: 0.6 s of a core
         sys.dont_write_bytecode, sys.pycache_prefix = False, sys.argv[2]
+    for room in (importlib.import_module(f"leases.{name}") for name in ROOMS):
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
     gc.collect()
     gc.freeze()  # or each program's collector would touch, and so copy, all that is loaded
     with socket.socket(fileno=int(sys.argv[1])) as requests:
