@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.serving.tasks.stepped_board import HOUR, SAID, Board
 from tests.support.processes import ended, wait_for
+from tests.support.signing_in import cookies
 
 STEPS = (HOUR, -HOUR, 72 * HOUR, -72 * HOUR)  # nobody's session ends by them
 
@@ -34,7 +35,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 def test_an_open_page_shows_no_odd_age_and_says_what_happened(board: Board, page: Page) -> None:
     board.api.create("steady", holder="h-0", duration=300)
     wait_for(lambda: "steady" in board.text("leases/"), what="the Lease on the page")
-    page.context.add_cookies(board.cookies())
+    page.context.add_cookies(cookies(board.browser, board.server))
     page.goto(f"{board.server.url}/c/embedded/leases/default/steady/")
     expect(page.locator("html")).to_have_attribute("data-live", "live")
     banner = page.locator("[data-history-problem]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -71,6 +72,7 @@ def test_the_list_and_the_page_follow_an_incident(visits: Visits, api: LeaseApi)
     expect(page.locator("tr[data-href] .state")).to_have_text("Going on")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/incidents/[^/]+/$"))  # loaded: its scripts take the keys
     story = page.locator("#story")
     expect(story.locator(".inc-state .state")).to_have_text("Going on")
     page.keyboard.press("n")

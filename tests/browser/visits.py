@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.support.processes import Server
-from tests.support.signing_in import sign_in_page
+from tests.support.signing_in import cookies, signed_in
 
 SIZE = {"width": 1440, "height": 900}
 
@@ -17,25 +17,23 @@ SIZE = {"width": 1440, "height": 900}
 class Visits:
     """The printed sign-in link works once: who has used it may open any number of pages.
 
-    They share a profile, which keeps styles and scripts: a page in a new one costs a second more.
+    They share a profile, which keeps styles and scripts, and the next test gets a page that one
+    before left: a new page costs a second more.
     """
 
     def __init__(self, browser: Browser, server: Server) -> None:
         self.complaints: list[str] = []
         self.url = server.url
         self._browser = browser
-        context = browser.new_context()
-        sign_in_page(context.new_page(), server.printed("Sign in"))
-        self._signed_in = context.storage_state()
-        context.close()
+        self._cookies = cookies(signed_in(server), server)
         self._contexts: dict[str, BrowserContext] = {}  # by their options
+        self._left: dict[BrowserContext, Page] = {}  # empty pages
 
     def page(self, *, viewport: dict[str, int] = SIZE, **options: Any) -> Page:
         """An empty page; `options` are those of a browser context."""
-        page = self._context(options).new_page()
+        context = self._context(options)
+        page = self._left.pop(context, None) or self._new_page(context)
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
-        page.on("pageerror", lambda error: self._note(str(error)))
         return page
 
     def open(self, path: str, **options: Any) -> Page:
@@ -53,10 +51,15 @@ class Visits:
     def leave(self) -> list[str]:
         """Close what is open; what the consoles complained about meanwhile."""
         for context in self._contexts.values():
-            for page in context.pages:
+            kept, *others = context.pages
+            for page in others:
                 page.close()
+            kept.unroute_all()
+            kept.goto("about:blank")
+            kept.mouse.move(0, 0)
+            self._left[context] = kept
             context.clear_cookies()
-            context.add_cookies(self._signed_in["cookies"])  # type: ignore[arg-type]
+            context.add_cookies(self._cookies)
         found, self.complaints = self.complaints, []
         return found
 
@@ -68,9 +71,15 @@ class Visits:
     def _context(self, options: dict[str, Any]) -> BrowserContext:
         key = repr(sorted(options.items()))
         if key not in self._contexts:
-            made = self._browser.new_context(storage_state=self._signed_in, **options)
-            self._contexts[key] = made
+            self._contexts[key] = self._browser.new_context(**options)
+            self._contexts[key].add_cookies(self._cookies)
         return self._contexts[key]
+
+    def _new_page(self, context: BrowserContext) -> Page:
+        page = context.new_page()
+        page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
+        page.on("pageerror", lambda error: self._note(str(error)))
+        return page
 
     def _note(self, complaint: str) -> None:
         self.complaints.append(complaint)

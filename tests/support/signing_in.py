@@ -7,19 +7,19 @@ import json
 import re
 import urllib.parse
 import urllib.request
+from typing import Any
 
 from playwright.sync_api import Page
 
 from tests.support.processes import Server
 
 Opener = urllib.request.OpenerDirector
+Cookies = urllib.request.HTTPCookieProcessor
 
 
 def cookie_keeper() -> Opener:
     """A browser without eyes."""
-    return urllib.request.build_opener(
-        urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-    )
+    return urllib.request.build_opener(Cookies(http.cookiejar.CookieJar()))
 
 
 def signed_in(server: Server) -> Opener:
@@ -27,6 +27,12 @@ def signed_in(server: Server) -> Opener:
     opener = cookie_keeper()
     press_button(opener, server.printed("Sign in"))
     return opener
+
+
+def cookies(opener: Opener, server: Server) -> list[Any]:
+    """Those of a browser without eyes, for one with eyes: the printed link signs in once."""
+    (jar,) = [one.cookiejar for one in opener.handlers if isinstance(one, Cookies)]  # type: ignore[attr-defined]
+    return [{"name": one.name, "value": one.value, "url": server.url} for one in jar]
 
 
 def rows(opener: Opener, server: Server, cluster: str) -> dict[str, dict[str, object]]:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.boards.conftest import names, visit
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server
+from tests.support.processes import Server, wait_for
 
 ROW = 'tr[data-key="default/{}"]'
 # A row that is drawn anew glows no more: keep the key of every row that glowed.
@@ -58,7 +58,7 @@ def test_a_row_flashes_when_its_holder_changes_and_not_when_it_renews(
     assert page.evaluate("[...glowed]") == []
     api.take("web-1", holder="pod-9", transitions=1)
     expect(row).to_contain_text("pod-9")
-    page.wait_for_function("glowed.has('default/web-1')")
+    wait_for(lambda: page.evaluate("glowed.has('default/web-1')"), what="the glow")
     expect(row.locator(".spark")).to_have_attribute("aria-label", re.compile(r"^[2-9] changes"))
 
 
@@ -70,7 +70,7 @@ def test_only_the_changed_row_of_the_overview_glows(
     page.evaluate(KEEP_GLOWS)
     api.take("web-3", holder="pod-11", transitions=4)
     expect(page.locator(ROW.format("web-3"))).to_contain_text("pod-11")
-    page.wait_for_function("glowed.has('default/web-3')")
+    wait_for(lambda: page.evaluate("glowed.has('default/web-3')"), what="the glow")
     assert page.evaluate("[...glowed]") == ["default/web-3"]
 
 

@@ -81,5 +81,6 @@ def test_an_upright_wall_uses_its_height(wall: Page) -> None:
     assert wall.evaluate(LOST, PLACES) == []
     parts = ["#counts", "#lanes", "#side", ".w-comb"]
     wait_for(lambda: stacked(wall, parts), what="parts over each other, as wide as the wall")
-    letters = wall.locator(".w-lane .nm").first.evaluate("(el) => getComputedStyle(el).fontSize")
+    # In one step: a lane that was found may be redrawn before its style is asked for.
+    letters = wall.evaluate("getComputedStyle(document.querySelector('.w-lane .nm')).fontSize")
     assert float(re.sub("px", "", letters)) >= 28

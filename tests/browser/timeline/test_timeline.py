@@ -87,7 +87,7 @@ def test_an_answer_about_another_instant_is_not_drawn(server: Server, page: Page
 
     with page.expect_request(re.compile("at=")):
         click(1.6)
-    page.wait_for_function("() => location.search.includes('at=')")
+    wait_for(lambda: "at=" in page.evaluate("location.search"), what="the instant in the address")
     click(0.5)  # here the page knows who held it, and asks nobody
     as_of = page.locator('[data-lane="default/busy"] [data-as-of]')
     expect(as_of).to_have_text("cp-2")

@@ -7,7 +7,6 @@ import signal
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.request import HTTPCookieProcessor
 
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, get, wait_for
@@ -28,15 +27,6 @@ class Board:
         self.server.wait_synced()
         self.api = LeaseApi(self.server.kubeconfig)
         self.browser = signed_in(self.server)
-
-    def cookies(self) -> list[Any]:
-        """For a browser with eyes: the printed link signs in once."""
-        (jar,) = [
-            handler.cookiejar
-            for handler in self.browser.handlers  # type: ignore[attr-defined]
-            if isinstance(handler, HTTPCookieProcessor)
-        ]
-        return [{"name": one.name, "value": one.value, "url": self.server.url} for one in jar]
 
     def text(self, path: str) -> str:
         with self.browser.open(f"{self.server.url}/c/embedded/{path}", timeout=60) as answer:
