@@ -36,6 +36,7 @@ from dashboard.pages.leases import view as leases
 from dashboard.pages.nodes import view as nodes
 from dashboard.pages.overview import home_view, switch_view
 from dashboard.pages.overview import view as overview
+from dashboard.pages.security_log import view as security_log
 from dashboard.pages.timeline import view as timeline
 from dashboard.pages.wall import view as wall
 from dashboard.pages.wall_links import view as wall_links
@@ -103,6 +104,7 @@ urlpatterns = [
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
+    path("security-log/", security_log.security_log, name="security_log"),
     path("components/", components.components, name="components"),
     path("sign-in/", sign_in_view.SignInView.as_view(), name="sign_in"),
     path("sign-in/link/", sign_in_view.redeem_link, name="redeem_sign_in_link"),

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.db import DatabaseError
 from django.test import Client
 
 from dashboard.access.security_log import SecurityEvent, record
-from leases.models import SecurityRecord
+from leases.history.write import security_retention
+from leases.history.write.security_retention import forget_security
+from leases.models import SecurityRecord, WallLink
 from tests.support.board import member
 
 pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def kept(event: str, *, days_ago: int = 0, **fields: str) -> None:
+    SecurityRecord.objects.create(
+        at=NOW - timedelta(days=days_ago), event=event, **{"who": "ada"} | fields
+    )
 
 
 def lines() -> list[tuple[str, str, str, str, str]]:
@@ -62,3 +74,41 @@ def test_a_database_that_refuses_the_line_stops_nobody(monkeypatch, caplog):
     monkeypatch.setattr(SecurityRecord.objects, "create", refuse)
     record(SecurityEvent.SIGN_IN, who="ada", address="")
     assert "The security log lacks sign_in of 'ada': disk full" in caplog.text
+
+
+def test_an_admin_filters_pages_and_exports_it_and_each_export_is_kept(board, admin, operator):
+    kept("sign_in", days_ago=2)
+    kept("link_created", about="=cmd|' /C calc'!A0", address="10.0.0.9")
+    SecurityRecord.objects.filter(event="sign_in").exclude(at__lt=NOW).delete()
+    shown = admin.get("/security-log/?event=link_created&address=10.0.0.9").content.decode()
+    assert "Link made" in shown
+    assert "<b>1</b> line," in shown
+    found = admin.get("/security-log/?format=json&limit=1").json()
+    assert (found["total"], len(found["items"])) == (2, 1)
+    assert "page=2" in found["next"]
+    exported = b"".join(admin.get("/security-log/?format=csv&q=calc")).decode()
+    assert ",link_created,ada,10.0.0.9,\"'=cmd|' /C calc'!A0\",ok" in exported
+    assert lines()[-1][0:2] == ("export", "ada")
+    assert lines()[-1][3] == "/security-log/?format=csv&q=calc"
+    assert admin.get("/security-log/?event=nonsense").status_code == 400
+    assert operator.get("/security-log/").status_code == 403
+
+
+def test_wall_links_made_and_revoked_are_kept_without_their_address(board, admin):
+    admin.post("/wall-links/", {"name": "lobby", "clusters": ["a"]})
+    link = WallLink.objects.get()
+    admin.post(f"/wall-links/{link.pk}/revoke/")
+    made = [line[:4] for line in lines() if line[0].startswith("link")]
+    assert made == [
+        ("link_created", "ada", "127.0.0.1", "wall link lobby of a"),
+        ("link_revoked", "ada", "127.0.0.1", "wall link lobby of a"),
+    ]
+
+
+def test_lines_are_forgotten_after_a_year_and_beyond_their_number(monkeypatch):
+    for days in (366, 364, 3, 2):
+        kept("sign_in", days_ago=days)
+    assert forget_security(NOW) == 1
+    monkeypatch.setattr(security_retention, "MAX_KEPT", 2)
+    assert (forget_security(NOW), forget_security(NOW)) == (1, 0)
+    assert SecurityRecord.objects.count() == 2

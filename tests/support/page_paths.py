@@ -22,6 +22,7 @@ PATHS = (
     "/components/",
     "/audit/",
     "/wall-links/",
+    "/security-log/",
     "/c/a/leases/?phase=nonsense",
     "/c/a/leases/?at=2026-11-20T12:00:00Z",
     "/c/a/leases/no/such/",

@@ -42,6 +42,7 @@ RULES = {
     "wall": Rule(READERS | {"wall"}),
     "audit": Rule(READERS),
     "audit_row": Rule(READERS),
+    "security_log": Rule(ADMINS, tokens=frozenset({"admin token"})),
     "components": Rule(READERS),
     "new_lease": Rule(ADMINS, FORM),
     "lease_edit": Rule(ADMINS, FORM),

@@ -14,6 +14,8 @@ from django.views.decorators.http import require_http_methods
 from dashboard import clock
 from dashboard.access.guards import check_view
 from dashboard.access.roles import WALL_LINKS
+from dashboard.access.security_log import SecurityEvent, record
+from dashboard.access.sign_in.client_address import full_address
 from dashboard.access.wall import links as links
 from dashboard.board import running_board
 from dashboard.pages.wall_links.form import WallLinkForm
@@ -27,6 +29,15 @@ def _check(request: HttpRequest) -> HttpResponseBase | None:
     return refusal
 
 
+def _record(request: HttpRequest, event: SecurityEvent, link: WallLink) -> None:
+    record(
+        event,
+        who=request.user.get_username(),
+        address=full_address(request.META.get("REMOTE_ADDR")),
+        about=f"wall link {link.name} of {', '.join(link.clusters)}",
+    )
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def wall_links(request: HttpRequest) -> HttpResponseBase:
@@ -38,6 +49,7 @@ def wall_links(request: HttpRequest) -> HttpResponseBase:
     made: dict[str, Any] = {}
     if request.method == "POST" and form.is_valid():
         link, token = form.save(created_by=request.user.get_username(), now=clock.now())
+        _record(request, SecurityEvent.LINK_CREATED, link)
         urls = {
             cluster: request.build_absolute_uri(links.path_of(token, cluster=cluster))
             for cluster in link.clusters
@@ -58,6 +70,7 @@ def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
     if request.method != "POST":
         return render(request, "wall_links/revoke.html", {"link": link})
     links.revoke(link.pk, now=clock.now())
+    _record(request, SecurityEvent.LINK_REVOKED, link)
     running_board().rights.look_now()
     messages.success(request, f"The wall link {link.name!r} opens nothing any more.")
     return redirect("wall_links")

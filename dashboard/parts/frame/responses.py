@@ -19,6 +19,8 @@ from django_htmx.http import push_url
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.access.rights.rights import Right, right_of_user
+from dashboard.access.security_log import SecurityEvent, record
+from dashboard.access.sign_in.client_address import full_address
 from dashboard.board import running_board
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.query.url_parameters import one_of
@@ -101,6 +103,8 @@ def stream(
     """
     if request.method == "HEAD":
         lines = iter(())
+    else:
+        _record_export(request)
     by_asgi = isinstance(request, ASGIRequest)
     parts: Iterator[str] | AsyncIterator[str] = lines
     if by_asgi:
@@ -108,6 +112,16 @@ def stream(
     response = StreamingHttpResponse(parts, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
+
+
+def _record_export(request: HttpRequest) -> None:
+    token = getattr(request, "api_token", None)
+    record(
+        SecurityEvent.EXPORT,
+        who=request.user.get_username(),
+        address=full_address(request.META.get("REMOTE_ADDR")),
+        about=request.get_full_path() + (f" by the API token {token.name}" if token else ""),
+    )
 
 
 async def _parts(lines: Iterator[str], right: Right, filename: str) -> AsyncIterator[str]:

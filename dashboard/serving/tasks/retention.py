@@ -17,6 +17,7 @@ from leases.history.refused_rows import forget_refused
 from leases.history.write.incident_retention import forget_incidents, forgettable_incidents
 from leases.history.write.recorder import Recorder
 from leases.history.write.retention import cut_of_rows, forget, forget_watches, forgettable
+from leases.history.write.security_retention import forget_security
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,10 @@ class Forgetting:
             look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
                 await self._recorder.in_thread(partial(forget_refused, old))
+                gone = 1
+                while gone:
+                    gone = await self._recorder.in_thread(partial(forget_security, now))
+                    await asyncio.sleep(PAUSE)
                 cut = max(old, await look(cut_of_rows, self._rows) or old)
                 for cluster in await look(known_clusters):
                     total += await self._forget(cluster, cut, look)

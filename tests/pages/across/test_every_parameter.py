@@ -71,6 +71,9 @@ READS = {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
         "since", "until",
     },
+    "security_log": {
+        "format", "page", "limit", "event", "who", "address", "q", "since", "until",
+    },
     "audit_row": set(),
     "wall_links": set(),
     "revoke_wall_link": set(),

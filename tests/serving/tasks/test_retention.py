@@ -52,9 +52,13 @@ async def test_old_rows_are_deleted_while_new_ones_are_written(recorder):
     await keep(0, 10, 20, 30)
     forgetting = Forgetting(recorder, days=1, rows=100)
     recorder.record(cluster="a", changes=(a_change(40),))
+    await sync_to_async(models.SecurityRecord.objects.create)(
+        at=T0 - 365 * DAY, event="sign_in", who="ada"
+    )
     assert await forgetting.run(T0 + DAY + timedelta(seconds=25)) == 2
     await recorder.flush()
     assert await kept() == [20, 30, 40]
+    assert not await models.SecurityRecord.objects.aexists()
     assert await forgetting.run(T0 + DAY + timedelta(seconds=35)) == 1
     assert await kept() == [30, 40]
 

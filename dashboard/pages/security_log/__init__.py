@@ -1,0 +1,1 @@
+"""The security log: who came in or was refused, and who gave or took a right."""
