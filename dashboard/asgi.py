@@ -17,7 +17,11 @@ django.setup(set_prefix=False)
 
 # These need Django's apps.
 from dashboard.access.redaction import redact_loggers  # noqa: E402
-from dashboard.live.origin import closed_without_database, own_sites_only  # noqa: E402
+from dashboard.live.origin import (  # noqa: E402
+    closed_without_database,
+    own_sites_only,
+    signed_in_by_proxy,
+)
 from dashboard.live.routing import urlpatterns  # noqa: E402
 from dashboard.serving.lifespan import lifespan  # noqa: E402
 from dashboard.serving.requests.one_thread_pages import OneThreadPages  # noqa: E402
@@ -27,7 +31,7 @@ HASHED = r"^.+\.[0-9a-f]{12}\..+$"
 
 def application_of(static_root: Any) -> ProtocolTypeRouter:
     """Everything behind one port."""
-    sockets: Any = AuthMiddlewareStack(URLRouter(urlpatterns))
+    sockets: Any = AuthMiddlewareStack(signed_in_by_proxy(URLRouter(urlpatterns)))
     return ProtocolTypeRouter(
         {
             "http": ServeStaticASGI(

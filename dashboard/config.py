@@ -15,14 +15,18 @@ from dashboard.access.redaction import passwords_in, without_credentials
 from dashboard.configuration.cluster_specs import ClusterSpec, parse_clusters
 from dashboard.configuration.setting_values import (
     EVERY_CLUSTER,
+    Network,
     read_count,
     read_database_url,
     read_days,
     read_flag,
+    read_header,
     read_hosts,
+    read_networks,
     read_origins,
     read_path,
     read_read_only,
+    read_roles,
     read_rows,
     read_seconds,
     read_secret_key,
@@ -95,6 +99,18 @@ class Config:
     )
     https: bool = _setting(
         read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
+    )
+    proxy_addresses: tuple[Network, ...] = _setting(
+        read_networks, (), "addresses of the proxy that signs people in by its headers"
+    )
+    proxy_user_header: str = _setting(
+        read_header, "X-Forwarded-User", "header in which that proxy names the user"
+    )
+    proxy_groups_header: str = _setting(
+        read_header, "X-Forwarded-Groups", "header in which it lists the user's groups"
+    )
+    proxy_roles: tuple[tuple[str, str], ...] = _setting(
+        read_roles, (), "GROUP=ROLE, comma-separated: roles that the proxy's groups give"
     )
     metrics_elections: int = _setting(
         read_count, 2000, "elections of each cluster with series of their own in /metrics"

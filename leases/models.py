@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-from leases.tables.access import ApiToken, SecurityRecord, SignInLink, WallLink
+from leases.tables.access import ApiToken, Person, SecurityRecord, SignInLink, WallLink
 from leases.tables.deletion import Deletion
 from leases.tables.incidents import IncidentNote, IncidentRecord
 from leases.tables.notifications import (
@@ -21,9 +21,9 @@ from leases.tables.overrides import KindOverride, VacancyMark
 
 __all__ = [
     "Acknowledgement", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
-    "IncidentRecord", "KindOverride", "LeaseRecord", "Notification", "QuietTime", "Receiver",
-    "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink", "WatchRecord",
-    "WatchSpan",
+    "IncidentRecord", "KindOverride", "LeaseRecord", "Notification", "Person", "QuietTime",
+    "Receiver", "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
+    "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.

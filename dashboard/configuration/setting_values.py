@@ -6,6 +6,7 @@ No error repeats the text: it may contain a password.
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,11 +16,17 @@ MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_COUNT = 10**12
 MAX_SECONDS = 366 * 24 * 3600
 MIN_SECRET_KEY = 32
+MAX_HEADER = 60  # characters of a header's name
 EVERY_CLUSTER = "*"
+_ROLES = ("operator", "admin")
+_HEADER = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 _CLUSTER = re.compile(r"[a-z0-9][-a-z0-9]*")
 _HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
 _DATABASE_FORM = "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 _POSTGRESQL = ("postgres", "postgresql")
+
+
+Network = IPv4Network | IPv6Network
 
 
 def read_path(value: str) -> Path:
@@ -89,6 +96,32 @@ def read_url(value: str) -> str:
     if value and not _is_origin(value.rstrip("/")):
         raise ValueError("write scheme and host alone, such as https://leases.example.com")
     return value.rstrip("/")
+
+
+def read_networks(value: str) -> tuple[Network, ...]:
+    try:
+        networks = tuple(ip_network(part) for part in _listed(value))
+    except ValueError as error:
+        raise ValueError(
+            "write IP addresses or networks, such as 10.0.0.7 or 10.1.0.0/16, comma-separated"
+        ) from error
+    if any(network.prefixlen == 0 for network in networks):
+        raise ValueError("a network of all addresses would let everybody name any user")
+    return networks
+
+
+def read_header(value: str) -> str:
+    if len(value) > MAX_HEADER or not _HEADER.fullmatch(value):
+        raise ValueError("write the name of a header, such as X-Forwarded-User")
+    return value
+
+
+def read_roles(value: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of a group and its role. A group may contain `=`, but no comma."""
+    pairs = [part.rpartition("=") for part in _listed(value)]
+    if not all(group.strip() and role.strip() in _ROLES for group, _, role in pairs):
+        raise ValueError("write GROUP=operator or GROUP=admin, comma-separated")
+    return tuple((group.strip(), role.strip()) for group, _, role in pairs)
 
 
 def read_secret_key(value: str) -> str:

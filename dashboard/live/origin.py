@@ -13,11 +13,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 from urllib.parse import urlparse
 
+from channels.db import database_sync_to_async
 from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.db import Error as DatabaseError
 from django.http import HttpRequest
+
+from dashboard.access.proxy.accounts import user_by_proxy
+from dashboard.access.proxy.headers import ProxyRefused
 
 Headers = Iterable[tuple[bytes, bytes]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -90,6 +94,23 @@ def closed_without_database(app: App) -> App:
                 await _close(receive, send, FAILED, NO_DATABASE)
 
     return guarded
+
+
+def signed_in_by_proxy(app: App) -> App:
+    """Give the socket the user whom the proxy names; close it if the header is refused."""
+
+    async def signed_in(scope: Any, receive: Any, send: Any) -> None:
+        if not settings.LEASEBOARD.proxy_addresses:
+            await app(scope, receive, send)
+            return
+        try:
+            user = await database_sync_to_async(user_by_proxy)(scope)
+        except ProxyRefused as error:
+            await _close(receive, send, REFUSED, str(error))
+            return
+        await app(scope if user is None else {**scope, "user": user}, receive, send)
+
+    return signed_in
 
 
 async def _close(receive: Any, send: Any, code: int, reason: str) -> None:

@@ -75,6 +75,20 @@ class ApiToken(models.Model):
         return f"{self.name} of {self.user}"
 
 
+class Person(models.Model):
+    """What Leaseboard knows of an account beside Django's own fields."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True)
+    by_proxy = models.BooleanField(default=False)  # whether the proxy may sign it in
+    last_seen_at = models.DateTimeField(null=True)  # to the minute
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+
 class SecurityRecord(models.Model):
     """One line of the security log: who came in or was refused, and who gave or took a right."""
 

@@ -27,6 +27,7 @@ from leases.models import Edit, KindOverride, WallLink
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.communicator import Socket
 from tests.support.every_url import every_page
+from tests.support.proxy_visitor import STRANGER, ProxyBrowser, set_proxy
 from tests.support.url_rules import ADMINS, ALL, ENDED_TOKENS, READERS, RULES, TOKENS
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -43,7 +44,8 @@ ROUTER = own_sites_only(URLRouter(sockets))
 
 
 @pytest.fixture
-def filled(board, db):
+def filled(board, db, monkeypatch):
+    set_proxy(monkeypatch)
     for cluster in board.clusters.values():
         fill(cluster.store, a_lease())
     return board
@@ -84,6 +86,10 @@ def visitors(key: str) -> dict[str, tuple[Client, str]]:
     }
 
 
+def at_the_proxy() -> dict[str, tuple[Client, str]]:
+    return {"proxy": (ProxyBrowser(), ""), "spoofed": (ProxyBrowser(peer=STRANGER), "")}
+
+
 def outcome(answer: Any) -> str:
     if answer.status_code == 401:
         return "no token"
@@ -108,11 +114,13 @@ def test_every_socket_has_a_rule():
 @pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
 def test_a_url_lets_in_whom_its_rule_names_with_its_methods(filled, key, page):
     rule = RULES[page.name]
-    for visitor, (browser, query) in visitors(key).items():
+    for visitor, (browser, query) in (visitors(key) | at_the_proxy()).items():
         for method in METHODS:
             answer = browser.generic(method, page.path + query)
             found, case = outcome(answer), (visitor, method, answer.status_code)
-            if method not in rule.methods:
+            if visitor == "spoofed":
+                assert found == "refused", case
+            elif method not in rule.methods:
                 assert found != "in", case
             elif visitor in rule.who:
                 assert found in ("in", "elsewhere"), case

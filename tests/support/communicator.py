@@ -11,7 +11,9 @@ from asgiref.testing import ApplicationCommunicator
 class Socket(ApplicationCommunicator):
     """One socket on a path, as a user."""
 
-    def __init__(self, app: Any, path: str, user: Any, headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(
+        self, app: Any, path: str, user: Any, headers: list[tuple[bytes, bytes]], **more: Any
+    ) -> None:
         path, _, query = path.partition("?")
         scope = {
             "type": "websocket",
@@ -19,6 +21,7 @@ class Socket(ApplicationCommunicator):
             "query_string": query.encode(),
             "headers": headers,
             "user": user,
+            **more,
         }
         super().__init__(app, scope)
 

@@ -19,6 +19,7 @@ from dashboard.access.programs.api_tokens import note_use
 from dashboard.access.programs.api_tokens import why_closed as why_closed_token
 from dashboard.access.programs.bearer import TokenRefused, bearer_of, open_token
 from dashboard.access.programs.token_person import TokenPerson
+from dashboard.access.proxy.accounts import BY_PROXY
 from dashboard.access.roles import VIEW
 from dashboard.access.wall.links import PARAMETER, WallLinkClosed, open_link, why_closed
 from leases.models import ApiToken, WallLink
@@ -46,7 +47,7 @@ class UserRight(msgspec.Struct, frozen=True):
     """A signed-in user who may read. Ends with the session or with the user's permission."""
 
     user_id: int
-    session_key: str | None  # None: who opened it has no session, as a test
+    session_key: str | None  # None: who opened it has no session: the proxy signed him in
 
 
 class WallRight(msgspec.Struct, frozen=True):
@@ -75,6 +76,8 @@ def right_of_user(
         raise AccessRefused(NOT_SIGNED_IN)
     if not user.has_perm(VIEW):  # type: ignore[attr-defined]
         raise AccessRefused(MAY_NOT_READ)
+    if getattr(user, BY_PROXY, False):  # a cookie that came along counts for nothing
+        session = None
     return UserRight(user.pk, getattr(session, "session_key", None))
 
 
@@ -82,7 +85,7 @@ def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
     """By what right a socket of this cluster may be opened. Raises AccessRefused."""
     keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
     token = bearer_of(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
-    if token is not None:
+    if token is not None and not getattr(scope["user"], BY_PROXY, False):
         return _right_of_token(token, scope)
     if not keys:
         return right_of_user(scope["user"], scope.get("session"))

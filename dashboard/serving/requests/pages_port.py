@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uvicorn
 
+from dashboard.access.proxy.headers import keep_peer
 from dashboard.board import running_board
 from leases.listener.limits import KIB, MIB, Limits
 from leases.listener.protocol import LimitedProtocol
@@ -31,9 +32,17 @@ MAX_SOCKET_MESSAGE = 256 * KIB  # a page names the 500 Leases that it shows at m
 PING_SECONDS = 20.0
 
 
+class PagesConfig(uvicorn.Config):
+    """Stores the address of each connection before uvicorn replaces it by X-Forwarded-For."""
+
+    def load(self) -> None:
+        super().load()
+        self.loaded_app = keep_peer(self.loaded_app)
+
+
 def pages_server(app: str, *, files: int) -> ListeningServer:
     """The server of the pages, for a process that may have `files` open files."""
-    config = uvicorn.Config(
+    config = PagesConfig(
         app,
         http=LimitedProtocol,
         ws=LimitedWebSocket,
