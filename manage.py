@@ -13,6 +13,10 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError:
         sys.exit("Django is missing: run python3 -m pip install -r requirements.txt first.")
+    if sys.argv[1:2] == ["doctor"]:  # it reports what stops all others
+        from dashboard.management.diagnosis import environment
+
+        environment.set_aside += environment.set_bad_settings_aside(os.environ)
     from django.core.exceptions import ImproperlyConfigured
     from django.db import Error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from django.db import connection
@@ -17,17 +18,18 @@ class NewerDatabase(Exception):
     """The database is of a newer version than this code; the text says what to do."""
 
 
+@cache
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """App and name of each migration of this code, and of those that it replaces."""
+    there = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    return frozenset(there).union(*(migration.replaces for migration in there.values()))
+
+
 def unknown_migrations(applied: Iterable[tuple[str, str]]) -> list[str]:
     """Those of the applied migrations (app, name) of our apps that this code does not have."""
-    loader = MigrationLoader(None, ignore_no_migrations=True)
-    known = set(loader.disk_migrations)
-    for migration in loader.disk_migrations.values():
-        known.update(migration.replaces)
-    return [
-        f"{app}.{name}"
-        for app, name in applied
-        if app in loader.migrated_apps and (app, name) not in known
-    ]
+    known = known_migrations()
+    apps = {app for app, _ in known}
+    return [f"{app}.{name}" for app, name in applied if app in apps and (app, name) not in known]
 
 
 def check_not_newer(database: BaseDatabaseWrapper | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Ask a cluster whether we may write Leases: SelfSubjectAccessReview (authorization.k8s.io/v1)."""
+"""Ask a cluster what we may do: SelfSubjectAccessReview (authorization.k8s.io/v1)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,20 @@ class _Review(msgspec.Struct, frozen=True):
 _decode: Callable[[bytes], _Review] = decoder(_Review)
 
 
-async def may(client: LeaseClient, verb: str, namespace: str, *, within: float) -> bool:
-    """Return whether the cluster allows the verb on Leases of a namespace. Raises ApiError.
+async def may(
+    client: LeaseClient,
+    verb: str,
+    namespace: str,
+    *,
+    within: float,
+    resource: str = "leases",
+    group: str = GROUP,
+) -> bool:
+    """Return whether the cluster allows the verb in a namespace; "": in all. Raises ApiError.
 
     The question is about the user for whom the client acts.
     """
-    wanted = {"verb": verb, "group": GROUP, "resource": "leases", "namespace": namespace}
+    wanted = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

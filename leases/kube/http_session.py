@@ -87,12 +87,13 @@ class Session:
         as_user: str = "",
         warnings: list[str] | None = None,
         max_bytes: int | None = None,
+        received: dict[str, str] | None = None,
     ) -> bytes:
         """Return the whole body of a successful answer. Raises ApiError.
 
         `as_user`: the user that the cluster is to take us for; empty: ourselves. The texts of the
-        answer's Warning headers are appended to `warnings`. A body of more than `max_bytes` is an
-        error.
+        answer's Warning headers are appended to `warnings`, all headers are put into `received`.
+        A body of more than `max_bytes` is an error.
         """
         limit = within or self.limits.answer
         headers = {"Accept": accept, "Content-Type": content_type}
@@ -106,6 +107,8 @@ class Session:
             raise Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
         if warnings is not None:
             warnings += warnings_in(response.headers.getall("Warning", []))
+        if received is not None:
+            received.update(response.headers)
         return answer
 
     @contextlib.asynccontextmanager

@@ -23,7 +23,6 @@ MERGE_PATCH = "application/merge-patch+json"
 PAGE = 500  # resourceVersion=0 would ignore the limit and return one huge body
 FIELD_MANAGER = "leaseboard"  # of our writes, in metadata.managedFields
 AT_ONCE = 40  # Leases of a page that are yielded at a time
-
 READ_ONLY = "Leaseboard only reads this cluster (LEASEBOARD_READ_ONLY). Nothing was sent."
 
 T = TypeVar("T")
@@ -160,11 +159,13 @@ class LeaseClient:
         query: Query = (),
         body: Any = None,
         within: float | None = None,
+        received: dict[str, str] | None = None,
     ) -> bytes:
-        """Send any other request that writes nothing; return the body of the answer."""
+        """Send any other request that writes nothing; put the answer's headers into `received`."""
         return await self._session.fetch(
-            method, path, query=query, body=body, within=within, as_user=self._as_user
-        )
+            method, path, query=query, body=body, within=within, as_user=self._as_user,
+            received=received,
+        )  # fmt: skip
 
     async def raw_get(self, key: ObjectName, *, within: float | None = None) -> dict[str, Any]:
         """Return the whole object with all its fields, managedFields included."""

@@ -1,0 +1,130 @@
+"""`doctor`: what is wrong with this installation, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from dashboard import clock
+from dashboard.access.redaction import hide, redact
+from dashboard.config import PREFIX, Config, ConfigError, check_read_only
+from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
+from dashboard.configuration.version import VERSION
+from dashboard.management.diagnosis.cluster import examine_cluster
+from dashboard.management.diagnosis.database import examine_database
+from dashboard.management.diagnosis.environment import DATA, examine_settings, set_aside
+from dashboard.management.diagnosis.finding import Finding, Level, worst
+from dashboard.management.diagnosis.machine import examine_disk, examine_memory, examine_port
+from dashboard.management.refusing import RefusingCommand
+from dashboard.serving.requests.ports import parse_port
+
+EXIT_CODES = {Level.OK: 0, Level.WARNING: 1, Level.PROBLEM: 2}
+MAX_SECONDS = 300.0
+
+
+class Command(RefusingCommand):
+    help = "Check this installation. Exit code: 0 all is well, 1 warnings, 2 problems."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+        parser.add_argument(
+            "--cluster", action="append", metavar="NAME=SOURCE", help="as for serve"
+        )
+        parser.add_argument("--host", default="127.0.0.1", help="as for serve")
+        parser.add_argument("--port", type=parse_port, default=8000, help="as for serve")
+        parser.add_argument(
+            "--timeout", type=_seconds, default=10.0, help="seconds to wait for each answer (10)"
+        )
+
+    def handle(
+        self, *, cluster: list[str] | None, host: str, port: int, timeout: float, **options: Any
+    ) -> None:
+        config: Config = settings.LEASEBOARD
+        if cluster:
+            config = replace(config, clusters=_parsed(cluster))
+        findings = [
+            Finding(
+                check="version",
+                level=Level.OK,
+                found=f"Leaseboard {VERSION}, Python {platform.python_version()}.",
+            ),
+            *examine_settings(config, [name for name in os.environ if name.startswith(PREFIX)]),
+            *_read_only(config),
+            examine_memory(),
+            examine_port(host, port, _host_of(config)),
+            *_data(config, timeout),
+            *asyncio.run(_clusters(config, timeout)),
+        ]
+        findings = [
+            msgspec.structs.replace(one, found=redact(one.found), do=redact(one.do))
+            for one in findings
+        ]
+        level = worst(findings)
+        if options["format"] == "json":
+            told = {"version": VERSION, "now": clock.now(), "worst": level, "checks": findings}
+            self.stdout.write(msgspec.json.format(msgspec.json.encode(told)).decode())
+        else:
+            self.stdout.write("\n".join(one.line for one in findings))
+        if level is not Level.OK:
+            sys.exit(EXIT_CODES[level])
+
+
+def _parsed(texts: list[str]) -> tuple[ClusterSpec, ...]:
+    try:
+        clusters = check_clusters(tuple(map(parse_cluster, texts)))
+    except ValueError as error:
+        raise CommandError(f"--cluster: {str(error).rstrip('.')}.") from None
+    hide(*(spec.source.token for spec in clusters))
+    return clusters
+
+
+def _data(config: Config, seconds: float) -> list[Finding]:
+    """The disk and the database; neither, where the data directory cannot be used."""
+    if any(finding.check == DATA for finding in set_aside):
+        return []
+    return [
+        examine_disk(config.data),
+        *examine_database(config, settings.SQLITE_FILE, seconds=seconds),
+    ]
+
+
+async def _clusters(config: Config, seconds: float) -> list[Finding]:
+    examined = [
+        examine_cluster(spec, config, seconds=seconds, now=clock.now) for spec in config.clusters
+    ]
+    return [finding for found in await asyncio.gather(*examined) for finding in found]
+
+
+def _read_only(config: Config) -> list[Finding]:
+    try:
+        check_read_only(config.read_only, config.clusters)
+    except ConfigError as error:
+        found, _, do = str(error).partition(": ")
+        return [Finding(check="settings", level=Level.PROBLEM, found=f"{found}.", do=do)]
+    return []
+
+
+def _host_of(config: Config) -> str:
+    """A name that the pages answer to."""
+    name = config.allowed_hosts[0]
+    return "localhost" if name == "*" else name.lstrip(".")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MAX_SECONDS:
+        raise ArgumentTypeError(f"{text!r} is no time; write seconds up to {MAX_SECONDS:g}")
+    return seconds

@@ -1,0 +1,269 @@
+"""`doctor` names the cause of each broken set-up, and what to do; each is really broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from dashboard.config import Config, load
+from dashboard.management.diagnosis import environment, machine
+from leases.apiserver.http.certificate import certificate_for, tls_context
+from tests.serving.doctor.api_of_faults import Faults, serving_faults
+from tests.support.processes import free_port, manage, prepare
+from tests.support.programs.prepared import PARTS, prepared
+
+NAME = PARTS[0]
+CANARY = "canary-9b27aa"
+
+
+@dataclass
+class SetUp:
+    """What `doctor` examines: the settings, and options of the command."""
+
+    folder: Path
+    environ: dict[str, str]
+    ended: ExitStack
+    patch: Any
+    options: list[str] = field(default_factory=list)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def api(self, **faults: Any) -> str:
+        """Watch an API server with these faults; its URL."""
+        server = self.ended.enter_context(serving_faults(Faults(**faults)))
+        self.environ["LEASEBOARD_CLUSTERS"] = f"prod=url:{server.url}"
+        return server.url
+
+    def kubeconfig(self, **parts: Any) -> None:
+        config = {"contexts": [], "clusters": [], "users": [], **parts}
+        path = self.folder / "kubeconfig"
+        path.write_text(json.dumps(config))
+        self.environ["LEASEBOARD_KUBECONFIG"] = str(path)
+
+
+@pytest.fixture
+def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp]:
+    """A healthy one: a history, and a cluster that allows everything."""
+    data = tmp_path / "data"
+    data.mkdir()
+    shutil.copy(prepared(prepare) / NAME, data)
+    monkeypatch.setattr(environment, "set_aside", [])
+    monkeypatch.setattr("dashboard.management.commands.doctor.set_aside", environment.set_aside)
+    monkeypatch.setattr(machine, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    with ExitStack() as ended, django_db_blocker.unblock():
+        made = SetUp(tmp_path, {"LEASEBOARD_DATA": str(data)}, ended, monkeypatch)
+        made.api()
+        made.options = ["--port", str(free_port()), "--timeout", "20"]
+        made.settings = settings  # type: ignore[attr-defined]
+        yield made
+
+
+def examine(set_up: Any) -> tuple[int, list[dict[str, str]], str]:
+    """The exit code, the checks as JSON, and the lines for people."""
+    environment.set_aside += environment.set_bad_settings_aside(set_up.environ)
+    config: Config = load(set_up.environ)
+    set_up.settings.LEASEBOARD = config
+    set_up.settings.SQLITE_FILE = None if config.database_url else config.data / NAME
+    told, code = StringIO(), 0
+    try:
+        call_command("doctor", "--format", "json", *set_up.options, stdout=told)
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    checks = json.loads(told.getvalue())["checks"]
+    return code, checks, told.getvalue()
+
+
+def other_ca(one: SetUp) -> None:
+    folder = one.folder / "tls"
+    folder.mkdir()
+    certificate_for(folder, "127.0.0.1", now=datetime.now(UTC))
+    one.api(tls=tls_context(folder))
+
+
+def wrong_port(one: SetUp) -> None:
+    one.environ["LEASEBOARD_CLUSTERS"] = f"prod=url:http://127.0.0.1:{free_port()}"
+
+
+def unknown_machine(one: SetUp) -> None:
+    one.environ["LEASEBOARD_CLUSTERS"] = "prod=url:https://api.prod.invalid"
+
+
+def no_context(one: SetUp) -> None:
+    one.kubeconfig(contexts=[{"name": "staging", "context": {"cluster": "s", "user": "u"}}])
+    one.environ["LEASEBOARD_CLUSTERS"] = "prod=context:prod"
+
+
+def no_kubeconfig(one: SetUp) -> None:
+    one.environ["LEASEBOARD_KUBECONFIG"] = str(one.folder / "nowhere")
+    one.environ["LEASEBOARD_CLUSTERS"] = "prod=context:prod"
+
+
+def no_database_server(one: SetUp) -> None:
+    url = f"postgresql://u:{CANARY}@127.0.0.1:{free_port()}/x"
+    one.environ["LEASEBOARD_DATABASE_URL"] = url
+
+
+def garbage(one: SetUp) -> None:
+    (one.data / NAME).write_bytes(b"SQLite format 3\0" + b"garbage" * 1000)
+
+
+def bad_page(one: SetUp) -> None:
+    with closing(sqlite3.connect(one.data / NAME)) as opened:
+        page = "SELECT rootpage FROM sqlite_master WHERE name = 'leases_change'"
+        start = (opened.execute(page).fetchone()[0] - 1) * 4096
+    content = bytearray((one.data / NAME).read_bytes())
+    content[start : start + 4096] = b"\xff" * 4096
+    (one.data / NAME).write_bytes(content)
+
+
+def execute(one: SetUp, statement: str) -> None:
+    with closing(sqlite3.connect(one.data / NAME)) as opened, opened:
+        opened.execute(statement)
+
+
+def newer(one: SetUp) -> None:
+    execute(one, "INSERT INTO django_migrations VALUES (9999, 'leases', '9999_x', '')")
+
+
+def older(one: SetUp) -> None:
+    execute(one, "DELETE FROM django_migrations WHERE name = '0015_index_of_causes'")
+
+
+def small_disk(one: SetUp) -> None:
+    one.patch.setattr(machine, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
+
+
+def taken_port(one: SetUp) -> None:
+    taken = one.ended.enter_context(socket.create_server(("127.0.0.1", 0)))
+    one.patch.setattr(machine, "ANSWER_SECONDS", 0.2)
+    one.options[1] = str(taken.getsockname()[1])
+
+
+def setting(name: str, value: str) -> Callable[[SetUp], None]:
+    return lambda one: one.environ.update({f"LEASEBOARD_{name}": value})
+
+
+def faulty(**faults: Any) -> Callable[[SetUp], Any]:
+    return lambda one: one.api(**faults)
+
+
+def hanging(one: SetUp) -> None:
+    one.api(hangs=True)
+    one.options[3] = "0.5"
+
+
+# How it is broken, the check that finds it, what that says, what it says to do, the exit code.
+BROKEN: dict[str, tuple[Callable[[SetUp], Any], str, str, str, int]] = {
+    "wrong port": (wrong_port, "reach", "connection refused", "Check that the API server runs", 2),
+    "unknown machine": (unknown_machine, "reach", "Cannot find the machine", "name service", 2),
+    "unknown CA": (other_ca, "reach", "do not trust each other", "certificate authority", 2),
+    "expired token": (
+        faulty(status=401), "sign-in", "does not accept our credentials", "Renew the token", 2,
+    ),
+    "no list": (faulty(refused=("list",)), "rights", "refuses to list Lea", "leaseboard-read", 2),
+    "no watch": (
+        faulty(refused=("watch",)), "rights", "refuses to watch Leases", "leaseboard-read", 2,
+    ),
+    "no edit": (
+        faulty(refused=("patch",)), "rights", "Admins cannot patch", "LEASEBOARD_READ_ONLY", 1,
+    ),
+    "no evidence": (
+        faulty(refused=("pods",)), "rights", "May not list pods", "leaseboard-evidence", 1,
+    ),
+    "clock an hour off": (faulty(ahead=3600.0), "clock", "s ahead of ours", "NTP", 2),
+    "hangs": (hanging, "reach", "did not answer within 0.5 s", "network", 2),
+    "no Kubernetes": (
+        faulty(version=b"<h1>Welcome</h1>"), "reach", "not as a Kubernetes API", "the port", 2,
+    ),
+    "no Leases": (faulty(has_leases=False), "watch", "does not serve coordination", "1.14", 2),
+    "no kubeconfig": (no_kubeconfig, "source", "no kubeconfig at", "LEASEBOARD_KUBECONFIG", 2),
+    "no context": (no_context, "source", "those there are: staging", "Correct the source", 2),
+    "data cannot be written": (
+        setting("DATA", "/proc/x"), "data directory", "cannot be '/proc/x'", "Name a directory", 2,
+    ),
+    "small disk": (small_disk, "disk", "9 MiB are free", "Make room", 2),
+    "history is garbage": (garbage, "database", "not a database", "restore", 2),
+    "history is damaged": (bad_page, "database", "is damaged", "manage.py restore", 2),
+    "history is newer": (newer, "database", "newer version", "Install the newer version", 2),
+    "history is older": (older, "database", "1 migrations wait", "start serve", 1),
+    "PostgreSQL is away": (
+        no_database_server, "database", "Connection refused", "LEASEBOARD_DATABASE_URL", 2,
+    ),
+    "setting is misspelt": (
+        setting("RETENTON_DAYS", "9"), "settings", "is not a setting",
+        "Did you mean LEASEBOARD_RETENTION_DAYS?", 2,
+    ),
+    "setting is wrong": (setting("HTTPS", "perhaps"), "settings", "'perhaps'", "true or false", 2),
+    "secret key is short": (
+        setting("SECRET_KEY", CANARY), "settings", "LEASEBOARD_SECRET_KEY", "32 random", 2,
+    ),
+    "port is taken": (taken_port, "port", "Another program uses", "--port", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_cause_of_a_broken_set_up_is_named(set_up, name):
+    spoil, check, found, do, code = BROKEN[name]
+    spoil(set_up)
+    ended, checks, told = examine(set_up)
+    bad = [one for one in checks if one["level"] != "ok"]
+    assert [one["check"] for one in bad] == [check], bad
+    assert found in bad[0]["found"]
+    assert do in bad[0]["do"]
+    assert ended == code
+    assert CANARY not in told
+
+
+def test_a_healthy_set_up_has_only_good_lines_and_exit_code_0(set_up):
+    code, checks, _ = examine(set_up)
+    assert [one for one in checks if one["level"] != "ok"] == []
+    assert code == 0
+    assert {one["check"] for one in checks} == {
+        "version", "settings", "disk", "memory", "port", "database",
+        "reach", "clock", "rights", "watch",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "text"), [
+    ("sys/fs/cgroup/memory.max", "67108864"), ("sys/fs/cgroup/a/b/memory.max", "67108864"),
+    ("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864"),
+])  # fmt: skip
+def test_the_limit_of_a_container_is_a_problem_if_it_is_too_small(tmp_path, file, text):
+    for name, content in {
+        "proc/self/cgroup": "0::/a/b\n",
+        "proc/meminfo": "MemTotal:       24682000 kB\n",
+        "sys/fs/cgroup/a/memory.max": "max",
+        file: text,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    found = machine.examine_memory(tmp_path)
+    assert found.level == "problem"
+    assert "64 MiB" in found.found
+
+
+def test_the_command_reports_settings_that_stop_all_others(tmp_path):
+    """As a process: manage.py sets them aside before Django reads them."""
+    done = manage(
+        tmp_path, "doctor", "--port", str(free_port()), LEASEBOARD_NOPE="1", LEASEBOARD_HTTPS="x"
+    )
+    assert done.returncode == 2
+    problems = [line for line in done.stdout.splitlines() if line.startswith("problem")]
+    assert len(problems) == 2
+    assert "LEASEBOARD_NOPE is not a setting." in done.stdout
+    assert done.stderr == ""
