@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-PARTS = ("leaseboard.sqlite3", "static")
+DATABASE, STATIC = "leaseboard.sqlite3", "static"
 
 
 @cache
@@ -26,10 +26,10 @@ def prepared(make: Callable[[Path], None]) -> Path:
 
 
 def begin_with(template: Path, data: Path) -> None:
-    """Copy to a directory that is not there yet."""
+    """Copy to a directory that is not there yet; the 500 static files are shared."""
     data.mkdir(mode=0o700)
-    shutil.copy2(template / PARTS[0], data)
-    shutil.copytree(template / PARTS[1], data / PARTS[1])
+    shutil.copy2(template / DATABASE, data)
+    (data / STATIC).symlink_to(template / STATIC)
 
 
 def main() -> None:
