@@ -1,6 +1,6 @@
 """The dashboard's settings over a data directory that the tests throw away.
 
-TEST_DATABASE_URL runs them on another database than SQLite; see tests/history/test_postgresql.py.
+TEST_DATABASE_URL runs them on another database than SQLite; see tests/test_postgresql.py.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ OPTIONS = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
+    "autovacuum": "off",
 }
 
 
@@ -102,7 +103,7 @@ def passes_on(server: Postgres, *arguments: str) -> None:
         env={**os.environ, "TEST_DATABASE_URL": server.database()},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -114,7 +114,9 @@ def test_a_socket_has_the_right_of_its_key_or_of_its_user(board):
     link, key = links.create(name="w", clusters=["a"], created_by="x", now=clock.now())
 
     def right(query: str, cluster: str = "a", user: object = None) -> Right:
-        scope = {"query_string": query.encode(), "user": user or AnonymousUser()}
+        scope = {
+            "query_string": query.encode(), "headers": [], "user": user or AnonymousUser(),
+        }  # fmt: skip
         return right_of_socket(scope, cluster)
 
     assert right(f"key={key}") == WallRight(link.pk, "a")
@@ -232,5 +234,5 @@ def test_a_session_is_decoded_once_while_something_is_open_by_it(board, monkeypa
 def test_the_right_of_a_socket_ends_with_the_session_that_opened_it(board):
     olga = member("olga", "operator")
     session = SimpleNamespace(session_key="its key")
-    scope = {"query_string": b"", "user": olga, "session": session}
+    scope = {"query_string": b"", "headers": [], "user": olga, "session": session}
     assert right_of_socket(scope, "a") == UserRight(olga.pk, "its key")

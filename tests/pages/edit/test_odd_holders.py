@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import UTC, datetime
 from html import unescape
@@ -22,7 +21,6 @@ from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from tests.support.board import fill, member, remember
-from tests.support.postgres import passes_on
 from tests.support.values.edge_values import VALUES
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -141,8 +139,3 @@ async def test_a_conflict_with_a_long_holder_is_shown_short(cluster):
     text = answer.content.decode()
     assert "100,000 characters" in text
     assert len(text) < 60_000
-
-
-@pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
-def test_the_same_on_postgresql(postgres):
-    passes_on(postgres, __file__, "-k", "changed or released")

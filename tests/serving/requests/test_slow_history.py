@@ -13,7 +13,6 @@ from django.db.backends.signals import connection_created
 
 from dashboard.live.publisher import KEPT_CHANGES
 from tests.support.board import a_lease, browser_of, fill, member
-from tests.support.postgres import passes_on
 from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,8 +106,3 @@ def test_a_slow_history_holds_up_no_other_page(page):
             assert page(path).result(SOON) == 200
         assert not slow.done()
     assert slow.result(SOON) == 200
-
-
-@pytest.mark.skipif(connection.vendor == "postgresql", reason="this runs there already")
-def test_the_same_holds_on_postgresql(postgres):
-    passes_on(postgres, __file__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -28,7 +27,6 @@ from leases.kube.cluster_source import Source, SourceKind
 from leases.models import ChangeRecord, Deletion, Edit
 from tests.serving.tasks.busy_api import Busy
 from tests.support.board import member
-from tests.support.postgres import passes_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -239,11 +237,6 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
     found = await ended(address)
     assert found.state == Deletion.INTERRUPTED
     assert found.note == records.INTERRUPTED
-
-
-@pytest.mark.skipif("TEST_DATABASE_URL" in os.environ, reason="this is that run")
-def test_the_same_on_postgresql(postgres):
-    passes_on(postgres, __file__, "-k", "stop or dead")
 
 
 async def test_those_whose_turn_had_come_when_it_was_stopped_are_not_tried(

@@ -1,0 +1,48 @@
+"""What asks the database, once more on PostgreSQL, in one run, for each takes seconds to begin."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.postgres import passes_on
+
+TESTS = Path(__file__).parent
+FORMS = (
+    "vacant_lease", "confirming_writes", "release_writes", "typed_identity", "yaml_sends_only",
+    "deleted_and_audited", "resend", "sent_twice", "carried_out",
+    "leaves_the_row_open", "each_filter", "exports_have", "a_nul_in",
+)  # fmt: skip
+# Of each folder or file all tests, or those with one of these words in their names.
+CHOSEN: dict[str, tuple[str, ...]] = {
+    "history": (),
+    "access/rights/test_rights_watch.py": (),
+    "access/rights/test_rights_reader.py": (),
+    "access/people/test_people.py": (),
+    "access/test_strangers.py": (),
+    "actions/test_audited.py": FORMS,
+    "actions/test_open_rows.py": FORMS,
+    "pages/audit/test_view.py": FORMS,
+    "pages/create/test_create.py": FORMS,
+    "pages/delete/test_delete_one.py": FORMS,
+    "pages/edit/test_odd_holders.py": ("changed", "released"),
+    "pages/edit/test_other_forms.py": FORMS,
+    "pages/edit/test_view.py": FORMS,
+    "serving/requests/test_slow_history.py": (),
+    "serving/tasks/test_deletions.py": ("stop", "dead"),
+}
+
+
+def test_the_same_tests_pass_on_postgresql(postgres):
+    passes_on(postgres, *(test for name, words in CHOSEN.items() for test in selected(name, words)))
+
+
+def selected(name: str, words: tuple[str, ...]) -> list[str]:
+    """What pytest is asked to run of a file."""
+    path = TESTS / name
+    if not words:
+        return [str(path)]
+    named = re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    found = [f"{path}::{test}" for test in named if any(word in test for word in words)]
+    assert found, name
+    return found
