@@ -9,6 +9,7 @@ from django.urls import include, path
 from dashboard.metrics import health_view
 from dashboard.metrics import view as metrics
 from dashboard.pages.account import sign_in_view
+from dashboard.pages.api_tokens import view as api_tokens
 from dashboard.pages.audit import view as audit
 from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
@@ -104,6 +105,8 @@ urlpatterns = [
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
+    path("tokens/", api_tokens.tokens, name="api_tokens"),
+    path("tokens/<int:number>/revoke/", api_tokens.revoke_token, name="revoke_api_token"),
     path("security-log/", security_log.security_log, name="security_log"),
     path("components/", components.components, name="components"),
     path("sign-in/", sign_in_view.SignInView.as_view(), name="sign_in"),

@@ -69,6 +69,9 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "audit_row": "audit/1/",
     "wall_links": "wall-links/",
     "revoke_wall_link": "wall-links/1/revoke/",
+    "security_log": "security-log/",
+    "api_tokens": "tokens/",
+    "revoke_api_token": "tokens/1/revoke/",
     "components": "components/",
     "404": "c/nowhere/",
 }
@@ -117,6 +120,14 @@ def delete_many_by_form(context: BrowserContext, server: Server, key: str) -> No
     wait_for(over, what="the report")
 
 
+def make_token_by_form(context: BrowserContext, server: Server) -> None:
+    """The first API token."""
+    url = f"{server.url}/tokens/"
+    typed = form_of(context.request.get(url, timeout=60_000).text()) | {"name": "ci"}
+    fields = dict(typed | {"role": "operator", "days": "30"})
+    assert "lbt_" in context.request.post(url, form=fields, timeout=60_000).text()
+
+
 def newest_incident(context: BrowserContext, server: Server) -> str:
     """The id of what the writes of this test became."""
     url = f"{server.url}/c/embedded/incidents/?format=json"
@@ -142,6 +153,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         sign_in_page(one.page, server.printed("Sign in"))
         release_by_form(one.page.context, server, FREE)
         delete_many_by_form(one.page.context, server, "default/doomed")
+        make_token_by_form(one.page.context, server)
         one.incident = newest_incident(one.page.context, server)
         yield one
 

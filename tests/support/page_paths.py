@@ -23,6 +23,7 @@ PATHS = (
     "/audit/",
     "/wall-links/",
     "/security-log/",
+    "/tokens/",
     "/c/a/leases/?phase=nonsense",
     "/c/a/leases/?at=2026-11-20T12:00:00Z",
     "/c/a/leases/no/such/",

@@ -17,6 +17,7 @@ from leases.models import ApiToken
 logger = logging.getLogger(__name__)
 
 PREFIX = "lbt_"  # lets scanners for secrets find a token, and the log cut it out
+MAX_DAYS = 3650
 NOTE_EVERY = timedelta(minutes=1)
 MAKE = "Make a new one under /tokens/."
 UNKNOWN = f"This API token is not known here: copy it whole. {MAKE}"

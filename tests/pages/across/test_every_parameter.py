@@ -71,6 +71,8 @@ READS = {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
         "since", "until",
     },
+    "api_tokens": set(),
+    "revoke_api_token": set(),
     "security_log": {
         "format", "page", "limit", "event", "who", "address", "q", "since", "until",
     },

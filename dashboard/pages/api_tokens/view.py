@@ -1,0 +1,95 @@
+"""List, make and revoke API tokens."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from dashboard import clock
+from dashboard.access.guards import check_view
+from dashboard.access.programs import api_tokens
+from dashboard.access.programs.token_person import TokenPerson
+from dashboard.access.roles import API_TOKENS
+from dashboard.access.security_log import SecurityEvent, record
+from dashboard.access.sign_in.client_address import full_address
+from dashboard.board import running_board
+from dashboard.pages.api_tokens.form import ApiTokenForm
+from leases.models import ApiToken
+
+MAX_SHOWN = 500
+MAX_NUMBER = 2**63 - 1  # of a row, in the database
+
+
+def _check(request: HttpRequest) -> HttpResponseBase | None:
+    refusal = check_view(request)
+    if refusal is None and isinstance(request.user, TokenPerson):
+        raise PermissionDenied("API tokens are managed by people: sign in.")
+    return refusal
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponseBase:
+    """List the tokens. POST makes one and shows its text only once."""
+    refusal = _check(request)
+    if refusal is not None:
+        return refusal
+    user = cast("User", request.user)
+    form = ApiTokenForm(request.POST or None, user=user)
+    made: dict[str, Any] = {}
+    if request.method == "POST" and form.is_valid():
+        token, text = form.save(now=clock.now())
+        _record(request, SecurityEvent.TOKEN_CREATED, token)
+        address = request.build_absolute_uri("/").rstrip("/")
+        made = {"made": token, "text": text, "address": address}
+        form = ApiTokenForm(user=user)
+    all_of_them = user.has_perm(API_TOKENS)
+    context = {"items": _presented(user, all_of_them), "all": all_of_them, "form": form, **made}
+    return render(request, "api_tokens/index.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke_token(request: HttpRequest, number: int) -> HttpResponseBase:
+    """Ask first; POST revokes the token."""
+    refusal = _check(request)
+    if refusal is not None:
+        return refusal
+    token = ApiToken.objects.select_related("user").filter(pk=min(number, MAX_NUMBER)).first()
+    mine = token is not None and token.user == request.user
+    if token is None or not (mine or request.user.has_perm(API_TOKENS)):
+        raise Http404("You have no such API token.")
+    if request.method != "POST":
+        return render(request, "api_tokens/revoke.html", {"token": token})
+    if api_tokens.revoke(token.pk, now=clock.now()):
+        _record(request, SecurityEvent.TOKEN_REVOKED, token)
+    running_board().rights.look_now()
+    messages.success(request, f"The API token {token.name!r} opens nothing any more.")
+    return redirect("api_tokens")
+
+
+def _record(request: HttpRequest, event: SecurityEvent, token: ApiToken) -> None:
+    record(
+        event,
+        who=request.user.get_username(),
+        address=full_address(request.META.get("REMOTE_ADDR")),
+        about=f"API token {token.name} of {token.user.get_username()}, role {token.role}",
+    )
+
+
+def _presented(user: User, all_of_them: bool) -> list[dict[str, Any]]:
+    """The newest, those that open something first."""
+    now = clock.now()
+    found = ApiToken.objects.select_related("user").order_by("-created_at", "-pk")
+    shown = (found if all_of_them else found.filter(user=user))[:MAX_SHOWN]
+    items = [
+        {"token": token, "open": token.revoked_at is None and now < token.expires_at}
+        for token in shown
+    ]
+    return sorted(items, key=lambda item: not item["open"])
