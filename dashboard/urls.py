@@ -11,6 +11,8 @@ from dashboard.metrics import view as metrics
 from dashboard.pages.account import sign_in_view
 from dashboard.pages.api_tokens import view as api_tokens
 from dashboard.pages.audit import view as audit
+from dashboard.pages.badges import badge_view
+from dashboard.pages.badges import view as badges
 from dashboard.pages.components import view as components
 from dashboard.pages.create import view as create
 from dashboard.pages.delete import deletion_view, many_view
@@ -28,13 +30,15 @@ from dashboard.pages.errors import view as broken
 from dashboard.pages.history import stretch_view
 from dashboard.pages.history import view as history
 from dashboard.pages.holders import view as holders
-from dashboard.pages.incidents import incident_view, near_misses_view
+from dashboard.pages.incidents import acknowledge_view, incident_view, near_misses_view
 from dashboard.pages.incidents import view as incidents
 from dashboard.pages.lease import events_and_candidates_view as lease_events
 from dashboard.pages.lease import kind_view, vacancy_view
 from dashboard.pages.lease import view as lease
 from dashboard.pages.leases import view as leases
 from dashboard.pages.nodes import view as nodes
+from dashboard.pages.notifications import log_view, quiet_view
+from dashboard.pages.notifications import view as notifications
 from dashboard.pages.overview import home_view, switch_view
 from dashboard.pages.overview import view as overview
 from dashboard.pages.security_log import view as security_log
@@ -91,11 +95,27 @@ of_cluster = [
     path("nodes/cells/", nodes.cells, name="node_cells"),
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/near-misses/", near_misses_view.near_misses_page, name="near_misses"),
+    path(
+        "incidents/<str:incident>/acknowledge/",
+        acknowledge_view.acknowledge_incident,
+        name="acknowledge_incident",
+    ),
     path("incidents/<str:incident>/", incident_view.incident, name="incident"),
     path("history/", history.history, name="history"),
     path("history/stretch/", stretch_view.stretch, name="stretch"),
     path("wall/", wall.wall, name="wall"),
     path("switch/", switch_view.switch, name="switch_cluster"),
+]
+
+of_notifications = [
+    path("", notifications.notifications, name="notifications"),
+    path("receivers/new/", notifications.new_receiver, name="new_receiver"),
+    path("receivers/<int:number>/", notifications.receiver, name="receiver"),
+    path("receivers/<int:number>/test/", notifications.test_receiver, name="test_receiver"),
+    path("receivers/<int:number>/delete/", notifications.delete_receiver, name="delete_receiver"),
+    path("log/", log_view.notification_log, name="notification_log"),
+    path("quiet/", quiet_view.quiet_times, name="quiet_times"),
+    path("quiet/<int:number>/end/", quiet_view.end_quiet_time, name="end_quiet_time"),
 ]
 
 urlpatterns = [
@@ -108,6 +128,11 @@ urlpatterns = [
     path("tokens/", api_tokens.tokens, name="api_tokens"),
     path("tokens/<int:number>/revoke/", api_tokens.revoke_token, name="revoke_api_token"),
     path("security-log/", security_log.security_log, name="security_log"),
+    path("notifications/", include(of_notifications)),
+    path("badges/", badges.badges, name="badges"),
+    path("badges/<int:number>/revoke/", badges.revoke_badge, name="revoke_badge"),
+    path("badge/<str:token>.svg", badge_view.badge_svg, name="badge_svg"),
+    path("badge/<str:token>.json", badge_view.badge_json, name="badge_json"),
     path("components/", components.components, name="components"),
     path("sign-in/", sign_in_view.SignInView.as_view(), name="sign_in"),
     path("sign-in/link/", sign_in_view.redeem_link, name="redeem_sign_in_link"),

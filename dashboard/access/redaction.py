@@ -13,9 +13,11 @@ import re
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 HIDDEN = "[hidden]"
-# /sign-in/TOKEN/ but not /sign-in/link/; ?key=TOKEN; an API token. Quotes, blanks and the
-# query end a token.
-_TOKEN = re.compile(r"(/sign-in(?:/|%2f)+(?!link/)|[?&]key=|lbt_)[^/?&#\s'\"]+", re.IGNORECASE)
+# /sign-in/TOKEN/ but not /sign-in/link/; /badge/TOKEN.svg; ?key=TOKEN; an API token. Quotes,
+# blanks and the query end a token.
+_TOKEN = re.compile(
+    r"(/sign-in(?:/|%2f)+(?!link/)|/badge(?:/|%2f)+|[?&]key=|lbt_)[^/?&#\s'\"]+", re.IGNORECASE
+)
 MAX_REFUSAL = 300  # characters of a refused request that the log keeps
 MIN_SECRET = 4  # a shorter one is no secret, and hiding it would garble every text
 _PASSWORD_OPTION = re.compile("pass|secret|token", re.IGNORECASE)

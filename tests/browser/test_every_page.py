@@ -72,6 +72,13 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "security_log": "security-log/",
     "api_tokens": "tokens/",
     "revoke_api_token": "tokens/1/revoke/",
+    "badges": "badges/",
+    "notifications": "notifications/",
+    "new_receiver": "notifications/receivers/new/?sort=email",
+    "receiver": "notifications/receivers/1/",
+    "delete_receiver": "notifications/receivers/1/delete/",
+    "notification_log": "notifications/log/",
+    "quiet_times": "notifications/quiet/",
     "components": "components/",
     "404": "c/nowhere/",
 }
@@ -79,7 +86,8 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 NO_PAGES = {
     "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
-    "stop_deletion", "write_rights",
+    "stop_deletion", "write_rights", "test_receiver", "end_quiet_time",
+    "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json",
 }  # fmt: skip
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>

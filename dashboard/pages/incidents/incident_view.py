@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
@@ -20,6 +21,8 @@ from dashboard.pages.incidents.story import StoryPage, read_story_page, story_co
 from dashboard.parts.frame import responses
 from dashboard.parts.incident_line import incident_url
 from dashboard.parts.query.url_parameters import BadFilter
+from leases.history.notify.acknowledgements import acknowledgement_of
+from leases.history.notify.delivery_log import messages_of
 from leases.history.read.find_incidents import (
     StoredIncident,
     StoredNote,
@@ -70,9 +73,13 @@ def _page(
     now: datetime,
 ) -> HttpResponse:
     context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
+    place = stored.incident.cluster, stored.incident.id
     context |= {
         "notes": notes,
         "form": form,
+        "told": messages_of(*place),
+        "acknowledged": acknowledgement_of(*place),
+        "acknowledge_url": reverse("acknowledge_incident", args=place),
     }
     status = 422 if form.errors else 200
     return responses.page(request, *TEMPLATES, context, query=shown.query(), status=status)

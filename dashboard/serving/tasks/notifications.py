@@ -17,7 +17,7 @@ from django.urls import reverse
 from msgspec.structs import replace
 
 from dashboard.access.sealing import Unreadable, unseal
-from leases.domain.notify.message import Message
+from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
 from leases.history.notify.claims import Delivery, claim, finish
 from leases.history.notify.delivery_log import forget_messages
@@ -129,7 +129,7 @@ async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> Out
 def _with_url(message: Message) -> Message:
     """Add the address of the incident's page, if LEASEBOARD_URL says where the pages are."""
     base = settings.LEASEBOARD.url
-    if not base or not message.cluster:
+    if not base or message.stage is Stage.TEST:
         return message
     return replace(
         message, url=base + reverse("incident", args=[message.cluster, message.incident])

@@ -79,6 +79,15 @@ READS = {
     "audit_row": set(),
     "wall_links": set(),
     "revoke_wall_link": set(),
+    "badges": set(),
+    "badge_svg": set(),
+    "badge_json": set(),
+    "notifications": set(),
+    "new_receiver": {"sort"},
+    "receiver": set(),
+    "delete_receiver": set(),
+    "notification_log": {"page", "receiver", "state"},
+    "quiet_times": {"cluster", "lease"},
     "components": set(),
     "sign_in": {"next"},
     "sign_in_by_link": set(),
@@ -88,7 +97,10 @@ READS = {
 }  # fmt: skip
 EVERYWHERE = {"q", "key"}  # read by the frame of each page
 # They answer no GET.
-POSTED = {"lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion"}
+POSTED = {
+    "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
+    "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
+}  # fmt: skip
 FORMATS = {
     "leases": ("json",),
     "timeline": ("json",),
@@ -119,6 +131,7 @@ def browser(board, admin) -> Client:
         total=0, made_at=now, beat_at=now,
     )  # fmt: skip
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
+    models.Receiver.objects.create(pk=1, name="ops", sort="webhook", created_at=now)
     models.Edit.objects.create(
         pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",
         namespace="kube-system", name="scheduler", action="lease.release",

@@ -18,6 +18,7 @@ from tests.support.values import incident_rows
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incidents import a_story, an_incident
+from tests.support.values.receivers import a_receiver
 
 URL = "/c/a/incidents/first/"
 
@@ -163,3 +164,24 @@ def test_an_incident_of_thousands_of_leases_is_a_small_page(store, operator):
     assert "2,976-3,000 of 3,000" in words(later)
     assert "251-300 of 300" in words(later)
     assert len(operator.get("/c/a/incidents/").content) < 100_000
+
+
+def test_a_reader_acknowledges_an_incident_and_takes_it_back(told, operator):
+    url = f"{URL}acknowledge/"
+    assert operator.post(url)["Location"] == f"{URL}#told"
+    operator.post(url)
+    assert "olga takes care of it since" in words(operator.get(URL))
+    operator.post(url, {"back": "yes"})
+    assert "nobody has acknowledged it" in words(operator.get(URL))
+    assert operator.post("/c/a/incidents/none/acknowledge/").status_code == 404
+
+
+def test_the_page_shows_who_was_told(told, operator):
+    receiver = a_receiver()
+    values = {"cluster": "a", "incident": "first", "stage": "opened", "content": "{}"}
+    models.Notification.objects.create(
+        receiver=receiver, step=0, made_at=T0, due_at=T0, state="failed",
+        outcome="It answered 500.", **values,
+    )  # fmt: skip
+    assert "ops opened: failed" in words(operator.get(URL))
+    assert "It answered 500." in words(operator.get(URL))

@@ -1,0 +1,1 @@
+"""Receivers of messages, the log of messages, mutes and maintenance windows."""

@@ -1,0 +1,154 @@
+"""Admins set receivers, see what became of messages, and hold messages back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from dashboard import clock
+from dashboard.access.sealing import unseal
+from leases.domain.cause.incident import Cause
+from leases.domain.notify.choice import Choice
+from leases.domain.notify.target import Security
+from leases.history.notify.claims import claim, finish
+from leases.history.notify.outbox import decode_choice
+from leases.models import Notification, QuietTime, Receiver
+from tests.pages.conftest import text_of
+
+pytestmark = pytest.mark.django_db
+
+CANARY = "C4NARY-of-a-secret"
+WEBHOOK = {
+    "name": "ops",
+    "url": f"https://hooks.example.com/{CANARY}",
+    "secret": f"{CANARY}-key",
+    "causes": ["node_down"],
+    "leases": "kube-system/*, keda/x",
+    "group_seconds": "10",
+    "enabled": "on",
+}
+MAIL = {
+    "name": "mail",
+    "host": "mail.example.com",
+    "port": "587",
+    "security": "tls",
+    "username": "leases",
+    "password": CANARY,
+    "sender": "leases@example.com",
+    "to": "a@example.com, b@example.com",
+    "group_seconds": "0",
+}
+URL = "/notifications/receivers/"
+
+
+@pytest.fixture
+def browser(board, admin):
+    return admin
+
+
+def make(browser, sort="webhook", **given) -> Receiver:
+    values = MAIL if sort == "email" else WEBHOOK
+    answer = browser.post(f"{URL}new/?sort={sort}", values | given)
+    assert answer.status_code == 302, text_of(answer)
+    return Receiver.objects.get()
+
+
+def test_a_receiver_is_made_and_its_secrets_are_never_shown(browser):
+    one = make(browser)
+    assert decode_choice(one.choice) == Choice(
+        causes=(Cause.NODE_DOWN,), leases=("kube-system/*", "keda/x")
+    )
+    assert unseal(one.sealed).secret == f"{CANARY}-key"
+    for path in ("/notifications/", f"{URL}{one.pk}/", "/notifications/log/"):
+        assert CANARY not in text_of(browser.get(path))
+    assert CANARY not in str(Receiver.objects.values())
+    assert "https://hooks.example.com" in text_of(browser.get("/notifications/"))
+
+
+def test_what_is_left_empty_stays_but_no_secret_goes_to_a_new_place(browser):
+    one = make(browser)
+    browser.post(f"{URL}{one.pk}/", WEBHOOK | {"name": "all", "url": "", "secret": ""})
+    one.refresh_from_db()
+    assert (one.name, unseal(one.sealed).secret, one.enabled) == ("all", f"{CANARY}-key", True)
+    moved = {"url": "https://elsewhere.example.com/", "secret": ""}
+    browser.post(f"{URL}{one.pk}/", WEBHOOK | moved)
+    one.refresh_from_db()
+    assert (unseal(one.sealed).url, unseal(one.sealed).secret) == (moved["url"], "")
+
+
+def test_the_password_of_mail_stays_with_its_server(browser):
+    one = make(browser, "email")
+    page = text_of(browser.get(f"{URL}{one.pk}/"))
+    assert 'value="mail.example.com"' in page
+    assert 'value="a@example.com, b@example.com"' in page
+    for host, kept in (("mail.example.com", CANARY), ("elsewhere.example.com", "")):
+        browser.post(f"{URL}{one.pk}/", MAIL | {"password": "", "host": host})
+        one.refresh_from_db()
+        target = unseal(one.sealed)
+        assert (target.host, target.password, target.security) == (host, kept, Security.TLS)
+
+
+@pytest.mark.parametrize(
+    ("sort", "wrong", "sentence"),
+    [
+        ("webhook", {"url": "ftp://example.com/"}, "begins with https:// or http://"),
+        ("webhook", {"url": "https://user:pw@example.com/"}, "out of the address"),
+        ("slack", {"url": ""}, "This field is required"),
+        ("alertmanager", {"group_seconds": "9999"}, "less than or equal to 3600"),
+        ("email", {"to": "nobody"}, "nobody is no e-mail address"),
+        ("webhook", {"causes": ["nonsense"]}, "nonsense is none of these"),
+    ],
+)
+def test_a_wrong_field_is_told_in_a_sentence_and_keeps_the_rest(browser, sort, wrong, sentence):
+    values = MAIL if sort == "email" else WEBHOOK
+    answer = browser.post(f"{URL}new/?sort={sort}", values | wrong)
+    assert answer.status_code == 422
+    assert sentence in text_of(answer)
+    assert f'value="{values["name"]}"' in text_of(answer)
+    assert f"{CANARY}-key" not in text_of(answer)
+    assert not Receiver.objects.exists()
+
+
+def test_a_test_goes_through_the_queue_into_the_log(browser):
+    one = make(browser)
+    answer = browser.post(f"{URL}{one.pk}/test/")
+    assert answer["Location"] == f"/notifications/log/?receiver={one.pk}"
+    now = clock.now()
+    [delivery] = claim("one", now)
+    assert "sent by ada" in delivery.messages[0].sentence
+    finish(delivery, "one", now, error="It answered 404 Not Found.")
+    log = text_of(browser.get(f"/notifications/log/?receiver={one.pk}&state=waiting"))
+    assert "It answered 404 Not Found." in log
+    assert "fails" in text_of(browser.get("/notifications/"))
+    browser.post(f"{URL}{one.pk}/delete/")
+    assert not Notification.objects.exists()
+
+
+def test_a_mute_is_added_from_the_address_and_ended(browser):
+    page = text_of(browser.get("/notifications/quiet/?cluster=a&lease=keda/x"))
+    assert 'value="keda/x"' in page
+    later = f"{clock.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
+    given = {"cluster": "a", "lease": "keda/x", "until": later, "reason": "an upgrade"}
+    assert browser.post("/notifications/quiet/", given).status_code == 302
+    row = QuietTime.objects.get()
+    assert (row.namespace, row.name, row.who) == ("keda", "x", "ada")
+    assert "an upgrade" in text_of(browser.get("/notifications/quiet/"))
+    browser.post(f"/notifications/quiet/{row.pk}/end/")
+    assert "Nothing is held back" in text_of(browser.get("/notifications/quiet/"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"until": "yesterday"}, "until cannot be"),
+        ({"until": "2020-01-01T00:00"}, "This time has passed"),
+        ({"since": "2999-01-02T00:00", "until": "2999-01-01T00:00"}, "must end after it begins"),
+        ({"reason": ""}, "This field is required"),
+    ],
+)
+def test_a_wrong_time_is_told_in_a_sentence(browser, wrong, sentence):
+    answer = browser.post("/notifications/quiet/", {"reason": "an upgrade"} | wrong)
+    assert answer.status_code == 422
+    assert sentence in text_of(answer)
+    assert not QuietTime.objects.exists()
