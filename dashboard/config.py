@@ -135,6 +135,9 @@ class Config:
     )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
     retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")
+    reliability_days: int = _setting(
+        read_days, 1100, "how long the totals of the reliability page are kept"
+    )
 
 
 def _shown(value: str) -> str:

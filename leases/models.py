@@ -18,11 +18,18 @@ from leases.tables.notifications import (
     Receiver,
 )
 from leases.tables.overrides import KindOverride, VacancyMark
+from leases.tables.reliability import (
+    NearMissCount,
+    ReliabilityObjective,
+    ReliabilityProgress,
+    ReliabilityRecord,
+)
 
 __all__ = [
     "Acknowledgement", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
-    "IncidentRecord", "KindOverride", "LeaseRecord", "Notification", "Person", "QuietTime",
-    "Receiver", "RefusedRow", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
+    "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount", "Notification", "Person",
+    "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective", "ReliabilityProgress",
+    "ReliabilityRecord", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
     "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 

@@ -39,11 +39,13 @@ from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, r
 from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.notifications import Notifications
+from dashboard.serving.tasks.reliability import ReliabilityTotals
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
 from leases.history.read.hourly_activity import Activity
+from leases.history.reliability.progress import counted_until
 from leases.history.write.recorder import Recorder
 
 FORGET_SECONDS = 3600.0
@@ -67,6 +69,7 @@ class Options:
     abandoned_seconds: int = 3600
     retention_days: int = 90
     retention_rows: int = 5_000_000
+    reliability_days: int = 1100
 
 
 class Runtime:
@@ -104,6 +107,9 @@ class Runtime:
             for name, cluster in self.clusters.items()
         }
         self.notifications = Notifications(in_thread, process=process, clock=self.clock.now)
+        self.reliability = ReliabilityTotals(
+            self.clusters, self.recorder, self.clock, days=options.reliability_days
+        )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
         self._writing: asyncio.Task[None] | None = None
@@ -167,6 +173,7 @@ class Runtime:
         )
         start("clock", self.clock.run, effect="A jump of the clock is noticed late.")
         start("retention", self._forget, effect="Old history is not deleted.")
+        start("reliability", self.reliability.run, effect="Reliability is not counted.")
         start(
             "overrides",
             self.overrides.run,
@@ -236,10 +243,12 @@ class Runtime:
             days=options.retention_days,
             rows=options.retention_rows,
             doubtful=lambda: self.clock.doubtful,
+            counted_until=counted_until,
         )
         while True:
             for hub in self.publisher.hubs.values():
                 hub.activity.forget(self.clock.now())
+            await self.reliability.counted.wait()
             await forgetting.run(self.clock.now())
             await asyncio.sleep(FORGET_SECONDS)
 
@@ -280,4 +289,5 @@ def _from_settings() -> Options:
         abandoned_seconds=config.abandoned_seconds,
         retention_days=config.retention_days,
         retention_rows=config.retention_rows,
+        reliability_days=config.reliability_days,
     )

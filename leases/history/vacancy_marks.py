@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from leases.domain.lease import ObjectName
+from leases.domain.past.reliability import Span
 from leases.models import VacancyMark
 
 
@@ -22,3 +23,15 @@ def may_be_vacant_at(cluster: str, at: datetime) -> set[ObjectName]:
         Q(ended_at=None) | Q(ended_at__gt=at), cluster=cluster, at__lte=at
     )
     return {ObjectName(*names) for names in rows.values_list("namespace", "name")}
+
+
+def marks_between(cluster: str, since: datetime, until: datetime) -> dict[ObjectName, list[Span]]:
+    """Return when in a range each Lease was marked as one that may be vacant."""
+    rows = VacancyMark.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=since), cluster=cluster, at__lt=until
+    )
+    found: dict[ObjectName, list[Span]] = {}
+    for row in rows:
+        span = (row.at, row.ended_at or until)
+        found.setdefault(ObjectName(row.namespace, row.name), []).append(span)
+    return found

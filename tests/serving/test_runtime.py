@@ -7,7 +7,7 @@ import gc
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,15 @@ from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.refused_rows import Refusal, What
+from leases.history.reliability.progress import NEVER
 from leases.kube.cluster_source import Source, SourceKind
-from leases.models import ChangeRecord, KindOverride, LeaseRecord, WallLink
+from leases.models import (
+    ChangeRecord,
+    KindOverride,
+    LeaseRecord,
+    ReliabilityProgress,
+    WallLink,
+)  # fmt: skip
 from leases.tracking import kind_overrides as tracking_kinds
 from leases.wire.microtime import format_microtime
 from tests.support.values.change_rows import to_row
@@ -137,8 +144,8 @@ async def test_a_guessed_kind_is_settled_while_it_runs(start, monkeypatch):
 
 async def test_every_task_is_supervised(start):
     running = await start()
-    of_all = {"recorder", "clock", "retention", "overrides", "rights", "wall link use", "renewals"}
-    of_all |= {"audit", "notifications"}
+    of_all = {"recorder", "clock", "retention", "reliability", "overrides", "rights"}
+    of_all |= {"wall link use", "renewals", "audit", "notifications"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in CLUSTER_TASKS}
     assert set(running.supervisor.restarts) == tasks
@@ -164,10 +171,27 @@ async def test_old_history_is_deleted(start):
 
 
 async def test_more_history_than_asked_for_is_deleted(start):
-    rows = [a_row(number=n, **days_ago(1 - n / 100)) for n in range(10)]
+    rows = [a_row(number=n, **days_ago(3 - n / 100)) for n in range(10)]
     await ChangeRecord.objects.abulk_create(rows)
     await start(retention_rows=4)
     await until_stored(ChangeRecord.objects.count, 5)
+
+
+async def test_changes_wait_for_the_count_of_their_day(start, monkeypatch):
+    made: list[Callable] = []
+
+    class Forgetting(runtime.Forgetting):
+        def __init__(self, *given, counted_until, **named):
+            made.append(counted_until)
+            super().__init__(*given, counted_until=counted_until, **named)
+
+    monkeypatch.setattr(runtime, "Forgetting", Forgetting)
+    running = await start()
+    await until(running.reliability.counted.is_set)
+    await until(lambda: made)
+    assert await sync_to_async(made[0])("a") == NEVER
+    await ReliabilityProgress.objects.acreate(cluster="a", day=date(2026, 11, 22))
+    assert await sync_to_async(made[0])("a") == datetime(2026, 11, 22, tzinfo=UTC)
 
 
 async def test_activity_of_yesterday_is_forgotten(tmp_path, monkeypatch):

@@ -43,6 +43,7 @@ async def test_a_process_without_options_goes_by_its_settings(tmp_path, monkeypa
     assert (named.retention_days, named.retention_rows, named.abandoned_seconds) == (
         config.retention_days, config.retention_rows, config.abandoned_seconds,
     )  # fmt: skip
+    assert named.reliability_days == config.reliability_days == 1100
     assert not named.demo
     monkeypatch.setattr(runtime, "_options", None)
     runtime.configure(Options(clusters=(), data=tmp_path))

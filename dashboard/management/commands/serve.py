@@ -104,6 +104,7 @@ class Command(RefusingCommand):
                 abandoned_seconds=config.abandoned_seconds,
                 retention_days=config.retention_days,
                 retention_rows=config.retention_rows,
+                reliability_days=config.reliability_days,
             )
         )
         names = [spec.name for spec in clusters]

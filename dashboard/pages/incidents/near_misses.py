@@ -77,6 +77,10 @@ def near_misses(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
     return _found.get(watched, lambda: _look(watched, now))
 
 
+def near_intervals(miss: NearMiss) -> list[Interval]:
+    return [one for one in miss.intervals if _is_near(one.seconds, miss.duration)]
+
+
 def near_miss_line(cluster: str, miss: NearMiss, now: datetime) -> NearMissLine:
     longest, lasts = _tenths(miss.seconds), seconds(miss.duration)
     return NearMissLine(
@@ -89,7 +93,7 @@ def near_miss_line(cluster: str, miss: NearMiss, now: datetime) -> NearMissLine:
         left=_tenths(miss.left),
         moment=when(miss.at, now),
         cadence=_tenths(miss.cadence) if miss.cadence is not None else "",
-        times=sum(_is_near(one.seconds, miss.duration) for one in miss.intervals),
+        times=len(near_intervals(miss)),
         bars=tuple(_bars(miss, now)),
         says=f"Longest interval: {longest}. The Lease runs out at {lasts}.",
     )

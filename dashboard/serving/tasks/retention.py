@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from leases.history.write.security_retention import forget_security
 logger = logging.getLogger(__name__)
 
 Look = Callable[..., Awaitable[Any]]
+ALL = datetime.max.replace(tzinfo=UTC)
 PAUSE = 0.02  # seconds between two batches, in which changes are written
 
 
@@ -36,12 +37,16 @@ class Forgetting:
         days: int,
         rows: int,
         doubtful: Callable[[], bool] = bool,
+        counted_until: Callable[[str], datetime] = lambda _: ALL,
     ) -> None:
-        """`doubtful` tells that the clock may be wrong, so that no row's age is known."""
+        """`doubtful` tells that the clock may be wrong, so that no row's age is known.
+        `counted_until`: the moment from which the totals of a cluster still need its changes.
+        """
         self._recorder = recorder
         self._days = timedelta(days=days)
         self._rows = rows
         self._doubtful = doubtful
+        self._counted_until = counted_until
         self._reached: dict[str, datetime] = {}  # the cut up to which all is done
 
     async def run(self, now: datetime) -> int:
@@ -60,8 +65,10 @@ class Forgetting:
                     await asyncio.sleep(PAUSE)
                 cut = max(old, await look(cut_of_rows, self._rows) or old)
                 for cluster in await look(known_clusters):
-                    total += await self._forget(cluster, cut, look)
-                    await self._recorder.in_thread(partial(forget_watches, cluster, old))
+                    counted = await look(self._counted_until, cluster)
+                    total += await self._forget(cluster, min(cut, counted), look)
+                    watches = min(old, counted)
+                    await self._recorder.in_thread(partial(forget_watches, cluster, watches))
                     for batch in await look(forgettable_incidents, cluster, old):
                         await self._recorder.in_thread(partial(forget_incidents, cluster, batch))
                         await asyncio.sleep(PAUSE)

@@ -26,6 +26,7 @@ from dashboard.serving.tasks import (
     incidents,
     kind_overrides,
     notifications,
+    reliability,
     retention,
     supervisor,
 )
@@ -101,6 +102,7 @@ patch("nodes", node_book, "list_nodes")
 patch("publisher", publisher.ClusterHub, "tick")
 patch("recorder", recorder.Recorder, "_batch")
 patch("retention", retention.Forgetting, "run")
+patch("reliability", reliability.ReliabilityTotals, "count")
 patch("overrides", kind_overrides.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)

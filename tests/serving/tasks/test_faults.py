@@ -32,6 +32,7 @@ FAULTS = {
     "recorder": ("recorder", "", "History is not written; changes wait in memory."),
     "clock": ("clock", "", "A jump of the clock is noticed late."),
     "retention": ("retention", "", "Old history is not deleted."),
+    "reliability": ("reliability", "", "Reliability is not counted."),
     "overrides": ("overrides", "", "Kinds that admins set at another replica are not taken over."),
     "renewals": ("renewals", "", "The renewals of Leases are not noted for their charts."),
     "deletions": ("deletions", CLUSTER, "Deletions of many Leases of embedded are interrupted."),
@@ -58,7 +59,7 @@ FAULTS = {
     "bookmarks": ("bookmarks", "", "The embedded Lease API failed on a request or on an event."),
     "publish": ("publish", "", "The embedded Lease API failed on a request or on an event."),
 }
-AT_START = ("nodes", "retention", "demo")  # these act once in a long time
+AT_START = ("nodes", "retention", "reliability", "demo")  # these act once in a long time
 ROUNDS = (
     ("watch", "publisher", "recorder", "overrides", "rights", "wall link use", "clock"),
     (

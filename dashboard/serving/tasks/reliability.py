@@ -1,0 +1,141 @@
+"""Count the totals of days that the reliability page shows, and note near misses for them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+from dashboard.pages.incidents.near_misses import near_intervals, near_misses
+from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.serving.tasks.clock_watch import ClockWatch
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
+from leases.domain.past.periods import DAY, Period, first_day
+from leases.domain.phase import Phase
+from leases.history.read.find_changes import known_clusters
+from leases.history.reliability.count_day import CountedDay, count, counted_day, names_of
+from leases.history.reliability.near_misses import save_near_misses, step_of
+from leases.history.reliability.progress import finish_day, is_final, next_day
+from leases.history.reliability.save_totals import (
+    batches,
+    forget_rows,
+    old_rows,
+    save_day,
+    save_sums,
+    sums_by_namespace,
+)
+from leases.history.write.recorder import Recorder
+
+logger = logging.getLogger(__name__)
+
+COUNT_SECONDS = 600.0
+PAUSE = 0.02  # seconds between two writes, in which changes are written
+
+Look = Callable[..., Awaitable[Any]]
+
+
+class ReliabilityTotals:
+    """Reads in a thread of its own and writes in the recorder's, between its writes."""
+
+    def __init__(
+        self,
+        clusters: Mapping[str, WatchedCluster],
+        recorder: Recorder,
+        clock: ClockWatch,
+        *,
+        days: int,
+    ) -> None:
+        """`days`: how long totals are kept."""
+        self._clusters = clusters
+        self._recorder = recorder
+        self._clock = clock
+        self._days = timedelta(days=days)
+        self.counted = asyncio.Event()  # once: what retention waits for after a start
+
+    async def run(self) -> None:
+        while True:
+            await self.count(self._clock.now())
+            self.counted.set()
+            await asyncio.sleep(COUNT_SECONDS)
+
+    async def count(self, now: datetime) -> None:
+        """Count from the first day that is not final up to now, in all clusters."""
+        if self._clock.doubtful:
+            logger.warning("Reliability is not counted: the clock was lately set far ahead")
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="reliability") as thread:
+            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                for cluster in await look(known_clusters):
+                    await self._count_cluster(cluster, now, look)
+            except DatabaseError:
+                logger.exception("Reliability could not be counted; trying again in 10 minutes")
+            finally:
+                await look(_let_go)
+
+    async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> None:
+        if cluster in self._clusters:
+            counts = _near_misses(self._clusters[cluster], now)
+            await self._write(save_near_misses, cluster, counts)
+        day, today = await look(next_day, cluster), now.date()
+        if day is None:
+            await self._write(finish_day, cluster, today - DAY)
+            return
+        while day <= today:
+            await self._count_day(cluster, day, now, look)
+            if await look(is_final, cluster, day, now):
+                await self._write(finish_day, cluster, day)
+            day += DAY
+        for numbers in await look(old_rows, cluster, today - self._days):
+            await self._write(forget_rows, numbers)
+
+    async def _count_day(self, cluster: str, day: date, now: datetime, look: Look) -> None:
+        watched = self._clusters.get(cluster)
+        present, after = None, DEFAULT_ABANDONED_AFTER
+        if watched is not None:
+            elections = watched.store.select((Kind.ELECTION,), tuple(Phase))
+            present, after = [one.key for one in elections], watched.store.abandoned_after
+        counted: CountedDay = await look(
+            partial(counted_day, cluster, day, now, abandoned_after=after)
+        )
+        names = names_of(counted, present)
+        while (keys := await look(next, names, None)) is not None:
+            found = await look(count, counted, keys, partial(_kind_now, watched))
+            for some in batches(found):
+                await self._write(save_day, cluster, day, counted.until, some)
+        for period in Period:
+            rows = await look(sums_by_namespace, cluster, period, first_day(period, day))
+            for some in batches(rows):
+                await self._write(save_sums, some)
+
+    async def _write(self, work: Callable[..., Any], *given: Any) -> None:
+        await self._recorder.in_thread(partial(work, *given))
+        await asyncio.sleep(PAUSE)
+
+
+def _kind_now(watched: WatchedCluster | None, key: ObjectName) -> Kind | None:
+    tracked = None if watched is None else watched.store.get(key)
+    return None if tracked is None else tracked.kind
+
+
+def _near_misses(watched: WatchedCluster, now: datetime) -> Counter[tuple[datetime, ObjectName]]:
+    """Count the near misses of the last hour by step and Lease."""
+    return Counter(
+        (step_of(interval.since), miss.key)
+        for miss in near_misses(watched, now)
+        for interval in near_intervals(miss)
+    )
+
+
+def _let_go() -> None:
+    """Close the connection of the thread that runs this."""
+    connection.close()

@@ -1,0 +1,181 @@
+"""The totals of days are counted from changes, outlive them, and hold them until then."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from dashboard.clock import process_clock
+from dashboard.serving.tasks.clock_watch import ClockWatch
+from dashboard.serving.tasks.reliability import ReliabilityTotals
+from dashboard.serving.tasks.retention import Forgetting
+from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.past.periods import start_of
+from leases.history.reliability import count_day
+from leases.history.reliability.near_misses import save_near_misses
+from leases.history.reliability.progress import NEVER, counted_until
+from leases.history.write.recorder import Recorder, StateSource
+from leases.models import (
+    ChangeRecord,
+    LeaseRecord,
+    NearMissCount,
+    ReliabilityRecord,
+    WatchRecord,
+    WatchSpan,
+)
+from tests.support.values.change_rows import to_row
+from tests.support.values.changes import a_change
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAY = date(2026, 11, 20)  # a Friday
+NOON = start_of(DAY) + timedelta(hours=12)
+LATER = NOON + timedelta(days=4)
+HOUR, WHOLE = 3600.0, 86400.0
+
+
+@pytest.fixture
+async def recorder():
+    one = Recorder()
+    one.add(StateSource("a", lambda _: None, lambda: "7", lambda: LATER))
+    task = asyncio.create_task(one.run())
+    yield one
+    await one.close(task)
+
+
+@pytest.fixture
+def totals(recorder):
+    return ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=1000)
+
+
+def note(hours: float, change: ChangeType, **more) -> None:
+    at = NOON + timedelta(hours=hours)
+    known = {"at": at, "observed_at": at, "change": change, "resource_version": str(hours)}
+    to_row(a_change(**(known | more))).save()
+
+
+@pytest.fixture
+def story(db):
+    """Two elections of kube-system and a heartbeat, watched from 11:00 on the first day, but not
+    from 12:00 to 18:00 on the third.
+    """
+    note(-1, ChangeType.CREATED)
+    note(11, ChangeType.EXPIRED)  # for 3 h, over midnight
+    note(14, ChangeType.TAKEN_OVER, holder="cp-2")
+    note(47, ChangeType.RELEASED, holder=None)  # for 4 h, the last 3 of them not watched
+    note(51, ChangeType.ACQUIRED, holder="cp-3")
+    note(-1, ChangeType.CREATED, name="quiet")
+    note(1, ChangeType.EXPIRED, name="node", kind=Kind.HEARTBEAT)
+    for name in ("scheduler", "quiet", "node"):
+        LeaseRecord.objects.create(cluster="a", namespace="kube-system", name=name, tracked=b"")
+    for since, until in ((-1, 48), (54, 96)):
+        WatchSpan.objects.create(
+            cluster="a",
+            process="p",
+            since=NOON + timedelta(hours=since),
+            until=NOON + timedelta(hours=until),
+            ended="stopped",
+        )
+    WatchRecord.objects.create(cluster="a", resource_version="7", watched_until=LATER)
+    save_near_misses("a", {(NOON, ObjectName("kube-system", "quiet")): 3})
+
+
+def stored(period: str = "day", name: str = "scheduler", namespace: str = "kube-system") -> dict:
+    rows = ReliabilityRecord.objects.filter(period=period, name=name, namespace=namespace)
+    return {
+        (row.since - DAY).days: (
+            row.gap_seconds, row.watched_seconds, row.unwatched_seconds, row.handovers,
+            row.failovers, row.near_misses,
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+# The gap of the second day is 2 h; that of the third is 1 h watched of its 4.
+SCHEDULER = {
+    0: (HOUR, 13 * HOUR, 0, 0, 0, 0),
+    1: (2 * HOUR, WHOLE, 0, 1, 1, 0),
+    2: (HOUR, 18 * HOUR, 6 * HOUR, 1, 0, 0),
+    3: (0, WHOLE, 0, 0, 0, 0),
+    4: (0, 12 * HOUR, 0, 0, 0, 0),
+}
+
+
+async def test_days_weeks_and_quarters_are_counted_and_outlive_the_changes(story, totals, recorder):
+    await totals.count(LATER)
+    assert await sync_to_async(stored)() == SCHEDULER
+    assert await sync_to_async(stored)("week") == {
+        -4: (4 * HOUR, 55 * HOUR, 6 * HOUR, 2, 1, 0),
+        3: (0, 36 * HOUR, 0, 0, 0, 0),
+    }
+    quarter = (4 * HOUR, 91 * HOUR, 6 * HOUR, 2, 1, 0)
+    assert list((await sync_to_async(stored)("quarter")).values()) == [quarter]
+    of_both = (4 * HOUR, 182 * HOUR, 12 * HOUR, 2, 1, 3)
+    for namespace in ("kube-system", ""):
+        sums = await sync_to_async(stored)("quarter", "", namespace)
+        assert list(sums.values()) == [of_both]
+    assert not await sync_to_async(stored)(name="node")
+
+    forgetting = Forgetting(recorder, days=1, rows=10_000, counted_until=counted_until)
+    assert await forgetting.run(LATER + timedelta(days=30)) == 4
+    await totals.count(LATER)
+    assert await sync_to_async(stored)() == SCHEDULER
+
+
+async def test_counting_in_pieces_and_again_after_a_kill_gives_the_same(
+    story, totals, recorder, monkeypatch
+):
+    monkeypatch.setattr(count_day, "MAX_CHANGES", 2)
+    for hours in range(11):
+        await sync_to_async(note)(20 + hours / 1000, ChangeType.RELEASED, holder=None)
+        await sync_to_async(note)(20 + hours / 1000 + 0.0001, ChangeType.ACQUIRED)
+    kept, failures = recorder.in_thread, iter(range(4))
+
+    async def in_thread(work):
+        if next(failures, None) == 3:
+            raise SystemError("killed")
+        return await kept(work)
+
+    monkeypatch.setattr(recorder, "in_thread", in_thread)
+    with pytest.raises(SystemError):
+        await totals.count(LATER)
+    await totals.count(LATER)
+    rows = await sync_to_async(stored)()
+    assert rows[1][0] == pytest.approx(2 * HOUR + 11 * 0.36)
+    assert rows[1][1:] == (pytest.approx(WHOLE), 0, 12, 1, 0)
+    assert rows[2] == SCHEDULER[2]
+
+
+async def test_changes_stay_until_their_day_is_counted_for_good(story, totals, recorder):
+    forgetting = Forgetting(recorder, days=1, rows=1, counted_until=counted_until)
+    before = await ChangeRecord.objects.acount()
+    assert await forgetting.run(LATER) == 0
+    await totals.count(NOON + timedelta(hours=12.5))  # half an hour after the first day
+    assert await sync_to_async(counted_until)("a") == NEVER
+    assert await forgetting.run(LATER) == 0
+    assert await WatchSpan.objects.acount() == 2
+    assert await ChangeRecord.objects.acount() == before
+    await totals.count(NOON + timedelta(hours=13.5))
+    assert await sync_to_async(counted_until)("a") == start_of(DAY + timedelta(days=1))
+    assert await NearMissCount.objects.acount() == 0
+    await totals.count(LATER)
+    assert await forgetting.run(LATER) > 0
+
+
+async def test_old_totals_are_deleted(story, recorder):
+    clock = ClockWatch(process_clock())
+    await ReliabilityTotals({}, recorder, clock, days=1000).count(LATER)
+    await ReliabilityTotals({}, recorder, clock, days=2).count(LATER)
+    assert sorted(await sync_to_async(stored)()) == [2, 3, 4]
+    assert sorted(await sync_to_async(stored)("week")) == [-4, 3]
+
+
+async def test_nothing_is_counted_while_the_clock_is_in_doubt(story, recorder, monkeypatch):
+    monkeypatch.setattr(ClockWatch, "doubtful", True)
+    await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
+    assert not await ReliabilityRecord.objects.aexists()
