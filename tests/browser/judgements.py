@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-RUN = """async (part) => {
-  const found = await axe.run(part ? {include: [[part]]} : document, {resultTypes: ["violations"]});
+RUN = """async ([part, only]) => {
+  const rules = only ? {runOnly: only} : {};
+  const where = part ? {include: [[part]]} : document;
+  const found = await axe.run(where, {resultTypes: ["violations"], ...rules});
   return found.violations.flatMap(({id, nodes}) =>
     nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 }"""

@@ -89,6 +89,7 @@ NO_PAGES = {
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json",
 }  # fmt: skip
+COLOUR = ["color-contrast", "link-in-text-block"]  # axe's rules about colours
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
@@ -197,7 +198,6 @@ class Watched:
 
     def go(self, url: str) -> None:
         """Begin anew: a wide page in light, nothing heard of yet."""
-        self.page.goto("about:blank")
         self.complaints.clear()
         self.hosts.clear()
         self.page.set_viewport_size({"width": 1440, "height": 900})
@@ -218,9 +218,9 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     found = page.evaluate(ASTRAY)
 
     def judge(part: str | None = None) -> None:
-        for theme in ("light", "dark"):
+        for theme, rules in (("dark", COLOUR), ("light", None)):  # they differ in colours alone
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            found.extend(f"{theme}: {line}" for line in page.evaluate(RUN, part))
+            found.extend(f"{theme}: {line}" for line in page.evaluate(RUN, [part, rules]))
 
     judge()
     page.evaluate(OPEN)
