@@ -27,6 +27,7 @@ let wanted = null; // what gets the focus after the swap under way
 
 document.addEventListener("htmx:beforeSwap", () => {
   const had = document.activeElement;
+  if (had === document.body) return; // a swap that has not settled took it
   wanted = had.matches("[data-zoom]") ? "zoomed" : had.dataset.focus;
 });
 

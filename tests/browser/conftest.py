@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.visits import Visits
+from tests.browser.visits import Profiles, Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
@@ -73,11 +72,16 @@ def api(server: Server) -> LeaseApi:
     return LeaseApi(server.kubeconfig)
 
 
+@pytest.fixture(scope="package")
+def profiles(browser: Browser) -> Profiles:
+    return Profiles(browser)
+
+
 @pytest.fixture(scope="module")
-def signed_in(browser: Browser, server: Server) -> Iterator[Visits]:
+def signed_in(profiles: Profiles, server: Server) -> Iterator[Visits]:
     """An admin's ways into the pages of the module's `server`."""
-    with closing(Visits(browser, server)) as visits:
-        yield visits
+    yield Visits(profiles, server)
+    profiles.leave()
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def spec_of(api: LeaseApi, name: str) -> dict[str, object]:
 
 def known(visits: Visits, name: str, form: str, **options: object) -> Page:
     """A form, once the watch has reported its Lease."""
-    page = visits.open("/c/embedded/", **options)
+    page = visits.page(**options)
 
     def there() -> bool:
         answer = page.goto(visits.url + FORMS.format(name, form))
@@ -97,8 +97,9 @@ def test_release_of_a_live_lease_warns_and_then_says_what_happened(server, api, 
     with contending(server.kubeconfig, "default", name, "py-1", duration=3, deadline=2):
         wait_for(lambda: held(api, name), what="a held Lease")
         page = known(visits, name, "release")
-        happens = page.locator("[data-happens].is-late")
-        expect(happens).to_contain_text("two may act at once for up to")
+        warned = "two may act at once for up to"
+        wait_for(lambda: warned in again(page), what="a form read while it is held", every=0.5)
+        expect(page.locator("[data-happens].is-late")).to_contain_text(warned)
         page.get_by_label("Reason").fill("drill")
         page.get_by_role("button", name="Release Lease").click()
         expect(page.locator("#outcome")).to_contain_text(

@@ -121,8 +121,9 @@ def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess)
     bare = visits.open("/c/c/", java_script_enabled=False)
     assert "Stale since" in bare.locator("[data-live-pill]").inner_text()
     expect(bare.locator("html")).to_have_attribute("data-live", "stale")
+    again = visits.page()
     for path in PATHS:
-        again = visits.open(f"/c/c/{path}")
+        again.goto(f"{visits.url}/c/c/{path}")
         assert again.evaluate(COLOURED) == [], path
     api_process.start()
     for one in pages.values():

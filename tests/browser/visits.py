@@ -14,25 +14,66 @@ from tests.support.signing_in import cookies, signed_in
 SIZE = {"width": 1440, "height": 900}
 
 
-class Visits:
-    """The printed sign-in link works once: who has used it may open any number of pages.
+class Profiles:
+    """The profiles of a browser by their options, each with a page that an earlier test left.
 
-    They share a profile, which keeps styles and scripts, and the next test gets a page that one
-    before left: a new page costs a second more.
+    A new profile, as a new page, costs half a second of a core.
     """
 
-    def __init__(self, browser: Browser, server: Server) -> None:
+    def __init__(self, browser: Browser) -> None:
         self.complaints: list[str] = []
-        self.url = server.url
         self._browser = browser
-        self._cookies = cookies(signed_in(server), server)
         self._contexts: dict[str, BrowserContext] = {}  # by their options
         self._left: dict[BrowserContext, Page] = {}  # empty pages
 
+    def page(self, keep: list[Any], options: dict[str, Any]) -> Page:
+        """An empty page; its profile has the cookies to `keep`."""
+        key = repr(sorted(options.items()))
+        if key not in self._contexts:
+            self._contexts[key] = self._browser.new_context(**options)
+        context = self._contexts[key]
+        if not context.cookies():
+            context.add_cookies(keep)
+        return self._left.pop(context, None) or self._new_page(context)
+
+    def leave(self) -> list[str]:
+        """Close what is open; what the consoles complained about meanwhile."""
+        for context in self._contexts.values():
+            kept, *others = context.pages
+            for page in others:
+                page.close()
+            if context not in self._left:
+                kept.unroute_all()
+                kept.goto("about:blank")
+                kept.mouse.move(0, 0)
+                self._left[context] = kept
+            context.clear_cookies()
+        found = self.complaints.copy()
+        self.complaints.clear()
+        return found
+
+    def _new_page(self, context: BrowserContext) -> Page:
+        page = context.new_page()
+        page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
+        page.on("pageerror", lambda error: self._note(str(error)))
+        return page
+
+    def _note(self, complaint: str) -> None:
+        self.complaints.append(complaint)
+
+
+class Visits:
+    """The printed sign-in link works once: who has used it may open any number of pages."""
+
+    def __init__(self, profiles: Profiles, server: Server) -> None:
+        self.url = server.url
+        self.complaints = profiles.complaints
+        self._profiles = profiles
+        self._cookies = cookies(signed_in(server), server)
+
     def page(self, *, viewport: dict[str, int] = SIZE, **options: Any) -> Page:
         """An empty page; `options` are those of a browser context."""
-        context = self._context(options)
-        page = self._left.pop(context, None) or self._new_page(context)
+        page = self._profiles.page(self._cookies, options)
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
         return page
 
@@ -50,36 +91,4 @@ class Visits:
 
     def leave(self) -> list[str]:
         """Close what is open; what the consoles complained about meanwhile."""
-        for context in self._contexts.values():
-            kept, *others = context.pages
-            for page in others:
-                page.close()
-            kept.unroute_all()
-            kept.goto("about:blank")
-            kept.mouse.move(0, 0)
-            self._left[context] = kept
-            context.clear_cookies()
-            context.add_cookies(self._cookies)
-        found, self.complaints = self.complaints, []
-        return found
-
-    def close(self) -> None:
-        """Throw the profile away."""
-        for context in self._contexts.values():
-            context.close()
-
-    def _context(self, options: dict[str, Any]) -> BrowserContext:
-        key = repr(sorted(options.items()))
-        if key not in self._contexts:
-            self._contexts[key] = self._browser.new_context(**options)
-            self._contexts[key].add_cookies(self._cookies)
-        return self._contexts[key]
-
-    def _new_page(self, context: BrowserContext) -> Page:
-        page = context.new_page()
-        page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
-        page.on("pageerror", lambda error: self._note(str(error)))
-        return page
-
-    def _note(self, complaint: str) -> None:
-        self.complaints.append(complaint)
+        return self._profiles.leave()

@@ -93,9 +93,19 @@ def _run(*program: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]
         return subprocess.CompletedProcess(program, code, stdout.read(), stderr.read())
 
 
-def prepare(data: Path) -> None:
-    done = _run("-m", "tests.support.programs.prepared", env=environment(data))
+def fill(data: Path) -> None:
+    """Make a data directory with an empty history and the static files."""
+    begin_with(prepared(prepare), data)
+
+
+def run_python(*program: str, data: Path) -> None:
+    """One program to its end, with the settings for a data directory."""
+    done = _run(*program, env=environment(data))
     assert done.returncode == 0, done.stderr
+
+
+def prepare(data: Path) -> None:
+    run_python("-m", "tests.support.programs.prepared", data=data)
 
 
 def get(url: str) -> tuple[int, str]:
@@ -131,7 +141,7 @@ class Server:
         self._arguments = (arguments, program, extra)
         self.log = data.parent / f"serve-{self.port}.log"
         if forking is not None and not bare and not data.exists():
-            begin_with(prepared(prepare), data)
+            fill(data)
         ports = ("--port", str(self.port), "--api-port", str(self.api_port))
         with self.log.open("ab") as log:
             self.process = start_python(

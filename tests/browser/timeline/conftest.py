@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page
 
 from tests.browser.visits import Visits
-from tests.support.processes import ROOT, Server, environment, manage, serving
+from tests.support.processes import Server, fill, run_python, serving
 
-PAST = Path(__file__).with_name("past.py")
+PAST = "tests.browser.timeline.past"
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("timeline") / "data"
-    data.mkdir()
-    assert manage(data, "migrate").returncode == 0
-    subprocess.run(
-        [sys.executable, str(PAST), NOW.isoformat()],
-        cwd=ROOT,
-        env=environment(data),
-        check=True,
-        timeout=60,
-    )
+    fill(data)
+    run_python("-m", PAST, NOW.isoformat(), data=data)
     with serving(data, "--no-demo") as one:
         one.wait_synced()
         yield one

@@ -7,12 +7,10 @@ from __future__ import annotations
 import os
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import django
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
-sys.path.insert(0, str(Path.cwd()))
 django.setup()
 
 from leases.domain.changes.change import Change, ChangeType  # noqa: E402
