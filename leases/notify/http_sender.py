@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -45,7 +46,8 @@ class HttpSender:
         except aiohttp.ClientConnectorCertificateError:
             return Outcome("Its certificate is not trusted. Check the certificate and the host.")
         except aiohttp.ClientConnectorError as error:
-            why = error.os_error.strerror or type(error.os_error).__name__
+            number = error.os_error.errno or 0
+            why = os.strerror(number) if number > 0 else "its name is not known"
             return Outcome(f"It cannot be reached: {why}.")
         except (aiohttp.ClientError, ValueError, OSError) as error:
             # The error's own text may hold the address.

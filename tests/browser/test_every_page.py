@@ -137,6 +137,17 @@ def make_token_by_form(context: BrowserContext, server: Server) -> None:
     assert "lbt_" in context.request.post(url, form=fields, timeout=60_000).text()
 
 
+def make_receiver_by_form(context: BrowserContext, server: Server) -> None:
+    """The first receiver, switched off, with a message in the log."""
+    page = f"{server.url}/notifications/"
+    url = f"{page}receivers/new/"
+    typed = form_of(context.request.get(url, timeout=60_000).text())
+    typed |= {"name": "ops", "url": "http://127.0.0.1:9/", "group_seconds": "0"}
+    assert "Send test" in context.request.post(url, form=dict(typed), timeout=60_000).text()
+    token = dict(form_of(context.request.get(page, timeout=60_000).text()))
+    context.request.post(f"{page}receivers/1/test/", form=token, timeout=60_000)
+
+
 def newest_incident(context: BrowserContext, server: Server) -> str:
     """The id of what the writes of this test became."""
     url = f"{server.url}/c/embedded/incidents/?format=json"
@@ -163,6 +174,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         release_by_form(one.page.context, server, FREE)
         delete_many_by_form(one.page.context, server, "default/doomed")
         make_token_by_form(one.page.context, server)
+        make_receiver_by_form(one.page.context, server)
         one.incident = newest_incident(one.page.context, server)
         yield one
 

@@ -15,7 +15,7 @@ from leases.models import Badge
 from leases.wire.microtime import microtime_or_none
 
 MAX_AGE = 15  # seconds for which others may keep it
-LETTER, MARGIN = 6.6, 12  # pixels: of a letter at 11 px, and around a text
+LETTER, MARGIN = 6.2, 12  # pixels: of a letter at 11 px, and around a text
 
 
 @require_safe
