@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from django.template.base import Template
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 
 from leases.history.read import change_density
 from tests.support import processes
 from tests.support.board import admin, board, guest, operator
 from tests.support.postgres import postgres
 from tests.support.programs.forked import Forking
+from tests.support.quick_flush import QuickFlush
 
 __all__ = ["admin", "board", "guest", "operator", "postgres"]
 
@@ -62,6 +64,12 @@ def _place(item: pytest.Item) -> int:
 def _plain_rendering(django_test_environment: None) -> None:
     """Django's test environment copies the context of each template; no test reads the copies."""
     Template._render = _render  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    with django_db_blocker.unblock():
+        QuickFlush().install()
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,10 @@ import re
 from urllib.parse import unquote, urljoin
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
-from tests.support.board import a_lease, fill
+from tests.support.board import a_lease, fill, remember
 from tests.support.values.edge_values import VALUES
 from tests.support.values.incident_rows import incident_with, store
 
@@ -35,10 +36,13 @@ OVERRIDES = {"kind": "lock", "may_be_vacant": "true"}  # of two forms of one pag
         ("/sign-in/nobody/", "/sign-in/link/", {"token": "nobody"}),
     ],
 )
-def test_any_value_of_a_form_is_used_or_refused(admin, board, shown, posted, given):
+def test_any_value_of_a_form_is_used_or_refused(admin, board, shown, posted, given, monkeypatch):
     fill(board.clusters["a"].store, a_lease())
     store(incident_with(id="first"))
-    reader = Client() if posted.startswith("/sign-in/") else admin
+    reader = Client()
+    if not posted.startswith("/sign-in/"):
+        reader = admin
+        remember(User.objects.get(username="ada"), monkeypatch)
     drawn = fields_of(reader.get(shown).content.decode())
     assert drawn - {"next", "username", "password"} <= set(given), "a field without a test"
     for field in given:

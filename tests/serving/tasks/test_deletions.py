@@ -231,7 +231,10 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
     await create(running, "default", ["one"])
     address = await start(admin, 1)
     row = await ended(address)
-    lost = {"state": Deletion.RUNNING, "process": "another", "ended_at": None}
+    silent_since = row.beat_at - 2 * records.SILENT
+    lost = {
+        "state": Deletion.RUNNING, "process": "another", "ended_at": None, "beat_at": silent_since,
+    }  # fmt: skip
     await Deletion.objects.filter(pk=row.pk).aupdate(**lost)
     running.deletions["a"].wake()
     found = await ended(address)
