@@ -46,7 +46,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             "audited writes": self.rows.get("leases_edit", 0),
             "accounts": self.rows.get("auth_user", 0),
         }
-        rows = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        rows = ", ".join(
+            f"{count:,} {what if count != 1 else what[:-1]}" for what, count in counts.items()
+        )
         return (
             f"Leaseboard {self.version} (migrated to {state}) as of {self.moment:%Y-%m-%d %H:%M:%S}"
             f" UTC: {rows}; files {', '.join(self.files)}."
