@@ -26,10 +26,11 @@ def write_private(path: Path, content: bytes, *, replace: bool = True) -> None:
         pass
     finally:
         Path(draft).unlink(missing_ok=True)
-    _flush_names(path.parent)
+    flush_names(path.parent)
 
 
-def _flush_names(directory: Path) -> None:
+def flush_names(directory: Path) -> None:
+    """Let the names in a directory survive a power cut."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

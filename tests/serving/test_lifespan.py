@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.config import ConfigError
 from dashboard.serving import lifespan, runtime
+from dashboard.serving.newer_database import NewerDatabase
 from leases.apiserver.start_refusal import CannotStart
 
 
@@ -52,7 +53,7 @@ async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monke
 
 
 @pytest.mark.parametrize(
-    "error", [CannotStart("no room"), ConfigError("x"), OSError("taken"), KeyError("defect")]
+    "error", [CannotStart("a"), ConfigError("b"), NewerDatabase("c"), OSError("d"), KeyError("e")]
 )
 async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypatch, caplog, error):
     async def launch() -> None:

@@ -21,6 +21,7 @@ from dashboard.management.backups.manifest import (
     Member,
     read_manifest,
 )
+from leases.private_file import flush_names
 
 PIECE = 1 << 20  # bytes that are copied at a time
 MAX_MANIFEST = 1 << 24  # bytes
@@ -46,6 +47,7 @@ def restore_backup(
                 if _keep(targets[name], folder, is_database=name in (DATABASE, LEASE_API)):
                     aside[folder] = None
                 drafts[name].replace(targets[name])
+                flush_names(targets[name].parent)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)

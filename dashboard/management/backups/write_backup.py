@@ -28,6 +28,7 @@ from dashboard.management.backups.manifest import (
     Manifest,
     Member,
 )
+from leases.private_file import flush_names
 
 
 def write_backup(file: Path, *, data: Path, database: Path) -> Manifest:
@@ -55,6 +56,7 @@ def write_backup(file: Path, *, data: Path, database: Path) -> Manifest:
         draft = folder / "draft"
         _write_tar(draft, folder, manifest)
         draft.replace(file)
+    flush_names(file.parent)
     return manifest
 
 

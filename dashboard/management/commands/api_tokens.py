@@ -21,6 +21,7 @@ WHO = "manage.py"
 
 class Command(RefusingCommand):
     help = "Create, list and revoke the API tokens by which programs read Leaseboard."
+    reads_history = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="create|list|revoke")

@@ -130,6 +130,8 @@ def _migration_findings(applied: list[tuple[str, str]]) -> list[Finding]:
                 do="Install the newer version again, or restore the backup from before it.",
             )
         ]  # fmt: skip
+    if not applied:
+        return [Finding(check=CHECK, level=Level.OK, found="It is empty; serve makes its tables.")]
     waiting = known_migrations() - set(applied)
     if waiting:
         return [

@@ -19,13 +19,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
+from dashboard.management.backups import restore_backup
 from dashboard.serving.history_lock import history_lock
 from dashboard.serving.newer_database import NewerDatabase
 from leases.apiserver.serving import lock_of
 from tests.support.processes import environment, free_port, manage, prepare, start_python, wait_for
-from tests.support.programs.prepared import PARTS, prepared
+from tests.support.programs.prepared import DATABASE as NAME
+from tests.support.programs.prepared import prepared
 
-NAME = PARTS[0]
 NEWER = "INSERT INTO django_migrations VALUES (9999, 'leases', '9999_x', '')"
 
 
@@ -214,6 +215,36 @@ def test_a_database_that_cannot_be_copied_leaves_the_last_backup(data, tmp_path)
     with pytest.raises(CommandError, match="cannot be copied"):
         run("backup", file, "--overwrite")
     assert file.read_bytes() == before
+
+
+def test_a_restore_that_is_cut_off_leaves_the_history_and_can_be_repeated(
+    data, tmp_path, monkeypatch
+):
+    file = tmp_path / "backup.tar"
+    run("backup", file)
+    execute(data / NAME, NEWER)  # as an upgrade does that shall be undone
+    (data / "secret_key").write_text("x" * 50)
+
+    def full(path, folder, **_):
+        if path.name == NAME:
+            raise OSError(28, "No space left on device", str(path))
+        return keep(path, folder, **_)
+
+    keep = restore_backup._keep
+    with monkeypatch.context() as patched:
+        patched.setattr(restore_backup, "_keep", full)
+        with pytest.raises(CommandError, match="No space left on device"):
+            run("restore", file)
+    assert newest_migration(data / NAME) == "9999_x"
+    assert not list(data.glob("*.restoring"))
+    run("restore", file)
+    assert newest_migration(data / NAME) != "9999_x"
+    assert (data / "secret_key").read_text() == "k" * 50
+
+
+def newest_migration(database) -> str:
+    with closing(sqlite3.connect(database)) as opened:
+        return opened.execute("SELECT max(name) FROM django_migrations").fetchone()[0]
 
 
 def test_postgresql_is_left_to_its_own_programs(data, settings, tmp_path):

@@ -23,9 +23,9 @@ from dashboard.management.diagnosis import environment, machine
 from leases.apiserver.http.certificate import certificate_for, tls_context
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
-from tests.support.programs.prepared import PARTS, prepared
+from tests.support.programs.prepared import DATABASE as NAME
+from tests.support.programs.prepared import prepared
 
-NAME = PARTS[0]
 CANARY = "canary-9b27aa"
 
 
