@@ -9,6 +9,7 @@ from django.urls import include, path
 from dashboard.metrics import health_view
 from dashboard.metrics import view as metrics
 from dashboard.pages.account import sign_in_view
+from dashboard.pages.api import view as api
 from dashboard.pages.api_tokens import view as api_tokens
 from dashboard.pages.audit import view as audit
 from dashboard.pages.badges import badge_view
@@ -125,6 +126,8 @@ urlpatterns = [
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),
     path("wall-links/<int:number>/revoke/", wall_links.revoke_wall_link, name="revoke_wall_link"),
+    path("api/", api.api, name="api"),
+    path("api/openapi.json", api.openapi_document, name="openapi"),
     path("tokens/", api_tokens.tokens, name="api_tokens"),
     path("tokens/<int:number>/revoke/", api_tokens.revoke_token, name="revoke_api_token"),
     path("security-log/", security_log.security_log, name="security_log"),

@@ -70,6 +70,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "wall_links": "wall-links/",
     "revoke_wall_link": "wall-links/1/revoke/",
     "security_log": "security-log/",
+    "api": "api/",
     "api_tokens": "tokens/",
     "revoke_api_token": "tokens/1/revoke/",
     "badges": "badges/",
@@ -84,7 +85,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 }
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
-    "home", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
+    "home", "openapi", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json",

@@ -24,6 +24,7 @@ PATHS = (
     "/wall-links/",
     "/security-log/",
     "/tokens/",
+    "/api/",
     "/badges/",
     "/notifications/",
     "/notifications/receivers/new/?sort=email",

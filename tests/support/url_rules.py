@@ -47,6 +47,8 @@ RULES = {
     "wall": Rule(READERS | {"wall"}),
     "audit": Rule(READERS),
     "audit_row": Rule(READERS),
+    "api": Rule(READERS),
+    "openapi": Rule(ALL),
     "api_tokens": Rule(READERS, FORM, tokens=frozenset()),
     "revoke_api_token": Rule(READERS, FORM, tokens=frozenset()),
     "security_log": Rule(ADMINS, tokens=frozenset({"admin token"})),

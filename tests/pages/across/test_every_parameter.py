@@ -15,7 +15,9 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
+from dashboard.access.tokens import digest_of
 from dashboard.access.wall import links
+from dashboard.pages.api.document import openapi
 from leases import models
 from leases.actions.delete_many.choice import pack
 from leases.domain.lease import ObjectName
@@ -71,6 +73,8 @@ READS = {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
         "since", "until",
     },
+    "api": set(),
+    "openapi": set(),
     "api_tokens": set(),
     "revoke_api_token": set(),
     "security_log": {
@@ -111,6 +115,7 @@ FORMATS = {
     "incident": ("json", "markdown"),
     "near_misses": ("json",),
     "audit": ("json", "csv", "ndjson"),
+    "security_log": ("json", "csv", "ndjson"),
 }
 SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
 REFUSED_KEYS = (links.UNKNOWN, links.OUTDATED)
@@ -131,6 +136,13 @@ def browser(board, admin) -> Client:
         total=0, made_at=now, beat_at=now,
     )  # fmt: skip
     models.WallLink.objects.create(pk=1, name="lobby", created_at=now)
+    models.ApiToken.objects.create(
+        pk=1, name="ci", user=User.objects.get(username="ada"), role="operator", created_at=now,
+        expires_at=now,
+    )  # fmt: skip
+    models.Badge.objects.create(
+        name="wiki", digest=digest_of("nobody"), cluster="a", created_by="ada", created_at=now
+    )
     models.Receiver.objects.create(pk=1, name="ops", sort="webhook", created_at=now)
     models.Edit.objects.create(
         pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",
@@ -180,6 +192,12 @@ def test_the_parameters_that_each_page_reads_are_known(browser, monkeypatch):
         known = READS[page.name]
         assert found - EVERYWHERE == known - EVERYWHERE, page.name
         assert known - found <= EVERYWHERE, page.name
+
+
+def test_the_openapi_document_names_what_each_page_with_json_reads():
+    for one in openapi("")["paths"].values():
+        name, parameters = one["get"]["operationId"], one["get"]["parameters"]
+        assert {each["name"] for each in parameters if each["in"] == "query"} == READS[name], name
 
 
 @pytest.mark.parametrize(

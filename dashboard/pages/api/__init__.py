@@ -1,0 +1,1 @@
+"""What programs can read: an OpenAPI document and a page of it."""
