@@ -23,6 +23,7 @@ from leases.domain.notify.choice import Choice
 from leases.domain.notify.message import Stage
 from leases.domain.notify.target import Security, Sort, Target
 from leases.domain.phase import Phase
+from leases.history.notify.delivery_log import drop_waiting
 from leases.models import Receiver
 
 SORT_WORDS = {
@@ -174,6 +175,8 @@ class ReceiverForm(PlainForm):
         receiver.group_seconds, receiver.enabled = given["group_seconds"], given["enabled"]
         receiver.failures, receiver.retry_at, receiver.last_error = 0, None, ""
         receiver.save()
+        if not receiver.enabled:
+            drop_waiting(receiver.pk, now)
         return receiver
 
     def _target(self) -> Target:

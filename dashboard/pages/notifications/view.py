@@ -77,6 +77,9 @@ def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
 def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     """Queue a test message; the log shows what became of it."""
     one, now = _find(number), clock.now()
+    if not one.enabled:
+        messages.error(request, f"The receiver {one.name!r} is switched off. Nothing is sent.")
+        return redirect("notifications")
     told = Message(
         id="",
         stage=Stage.TEST,
@@ -96,8 +99,7 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
         labels={"alertname": "LeaseboardTest", "severity": Gravity.INFO.value},
     )
     queue_test(one.pk, told, now)
-    said = "It is sent at once." if one.enabled else "It waits: this receiver is switched off."
-    messages.success(request, f"A test for {one.name!r} is queued. {said}")
+    messages.success(request, f"A test for {one.name!r} is queued. It is sent at once.")
     return redirect(f"{request.path.rpartition('receivers/')[0]}log/?receiver={one.pk}")
 
 

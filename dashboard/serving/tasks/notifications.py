@@ -80,14 +80,19 @@ class Notifications:
         now = self._clock()
         busy = set(self._sending.values())
         due = await self._in_thread(partial(claim, self._process, now, busy))
-        due += await self._in_thread(partial(claim_refreshes, now))
+        busy |= {delivery.receiver for delivery in due}
+        due += await self._in_thread(partial(claim_refreshes, now, busy))
         for delivery in due:
             task = asyncio.create_task(self._send(sender, delivery))
             self._sending[task] = delivery.receiver
 
     async def _send(self, sender: HttpSender, delivery: Delivery) -> None:
         """Send once, note how it ended, and let the loop look for the next delivery."""
-        outcome = await _attempt(sender, delivery, self._clock())
+        try:
+            outcome = await _attempt(sender, delivery, self._clock())
+        except Exception as error:  # it must not stop the messages to other receivers
+            logger.exception("The delivery %s failed on an unexpected error", delivery.id)
+            outcome = Outcome(f"It failed on an unexpected error ({type(error).__name__}).")
         self.outcomes[delivery.sort.value, "failed" if outcome.error else "sent"] += 1
         if outcome.error:
             logger.warning(

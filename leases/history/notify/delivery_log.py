@@ -32,3 +32,10 @@ def messages_of(cluster: str, incident: str) -> list[Notification]:
     """The messages about one incident, oldest first."""
     rows = Notification.objects.filter(cluster=cluster, incident=incident)
     return list(rows.select_related("receiver").order_by("made_at", "pk"))
+
+
+def drop_waiting(receiver: int, now: datetime) -> None:
+    """Send nothing of what waits for a receiver that is switched off."""
+    waiting = Notification.objects.filter(receiver=receiver, state=Notification.WAITING)
+    outcome = "Not sent: the receiver was switched off."
+    waiting.update(state=Notification.WITHDRAWN, ended_at=now, outcome=outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -17,13 +18,17 @@ MAX_REFRESHED = 500  # alerts of one receiver
 _TOLD = (Stage.OPENED.value, Stage.WORSENED.value)
 
 
-def claim_refreshes(now: datetime) -> list[Delivery]:
-    """Return one delivery of each Alertmanager that is to be reminded; one replica gets it."""
+def claim_refreshes(now: datetime, busy: Collection[int] = ()) -> list[Delivery]:
+    """Return one delivery of each Alertmanager that is to be reminded; one replica gets it.
+
+    `busy` are the receivers to which this process is sending: the end of an incident that is on
+    its way must not be overtaken by an older reminder.
+    """
     due = Q(refreshed_at=None) | Q(refreshed_at__lte=now - REFRESH)
     may = Q(retry_at=None) | Q(retry_at__lte=now)
     receivers = Receiver.objects.filter(due & may, enabled=True, sort=Sort.ALERTMANAGER.value)
     found = []
-    for one in receivers:
+    for one in receivers.exclude(pk__in=busy):
         mine = Receiver.objects.filter(due, pk=one.pk).update(refreshed_at=now)
         rows = _going_on(one) if mine else []
         if rows:

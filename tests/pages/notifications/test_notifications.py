@@ -125,6 +125,17 @@ def test_a_test_goes_through_the_queue_into_the_log(browser):
     assert not Notification.objects.exists()
 
 
+def test_a_receiver_that_is_switched_off_gets_nothing_that_waited(browser):
+    one = make(browser)
+    browser.post(f"{URL}{one.pk}/test/")
+    browser.post(f"{URL}{one.pk}/", WEBHOOK | {"enabled": ""})
+    browser.post(f"{URL}{one.pk}/test/")
+    [row] = Notification.objects.all()
+    assert (row.state, row.outcome) == ("withdrawn", "Not sent: the receiver was switched off.")
+    browser.post(f"{URL}{one.pk}/", WEBHOOK)
+    assert claim("one", clock.now()) == []
+
+
 def test_a_mute_is_added_from_the_address_and_ended(browser):
     page = text_of(browser.get("/notifications/quiet/?cluster=a&lease=keda/x"))
     assert 'value="keda/x"' in page

@@ -34,6 +34,7 @@ WRONG = {
     "METRICS_ELECTIONS": ["9" * 30, "x"],
     "METRICS_TOKEN": [f"{SECRET} x", f"{SECRET}\n", f"{SECRET}é"],
     "ALLOWED_HOSTS": ["", " , ", "http://x.example", "x.example:8000", "a/b", "x y", "é*", "[::1"],
+    "URL": ["leases.example.com", "ftp://leases.example.com", "https://leases.example.com/board"],
     "TRUSTED_ORIGINS": [
         "https://", "https://x/path", f"https://u:{SECRET}@x", "https://x:port", "x.example",
         "https://[::1", "ftp://x",
@@ -75,6 +76,7 @@ def test_a_wrong_value_is_one_sentence_without_its_secret(name, value):
     [
         ("RETENTION_DAYS", "36500"),
         ("ALLOWED_HOSTS", "*, .example.com,board.example.com,10.0.0.7,[::1],my_host"),
+        ("URL", "https://leases.example.com/"),
         ("TRUSTED_ORIGINS", "https://board.example.com,https://*.example.com:8443"),
         ("DATABASE_URL", "sqlite:////var/lib/x.sqlite3"),
         ("DATABASE_URL", "sqlite:///x.sqlite3"),

@@ -80,6 +80,29 @@ async def test_a_message_comes_at_least_once_under_one_id(clock, settings, caplo
     assert "C4NARY" not in stored.sealed
 
 
+async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
+    clock, caplog, monkeypatch
+):
+    def broken(*_given, **_named):
+        raise ZeroDivisionError("a secret of the mail")
+
+    monkeypatch.setattr(notifications, "send_mail", broken)
+    async with http_receiver() as receiver:
+        await sync_to_async(a_receiver)("mail", sort="email", sealed=seal(Target()))
+        await sync_to_async(a_receiver)("hook", sealed=seal(Target(url=receiver.url)))
+        await sync_to_async(record)(OPEN)
+        task = Notifications(in_thread, process="one", clock=clock)
+        async with asyncio.timeout(60):
+            running = asyncio.create_task(task.run())
+            while not (receiver.received and task.outcomes["email", "failed"]):
+                await asyncio.sleep(0.01)
+        assert not running.done()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert "failed on an unexpected error" in caplog.text
+
+
 def test_another_secret_key_reads_no_target(settings):
     sealed = seal(Target(url="https://example.com/a"))
     assert unseal(sealed).url == "https://example.com/a"
