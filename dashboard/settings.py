@@ -56,6 +56,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.parts.frame.clock_stamp.ClockStamp",
     "axes.middleware.AxesMiddleware",  # last: it replaces the answer of a refused sign-in
 ]
 

@@ -30,7 +30,8 @@ Counts = dict[str, int]
 class Show(msgspec.Struct, frozen=True):
     """What a page reports that it shows: names per part; its last change, and whether it wants
     later ones as lines, as rows or as a number; groups of shared regions; the query of its list;
-    how its node grid is grouped; whether it has the menu of clusters.
+    how its node grid is grouped; whether it has the menu of clusters; how often the server's clock
+    had jumped when its moments were drawn.
     """
 
     show: dict[str, list[str]] = {}
@@ -40,6 +41,7 @@ class Show(msgspec.Struct, frozen=True):
     query: str | None = None
     field: Grouping | None = None
     clusters: bool = False
+    jumps: int | None = None
 
 
 class BadMessage(ValueError):

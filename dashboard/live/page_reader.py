@@ -30,6 +30,7 @@ from leases.tracking.tracked_lease import Tracked, Update
 
 MAX_DRAWN = 3  # rows in one frame, because other tasks need the loop too
 HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer reports it
+ANOTHER_PROCESS = -1  # drew the page: nobody knows how far its clock was off
 _numbers = count()
 
 
@@ -43,7 +44,7 @@ class HubView(Protocol):
     grids: dict[Grouping, NodeGrid]
     seq: int
     events_per_second: float
-    clock_moved: float
+    clock_moves: list[float]
     incident_turn: int
 
     @property
@@ -70,7 +71,7 @@ class PageReader:
         self._unsent: dict[tuple[str, ObjectName], None] = {}  # the longest waiting first
         self._flappers: Flappers = {}
         self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
-        self._clock_moved = hub.clock_moved
+        self._jumps = len(hub.clock_moves) - 1  # jumps of the clock that the page follows
         self._incident_turn = hub.incident_turn
         self._feed: int | None = None
         self._feed_as = "line"
@@ -101,6 +102,7 @@ class PageReader:
             self._refetch = True
             wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
         self._feed, self._feed_as = wanted.feed, wanted.feed_as
+        self._follow_jumps(wanted.jumps)
         self._elsewhere = Elsewhere(wanted.query, self._hub.activity)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
         self._menu.wanted = wanted.clusters
@@ -108,6 +110,13 @@ class PageReader:
         self._counts, self._figures = {}, {}
         self._urgent = True
         self.wake.set()
+
+    def _follow_jumps(self, jumps: int | None) -> None:
+        """Move the moments of a page that was drawn, or lost its socket, before a jump."""
+        if jumps is None or jumps == self._jumps:
+            return
+        self._refetch = True
+        self._jumps = jumps if 0 <= jumps < len(self._hub.clock_moves) else ANOTHER_PROCESS
 
     def refetch(self) -> None:
         """Let the page fetch everything again at once."""
@@ -139,9 +148,10 @@ class PageReader:
         quiet = silent is not None and 0 <= silent < HEARTBEAT
         if not frame and quiet and not self._urgent:
             return None
-        if self._clock_moved != self._hub.clock_moved:
-            frame["moved"] = self._hub.clock_moved - self._clock_moved
-            self._clock_moved = self._hub.clock_moved
+        moves = self._hub.clock_moves
+        if self._jumps != len(moves) - 1:
+            frame["moved"] = 0.0 if self._jumps < 0 else moves[-1] - moves[self._jumps]
+            self._jumps = frame["jumps"] = len(moves) - 1
         self._urgent = bool(self._unsent)
         self._spoke_at = now
         if self._answers_show and not self._unsent:

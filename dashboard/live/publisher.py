@@ -89,7 +89,8 @@ class ClusterHub:
         self._only_in_history = False  # some changes come in no frame: pages fetch them, once there
         self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
         self.unwritten: Callable[[], int] = lambda: 0  # changes that history does not have yet
-        self.clock_moved = 0.0  # seconds by which the wall clock was set since the start
+        # Seconds by which the wall clock was set since the start: after no jump, after one, …
+        self.clock_moves = [0.0]
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
@@ -170,7 +171,7 @@ class ClusterHub:
         """Move the moments on pages with the wall clock at once."""
         self.activity.clock_jumped(jump)
         self.nodes.clock_jumped(jump)
-        self.clock_moved += jump.by.total_seconds()
+        self.clock_moves.append(self.clock_moves[-1] + jump.by.total_seconds())
         self.shared.moved()
         for page in self.pages:
             page.refetch()  # every moment on it moved

@@ -5,6 +5,7 @@ import { AGING, paintAt } from "leaseboard/aging";
 const LEAP = 2; // s
 const UNTIL_HEARD = 8; // ticks: longer than from one frame to the next
 const meta = document.querySelector('meta[name="server-time"]');
+let jumps = Number(meta?.dataset.jumps ?? 0); // of the server's clock, which the moments on the page follow
 let ahead = meta ? Number(meta.content) - Date.now() / 1000 : 0;
 let frozenAt = null;
 let distrusted = 0; // ticks without painting, after this machine slept or its clock was set
@@ -22,8 +23,12 @@ export function correct(serverNow) {
   distrusted = 0;
 }
 
-/** Move every moment on the page, because the server's clock was set by so many seconds. */
-export function moveAll(seconds) {
+/** How often the server's clock had jumped when the moments on the page were drawn. */
+export const followed = () => jumps;
+
+/** Move every moment on the page, because the server's clock was set by so many seconds, for the `number`th time. */
+export function moveAll(seconds, number) {
+  jumps = number;
   for (const el of document.querySelectorAll(AGING)) {
     for (const name of ["since", "until", "observed"]) {
       if (name in el.dataset) el.dataset[name] = Number(el.dataset[name]) + seconds;

@@ -1,6 +1,6 @@
 // Keeps the page in step with the server: sends what the page shows, and puts each frame in its place.
 import { tellChanges } from "leaseboard/changes";
-import { correct, moveAll, now } from "leaseboard/clock";
+import { correct, followed, moveAll, now } from "leaseboard/clock";
 import { dateStates, hasMenu, placeStates } from "leaseboard/cluster_menu";
 import { count, figure, offer } from "leaseboard/counts";
 import { addLines, explainLines, feedShown, seen } from "leaseboard/feed";
@@ -44,12 +44,12 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     const query = document.querySelector("[data-elsewhere]") ? location.search : null;
     const field = document.querySelector("[data-field]")?.dataset.field ?? null;
     answered = false;
-    socket.send({ show: shown(), ...feedShown(), groups, query, field, clusters: hasMenu() });
+    socket.send({ show: shown(), ...feedShown(), groups, query, field, clusters: hasMenu(), jumps: followed() });
   }
 
   function apply(frame) {
     if (frame.groups) return takeGroups(frame.groups);
-    if (frame.moved) moveAll(frame.moved);
+    if ("moved" in frame) moveAll(frame.moved, frame.jumps);
     correct(frame.now);
     [heardAt, watch] = [frame.now, frame.connection];
     if (frame.html) placeAll(frame.html);

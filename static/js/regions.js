@@ -3,7 +3,7 @@
 //   <main data-groups="overview ages">         a part that all pages share: the socket sends it by id
 // hx-trigger on each part would send one request per part. So this module collects the parts for SPACING and
 // lets htmx fetch and swap all of them with one request, except those that the person is using.
-import { scan } from "leaseboard/clock";
+import { followed, scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
 
 const SPACING = 2500; // ms between two fetches
@@ -68,6 +68,8 @@ async function fetchRegions() {
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const ids = detail.requestConfig.headers["X-Regions"];
   if (!ids) return;
+  const drawnBy = Number(detail.xhr.getResponseHeader("X-Clock-Jumps"));
+  if (drawnBy !== followed()) return (detail.shouldSwap = false); // its moments are of another clock: fetch again
   if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
   if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing
   if (detail.shouldSwap) for (const id of ids.split(" ")) waiting.delete(id);

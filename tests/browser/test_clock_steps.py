@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.serving.tasks.stepped_board import HOUR, SAID, Board
 from tests.support.processes import ended, wait_for
@@ -25,6 +25,32 @@ WATCH = """() => {
 ANOTHER_HOUR = "() => { const real = Date.now; Date.now = () => real() + 3_600_000; }"
 
 
+HELD_BACK = 2  # the step during which an answer is on its way
+
+
+def fetched(page: Page) -> Callable[[], None]:
+    """Hold back the parts that the page fetches next. Returns what lets the page have them."""
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route(lambda url: url.endswith("/steady/"), hold)
+    page.evaluate("import('leaseboard/regions').then(({ refetch }) => refetch('all'))")
+    wait_for(lambda: held or page.wait_for_timeout(50), what="the parts as they are now")
+
+    def answer() -> None:
+        route, response = held[0]
+        with page.expect_response(route.request.url):
+            route.fulfill(response=response)
+        page.wait_for_timeout(500)  # of painting
+
+    return answer
+
+
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
     board = Board(tmp_path / "data", STEPS)
@@ -40,11 +66,15 @@ def test_an_open_page_shows_no_odd_age_and_says_what_happened(board: Board, page
     expect(page.locator("html")).to_have_attribute("data-live", "live")
     banner = page.locator("[data-history-problem]")
     page.evaluate(WATCH)
-    for seconds in STEPS:
+    for number, seconds in enumerate(STEPS):
         page.wait_for_timeout(1000)  # of painting
+        if number == HELD_BACK:
+            late = fetched(page)
         board.step()
         way = "forward" if seconds > 0 else "back"
         expect(banner).to_contain_text(f"{SAID} {way}")
+        if number == HELD_BACK:
+            late()
     page.wait_for_timeout(1000)
     page.evaluate(ANOTHER_HOUR)  # the clock of the machine that shows the page
     page.wait_for_timeout(2000)

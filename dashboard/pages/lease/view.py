@@ -162,7 +162,7 @@ class LeasePage:
         kind = self.tracked.kind if self.tracked else None
         view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
         hub = running_board().publisher.hubs[self.cluster]
-        if self.tracked and self.tracked.held_since and hub.clock_moved:
+        if self.tracked and self.tracked.held_since and hub.clock_moves[-1]:
             return with_held_since(view, self.tracked.held_since, self.now)
         return view
 

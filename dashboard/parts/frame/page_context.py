@@ -29,6 +29,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
         "role": role,
         "theme": theme if theme in THEMES else "",
+        "clock_jumps": getattr(request, "clock_jumps", 0),
         "server_time": clock.now(),
         "version": VERSION,
         # Its sentences name clusters, so strangers do not see them.

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.boards.conftest import names, visit
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server
+from tests.support.processes import Server, wait_for
 
 SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -41,6 +41,7 @@ def test_a_row_says_so_as_it_happens_and_stays_in_its_place(
     api.create("live-flap", holder="flap-0")
     visit(page, server, "leases/?q=live-flap")
     row = page.locator('tr[data-key="default/live-flap"]')
+    wait_for(lambda: row.count() or page.reload(), what="the row")  # the watch may be behind
     expect(row.locator(".c-state")).to_contain_text("Held")
     for number in range(1, 6):
         api.take("live-flap", holder=f"flap-{number}", transitions=number)
