@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from dashboard.access.security_log import SecurityEvent, record
 from dashboard.management.backups.copy_database import Damaged
 from dashboard.management.backups.write_backup import write_backup
 from dashboard.management.refusing import RefusingCommand
@@ -47,5 +48,6 @@ class Command(RefusingCommand):
                 f"The database {database} cannot be copied ({error}); nothing was written. Run "
                 "manage.py doctor."
             ) from error
+        record(SecurityEvent.EXPORT, who="manage.py", address="", about=f"backup {file.name}")
         self.stdout.write(f"Wrote {file} ({file.stat().st_size / 2**20:,.1f} MiB).")
         self.stdout.write(manifest.sentence)

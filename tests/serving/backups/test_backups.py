@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import stat
 import tarfile
-import tempfile
 from contextlib import closing
 from dataclasses import replace
 from io import BytesIO, StringIO
@@ -23,6 +22,7 @@ from dashboard.management.backups import restore_backup
 from dashboard.serving.history_lock import history_lock
 from dashboard.serving.newer_database import NewerDatabase
 from leases.apiserver.serving import lock_of
+from leases.models import SecurityRecord
 from tests.support.processes import environment, free_port, manage, prepare, start_python, wait_for
 from tests.support.programs.prepared import DATABASE as NAME
 from tests.support.programs.prepared import prepared
@@ -66,21 +66,20 @@ def execute(database, statement: str) -> None:
 
 
 def test_a_backup_under_a_storm_restores_exactly_the_changes_up_to_a_moment(data, tmp_path):
-    file = tmp_path / "backup.tar"
-    with tempfile.TemporaryFile("w+") as told:
+    file, said = tmp_path / "backup.tar", tmp_path / "said"
+    with said.open("a") as told, (tmp_path / "stderr").open("a") as errors:
         writer = start_python(
             "-m", "tests.serving.backups.write_changes",
-            env=environment(data), stdout=told, stderr=told,
+            env=environment(data), stdout=told, stderr=errors,
         )  # fmt: skip
 
         def stored() -> int:
-            told.seek(0)
-            return len(told.read().splitlines())
+            return said.read_text().count("\n")
 
         try:
             wait_for(lambda: stored() >= 20, what="a writing process")
             before = stored()
-            said = run("backup", file)
+            backed_up = run("backup", file)
             after = stored()
             wait_for(lambda: stored() > after + 5, what="writes after the backup")
         finally:
@@ -92,16 +91,17 @@ def test_a_backup_under_a_storm_restores_exactly_the_changes_up_to_a_moment(data
     found = numbers(data / NAME)
     assert found == list(range(1, len(found) + 1)), "a gap: not the state of one moment"
     assert before <= len(found) <= after + 1  # one may be stored and not yet printed
-    assert f"{len(found):,} changes" in said
+    assert f"{len(found):,} changes" in backed_up
     assert f"{len(found):,} changes" in restored
     (aside,) = data.glob("replaced-*")
     assert len(numbers(aside / NAME)) > after, "the replaced database is kept whole, with its log"
 
 
 def test_a_backup_holds_what_a_restore_needs_for_its_owner_alone(data, tmp_path):
-    file, other = tmp_path / "backup.tar", tmp_path / "other"
+    file = tmp_path / "backup.tar"
     run("backup", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert SecurityRecord.objects.get().about == "backup backup.tar"
     with tarfile.open(file) as archive:
         names = archive.getnames()
     assert names == ["manifest.json", "lease_api.sqlite3", NAME, "secret_key"]
@@ -112,7 +112,8 @@ def test_a_backup_holds_what_a_restore_needs_for_its_owner_alone(data, tmp_path)
     assert (data / "secret_key").read_text() == "k" * 50
     assert (data / "lease_api.sqlite3").exists()
     assert not list(data.glob("*.restoring"))
-    assert not other.exists()
+    with pytest.raises(CommandError, match=r"cannot be written \(No such file or directory\)"):
+        run("backup", tmp_path / "nowhere" / "backup.tar")
 
 
 @pytest.mark.parametrize("lock", ["history", "lease API"])
