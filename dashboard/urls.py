@@ -42,6 +42,7 @@ from dashboard.pages.notifications import log_view, quiet_view
 from dashboard.pages.notifications import view as notifications
 from dashboard.pages.overview import home_view, switch_view
 from dashboard.pages.overview import view as overview
+from dashboard.pages.reliability import view as reliability
 from dashboard.pages.security_log import view as security_log
 from dashboard.pages.timeline import view as timeline
 from dashboard.pages.wall import view as wall
@@ -104,6 +105,8 @@ of_cluster = [
     path("incidents/<str:incident>/", incident_view.incident, name="incident"),
     path("history/", history.history, name="history"),
     path("history/stretch/", stretch_view.stretch, name="stretch"),
+    path("reliability/", reliability.reliability, name="reliability"),
+    path("reliability/objective/", reliability.objective, name="reliability_objective"),
     path("wall/", wall.wall, name="wall"),
     path("switch/", switch_view.switch, name="switch_cluster"),
 ]

@@ -33,6 +33,7 @@ ACTIONS = {
     "lease.yaml": "Edit YAML",
     "lease.overrule_kind": "Set kind",
     "lease.may_be_vacant": "Set vacancy",
+    "reliability.objective": "Set objective",
 }
 PHASES = {
     audit.DONE: "held",

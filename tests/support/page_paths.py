@@ -18,6 +18,7 @@ PATHS = (
     "/c/a/incidents/",
     "/c/a/incidents/near-misses/",
     "/c/a/incidents/first/",
+    "/c/a/reliability/",
     "/c/a/wall/",
     "/components/",
     "/audit/",

@@ -41,6 +41,8 @@ RULES = {
     "node_cells": Rule(READERS),
     "incidents": Rule(READERS),
     "near_misses": Rule(READERS),
+    "reliability": Rule(READERS),
+    "reliability_objective": Rule(ADMINS, POST),
     "incident": Rule(READERS, FORM),
     "history": Rule(READERS),
     "stretch": Rule(READERS),

@@ -15,8 +15,8 @@ from leases.history.read import find_changes
 from leases.tracking.store import Store
 
 PAGES = (
-    "leases", "new_lease", "timeline", "holders", "nodes", "incidents", "near_misses", "history",
-    "stretch",
+    "leases", "new_lease", "timeline", "holders", "nodes", "incidents", "near_misses",
+    "reliability", "history", "stretch",
 )  # fmt: skip
 # A cursor is a place in one list, and a holder's identity belongs to one cluster.
 DROPPED = ("page", "before", "holder", "absent", "format")

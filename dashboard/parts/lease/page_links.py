@@ -67,7 +67,13 @@ def lease_pages(
         "history": history_url(cluster, key, time),
         "csv": history_url(cluster, key, time, "csv"),
         "ranking": ranking_url(cluster, time),
+        "reliability": reliability_url(cluster, key) if kind is Kind.ELECTION else "",
     }
+
+
+def reliability_url(cluster: str, key: ObjectName) -> str:
+    """The totals of one election."""
+    return _url("reliability", cluster, {"namespace": key.namespace, "lease": key.name})
 
 
 def lease_url_at(cluster: str, key: ObjectName, time: ShownTime) -> str:

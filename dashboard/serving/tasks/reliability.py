@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,8 @@ from leases.history.write.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
-COUNT_SECONDS = 600.0
+MIN_SECONDS, MAX_SECONDS = 60.0, 600.0  # from one count to the next
+SHARE = 30  # times the length of a count is the wait until the next
 PAUSE = 0.02  # seconds between two writes, in which changes are written
 
 Look = Callable[..., Awaitable[Any]]
@@ -63,9 +65,11 @@ class ReliabilityTotals:
 
     async def run(self) -> None:
         while True:
+            began = time.monotonic()
             await self.count(self._clock.now())
             self.counted.set()
-            await asyncio.sleep(COUNT_SECONDS)
+            took = time.monotonic() - began
+            await asyncio.sleep(min(MAX_SECONDS, max(MIN_SECONDS, SHARE * took)))
 
     async def count(self, now: datetime) -> None:
         """Count from the first day that is not final up to now, in all clusters."""
@@ -78,7 +82,7 @@ class ReliabilityTotals:
                 for cluster in await look(known_clusters):
                     await self._count_cluster(cluster, now, look)
             except DatabaseError:
-                logger.exception("Reliability could not be counted; trying again in 10 minutes")
+                logger.exception("Reliability could not be counted; trying again in a minute")
             finally:
                 await look(_let_go)
 

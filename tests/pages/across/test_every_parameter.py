@@ -68,6 +68,9 @@ READS = {
     },
     "incident": {"format", "page", "changes"},
     "near_misses": {"format", "page", "limit"},
+    "reliability": {
+        "format", "period", "date", "by", "namespace", "lease", "objective", "page", "limit",
+    },
     "wall": FILTER | {"key"},
     "audit": {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
@@ -104,6 +107,7 @@ EVERYWHERE = {"q", "key"}  # read by the frame of each page
 POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
+    "reliability_objective",
 }  # fmt: skip
 FORMATS = {
     "leases": ("json",),
@@ -114,6 +118,7 @@ FORMATS = {
     "incidents": ("json", "csv"),
     "incident": ("json", "markdown"),
     "near_misses": ("json",),
+    "reliability": ("json", "csv"),
     "audit": ("json", "csv", "ndjson"),
     "security_log": ("json", "csv", "ndjson"),
 }

@@ -1,0 +1,1 @@
+"""Reliability: how long elections had no holder, by day, week and quarter."""

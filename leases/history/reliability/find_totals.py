@@ -1,0 +1,101 @@
+"""Find the totals of a period for the reliability page: each question reads one index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+
+import msgspec
+from django.db.models import QuerySet
+
+from leases.domain.lease import ObjectName
+from leases.domain.past.periods import Period
+from leases.domain.past.reliability import NO_DATA, Totals, allowed_share
+from leases.history.reliability.save_totals import SUMMED, Scope
+from leases.models import ReliabilityObjective, ReliabilityRecord
+
+CHUNK = 1000
+
+
+class PeriodTotals(msgspec.Struct, frozen=True, gc=False):
+    """Totals of one Lease, namespace or cluster, counted up to `until`."""
+
+    key: ObjectName
+    totals: Totals
+    until: datetime
+
+
+class Found(msgspec.Struct, frozen=True):
+    """All rows of a search, the largest lost share first; those without data come last."""
+
+    rows: QuerySet[ReliabilityRecord]
+    total: int
+    missed: int
+    without_data: int
+
+    def part(self, place: slice) -> list[PeriodTotals]:
+        return [_found(row) for row in self.rows[place]]
+
+    def all(self) -> Iterator[PeriodTotals]:
+        return map(_found, self.rows.iterator(chunk_size=CHUNK))
+
+
+def find_totals(
+    cluster: str,
+    period: Period,
+    since: date,
+    scope: Scope,
+    *,
+    objective: float,
+    namespace: str = "",
+    name: str = "",
+) -> Found:
+    rows = ReliabilityRecord.objects.filter(
+        cluster=cluster, period=period.value, since=since, scope=scope.value
+    ).order_by("-lost_share", "namespace", "name")
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    if name:
+        rows = rows.filter(name=name)
+    return Found(
+        rows,
+        total=rows.count(),
+        missed=rows.filter(lost_share__gt=allowed_share(objective)).count(),
+        without_data=rows.filter(lost_share=NO_DATA).count(),
+    )
+
+
+def sum_of(cluster: str, period: Period, since: date, key: ObjectName) -> PeriodTotals | None:
+    """Return the totals of one Lease; without a name, those of its namespace or the cluster."""
+    row = ReliabilityRecord.objects.filter(
+        cluster=cluster, period=period.value, since=since, namespace=key.namespace, name=key.name
+    ).first()
+    return None if row is None else _found(row)
+
+
+def by_day(
+    cluster: str, days: Sequence[date], keys: Sequence[ObjectName]
+) -> dict[ObjectName, dict[date, Totals]]:
+    rows = ReliabilityRecord.objects.filter(
+        cluster=cluster,
+        period=Period.DAY.value,
+        since__in=days,
+        namespace__in={key.namespace for key in keys},
+        name__in={key.name for key in keys},
+    )
+    found: dict[ObjectName, dict[date, Totals]] = {key: {} for key in keys}
+    for row in rows:
+        one = _found(row)
+        if one.key in found:
+            found[one.key][row.since] = one.totals
+    return found
+
+
+def default_objective(cluster: str) -> float | None:
+    row = ReliabilityObjective.objects.filter(cluster=cluster).first()
+    return None if row is None else row.percent
+
+
+def _found(row: ReliabilityRecord) -> PeriodTotals:
+    totals = Totals(**{field: getattr(row, field) for field in SUMMED})
+    return PeriodTotals(ObjectName(row.namespace, row.name), totals, row.until)
