@@ -51,6 +51,12 @@ class Board(Protocol):
     @property
     def link_use(self) -> LinkUse: ...
 
+    @property
+    def leaving(self) -> bool: ...
+
+    def leave(self) -> None:
+        """Fail `/readyz` from now on: the process is about to end."""
+
     def activity(self, cluster: str) -> Activity:
         """The changes of one cluster in the last day, counted by hour."""
 

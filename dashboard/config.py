@@ -19,6 +19,7 @@ from dashboard.configuration.setting_values import (
     read_count,
     read_database_url,
     read_days,
+    read_drain_seconds,
     read_flag,
     read_header,
     read_hosts,
@@ -132,6 +133,9 @@ class Config:
     )
     abandoned_seconds: int = _setting(
         read_seconds, 3600, "how long a Lease is vacant before it counts as abandoned"
+    )
+    drain_seconds: int = _setting(
+        read_drain_seconds, 1, "how long /readyz fails after SIGTERM before sockets are closed"
     )
     retention_days: int = _setting(read_days, 90, "how long changes are kept")
     retention_rows: int = _setting(read_rows, 5_000_000, "number of newest changes that are kept")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import dj_database_url
 
 MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
+MAX_DRAIN_SECONDS = 600
 MAX_COUNT = 10**12
 MAX_SECONDS = 366 * 24 * 3600
 MIN_SECRET_KEY = 32
@@ -70,6 +71,10 @@ def read_count(value: str) -> int:
 
 def read_seconds(value: str) -> int:
     return _number(value, "seconds", 1, MAX_SECONDS)
+
+
+def read_drain_seconds(value: str) -> int:
+    return _number(value, "seconds", 0, MAX_DRAIN_SECONDS)
 
 
 def read_hosts(value: str) -> tuple[str, ...]:

@@ -33,11 +33,14 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 if the database answers, every cluster was listed and no task is down; else 503.
+    """200 if the database answers, every cluster was listed and no task is down; 503 if not, or if
+    the process is about to end.
 
     Only readers and the metrics token see names and addresses; others see numbers.
     """
     running = running_board()
+    if running.leaving:
+        return HttpResponse("stopping\n", content_type="text/plain", status=503)
     clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
     tasks = running.supervisor.problems()
     database = _database_error()

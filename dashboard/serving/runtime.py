@@ -112,6 +112,7 @@ class Runtime:
         )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
+        self.leaving = False  # the process is about to end
         self._writing: asyncio.Task[None] | None = None
 
     def _inform_hubs(self) -> None:
@@ -224,6 +225,10 @@ class Runtime:
 
     def _open_links(self) -> set[int]:
         return {right.link_id for right in self.rights.rights if isinstance(right, WallRight)}
+
+    def leave(self) -> None:
+        """Fail `/readyz` from now on."""
+        self.leaving = True
 
     def activity(self, cluster: str) -> Activity:
         """How much happened in one cluster in the last day."""

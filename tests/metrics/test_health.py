@@ -28,6 +28,14 @@ def test_ready_only_once_every_cluster_has_been_listed(board, operator):
     assert Client().get("/readyz").status_code == 200
 
 
+def test_a_process_that_is_about_to_end_is_not_ready(board):
+    fill(board.clusters["a"].store)
+    fill(board.clusters["b"].store)
+    board.leave()
+    assert Client().get("/readyz").content == b"stopping\n"
+    assert Client().get("/healthz").status_code == 200
+
+
 def test_a_probe_that_comes_too_early_is_no_error_in_the_log(board, monkeypatch):
     records = []
     handler = logging.Handler()

@@ -141,7 +141,12 @@ class Command(RefusingCommand):
         connection.close()  # what serves from here on has connections of its own
 
     def _serve(self, pages: socket.socket) -> None:
-        server = pages_server("dashboard.asgi:application", files=allow_open_files())
+        config: Config = settings.LEASEBOARD
+        server = pages_server(
+            "dashboard.asgi:application",
+            files=allow_open_files(),
+            drain_seconds=config.drain_seconds,
+        )
         with suppress(KeyboardInterrupt, SystemExit):  # uvicorn's own for a failed start
             asyncio.run(server.serve(sockets=[pages]))
         if not server.started:

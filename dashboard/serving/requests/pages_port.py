@@ -6,6 +6,10 @@ variable FORWARDED_ALLOW_IPS.
 
 from __future__ import annotations
 
+import signal
+import time
+from types import FrameType
+
 import uvicorn
 
 from dashboard.access.proxy.headers import keep_peer
@@ -40,7 +44,30 @@ class PagesConfig(uvicorn.Config):
         self.loaded_app = keep_peer(self.loaded_app)
 
 
-def pages_server(app: str, *, files: int) -> ListeningServer:
+class DrainingServer(ListeningServer):
+    """At SIGTERM lets `/readyz` fail for `drain_seconds`, so that proxies send nothing more. Then
+    closes the port and all sockets. A second signal ends the wait.
+    """
+
+    drain_seconds = 0.0
+    _closes_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig != signal.SIGTERM:
+            super().handle_exit(sig, frame)
+        elif self._closes_at is None and self.started:
+            running_board().leave()
+            self._closes_at = time.monotonic() + self.drain_seconds
+        else:  # uvicorn would end the process by the signal; it ends with 0 instead
+            self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._closes_at is not None and time.monotonic() >= self._closes_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+
+def pages_server(app: str, *, files: int, drain_seconds: float = 0.0) -> DrainingServer:
     """The server of the pages, for a process that may have `files` open files."""
     config = PagesConfig(
         app,
@@ -57,9 +84,11 @@ def pages_server(app: str, *, files: int) -> ListeningServer:
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
-    return ListeningServer(
+    server = DrainingServer(
         config, LIMITS.within(files), name="The pages' port", failed=_accepting_failed
     )
+    server.drain_seconds = drain_seconds
+    return server
 
 
 def _accepting_failed(task: str, error: Exception) -> None:

@@ -3,82 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, manage, wait_for
-from tests.support.programs.lease_apis import lease_api
+from tests.support.replicas import Replicas, two_replicas
 from tests.support.signing_in import rows, signed_in
 
 MANY = 30
 
 
-class Replicas:
-    """Leaseboard twice, on one database, over one Lease API that is neither's own."""
-
-    def __init__(self, home: Path, database: str, api: LeaseApi, url: str) -> None:
-        self.api = api
-        self._home = home
-        self._environment = {
-            "LEASEBOARD_DATABASE_URL": database,
-            "LEASEBOARD_SECRET_KEY": "the same for all, and more than fifty characters long",
-        }
-        self._source = f"c=url:{url.replace('://', f'://{api.token}@')}"
-        with ThreadPoolExecutor() as both:  # at once: each finds an empty database
-            self.one, self.other = both.map(self.start, ("one", "other"))
-
-    def start(self, name: str) -> Server:
-        server = Server(self._home / name, "--cluster", self._source, **self._environment)
-        server.wait_synced()
-        return server
-
-    def stored(self, name: str = "%") -> dict[str, list[tuple[str, str | None]]]:
-        """Each Lease's changes in the order of history: what happened, and who holds it then."""
-        stored: dict[str, list[tuple[str, str | None]]] = {}
-        with psycopg.connect(self._environment["LEASEBOARD_DATABASE_URL"]) as connection:
-            rows = connection.execute(
-                "SELECT name, change, holder FROM leases_change WHERE name LIKE %s ORDER BY at, id",
-                [name],
-            )
-            for lease, change, holder in rows:
-                stored.setdefault(lease, []).append((change, holder))
-        return stored
-
-    def exported(self) -> int:
-        """How many changes any replica's command exports."""
-        done = manage(self._home / "one", "export_history", **self._environment)
-        assert done.returncode == 0, done.stderr
-        return len(done.stdout.splitlines())
-
-    def wait_stored(self, name: str, *words: str) -> None:
-        wait_for(
-            lambda: (
-                [word for word, _ in self.stored(name).get(name, [])][-len(words) :] == [*words]
-            ),
-            what=f"{name} to be {words}",
-        )
-
-
 @pytest.fixture
 def replicas(tmp_path: Path, postgres) -> Iterator[Replicas]:
-    with ExitStack() as stack:
-        _, url = stack.enter_context(lease_api(tmp_path / "api"))
-        api = LeaseApi(tmp_path / "api" / "kubeconfig")
-        api.create("old", holder="a")
-        both = Replicas(tmp_path, postgres.database(), api, url)
-        stack.callback(stop, both)
+    with two_replicas(tmp_path, postgres.database()) as both:
         yield both
-
-
-def stop(replicas: Replicas) -> None:
-    both = (replicas.one, replicas.other)
-    assert [server.interrupt() for server in both if server.process.poll() is None] == [0, 0]
-    assert [server.text for server in both if "Traceback" in server.text] == []
 
 
 def test_every_change_is_kept_once_whoever_dies_meanwhile(replicas: Replicas) -> None:

@@ -1,0 +1,1 @@
+"""What lies in `deploy/`: manifests, image, dashboard, alert rules."""

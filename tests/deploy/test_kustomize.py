@@ -1,0 +1,122 @@
+"""The overlays render, and Kubernetes would take what they render."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dashboard.config import load
+from tests.deploy.typed_manifests import faults
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+OVERLAYS = ("sqlite", "postgresql", "proxy")
+OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator
+Manifest = dict[str, Any]
+
+
+@cache
+def rendered(overlay: str) -> dict[str, Manifest]:
+    """The manifests of an overlay by `Kind/name`."""
+    if shutil.which("kubectl") is None:
+        assert os.environ.get("CI") != "true", "kubectl is not installed"
+        pytest.skip("kubectl is not installed")
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(DEPLOY / "overlays" / overlay)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return {f"{one['kind']}/{one['metadata']['name']}": one
+            for one in yaml.safe_load_all(done.stdout)}  # fmt: skip
+
+
+def pod_of(overlay: str) -> Manifest:
+    pod: Manifest = rendered(overlay)["Deployment/leaseboard"]["spec"]["template"]["spec"]
+    return pod
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_manifest_is_what_its_schema_allows(overlay):
+    found = rendered(overlay).values()
+    assert len(found) >= 14
+    wrong = [fault for one in found if one["kind"] not in OPERATOR_KINDS for fault in faults(one)]
+    assert wrong == []
+
+
+def test_an_unknown_field_and_a_wrong_type_are_faults():
+    pod = {"containers": [{"name": "a", "imge": "b", "tty": "yes"}]}
+    spec = {"template": {"spec": pod}}
+    said = "\n".join(faults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}))
+    for part in ("spec.selector", "containers.0.imge", "containers.0.tty"):
+        assert part in said
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_process_may_do_nothing_on_its_node(overlay):
+    pod = pod_of(overlay)
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_its_settings_are_settings(overlay):
+    data = rendered(overlay)["ConfigMap/leaseboard"]["data"]
+    config = load(data)
+    assert [str(cluster.source) for cluster in config.clusters] == ["in-cluster"]
+    assert pod_of(overlay)["terminationGracePeriodSeconds"] >= config.drain_seconds + 5
+
+
+def test_the_overlays_differ_in_what_they_say():
+    single, both = (rendered(one)["Deployment/leaseboard"]["spec"] for one in OVERLAYS[:2])
+    assert (single["replicas"], single["strategy"]) == (1, {"type": "Recreate"})
+    volumes = {volume["name"]: volume for volume in single["template"]["spec"]["volumes"]}
+    assert volumes["data"] == {
+        "name": "data", "persistentVolumeClaim": {"claimName": "leaseboard"},
+    }  # fmt: skip
+    assert both["replicas"] == 2
+    assert both["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_the_rights_are_those_of_clusterroles_yaml_without_the_right_to_edit():
+    whole = yaml.safe_load_all((DEPLOY / "clusterroles.yaml").read_text())
+    rules = {one["metadata"]["name"]: one.get("rules") for one in whole
+             if one["kind"] == "ClusterRole"}  # fmt: skip
+    found = rendered("postgresql")
+    for name in ("leaseboard-read", "leaseboard-evidence"):
+        assert found[f"ClusterRole/{name}"]["rules"] == rules[name]
+    assert "ClusterRole/leaseboard-edit" not in found
+    edit = yaml.safe_load_all((DEPLOY / "components/edit/rights.yaml").read_text())
+    assert next(iter(edit))["rules"] == rules["leaseboard-edit"]
+
+
+def test_the_rules_of_the_operator_are_those_of_alerts_yaml():
+    alerts = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())
+    assert rendered("sqlite")["PrometheusRule/leaseboard"]["spec"] == alerts
+
+
+def test_selectors_find_the_pods_and_the_service():
+    found = rendered("postgresql")
+    labels = found["Deployment/leaseboard"]["spec"]["template"]["metadata"]["labels"]
+    policy, budget = found["NetworkPolicy/leaseboard"], found["PodDisruptionBudget/leaseboard"]
+    assert found["Service/leaseboard"]["spec"]["selector"] == labels
+    assert policy["spec"]["podSelector"]["matchLabels"] == labels
+    assert budget["spec"]["selector"]["matchLabels"] == labels
+    monitor = found["ServiceMonitor/leaseboard"]["spec"]["selector"]
+    assert (
+        monitor["matchLabels"].items() <= found["Service/leaseboard"]["metadata"]["labels"].items()
+    )
