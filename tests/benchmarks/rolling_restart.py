@@ -1,4 +1,4 @@
-"""Two replicas rolled one after the other: `python -m tests.benchmarks.rolling_restart [--pages 50]`.
+"""Two replicas rolled one after the other: `python -m tests.benchmarks.rolling_restart`.
 
 Both share one PostgreSQL behind a proxy of this program. Leases are created all the time while
 pages are open. Prints how long each restart took and how many changes the pages miss. Exits 1 if
