@@ -79,7 +79,7 @@ def _examine_sqlite(file: Path, seconds: float) -> list[Finding]:
 
 def _check_whole(database: sqlite3.Connection, file: Path, seconds: float) -> str:
     end = time.monotonic() + seconds
-    database.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+    database.set_progress_handler(lambda: time.monotonic() > end, 1_000)
     try:
         (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:

@@ -31,6 +31,7 @@ class Faults:
     version: Any = None  # instead of Kubernetes' own
     has_leases: bool = True
     tls: ssl.SSLContext | None = None
+    leaseboard: str = ""  # the version of a Leaseboard that it pretends to be
 
 
 class ApiOfFaults(ThreadingHTTPServer):
@@ -118,5 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
+        if faults.leaseboard:
+            self.send_header("Leaseboard-Version", faults.leaseboard)
         self.end_headers()
         self.wfile.write(text)

@@ -19,7 +19,8 @@ import pytest
 from django.core.management import call_command
 
 from dashboard.config import Config, load
-from dashboard.management.diagnosis import environment, machine
+from dashboard.configuration.version import VERSION
+from dashboard.management.diagnosis import database, environment, machine
 from leases.apiserver.http.certificate import certificate_for, tls_context
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
@@ -154,6 +155,10 @@ def taken_port(one: SetUp) -> None:
     one.options[1] = str(taken.getsockname()[1])
 
 
+def older_process(one: SetUp) -> None:
+    one.options[1] = one.api(leaseboard="0.0.9").rpartition(":")[2]
+
+
 def setting(name: str, value: str) -> Callable[[SetUp], None]:
     return lambda one: one.environ.update({f"LEASEBOARD_{name}": value})
 
@@ -212,6 +217,9 @@ BROKEN: dict[str, tuple[Callable[[SetUp], Any], str, str, str, int]] = {
     "secret key is short": (
         setting("SECRET_KEY", CANARY), "settings", "LEASEBOARD_SECRET_KEY", "32 random", 2,
     ),
+    "an older process runs": (
+        older_process, "port", "Leaseboard 0.0.9 serves", "Restart serve", 1,
+    ),
     "port is taken": (taken_port, "port", "Another program uses", "--port", 2),
 }  # fmt: skip
 
@@ -237,6 +245,20 @@ def test_a_healthy_set_up_has_only_good_lines_and_exit_code_0(set_up):
         "version", "settings", "disk", "memory", "port", "database",
         "reach", "clock", "rights", "watch",
     }  # fmt: skip
+
+
+def test_the_port_of_this_version_is_no_problem(set_up):
+    set_up.options[1] = set_up.api(leaseboard=VERSION).rpartition(":")[2]
+    code, checks, _ = examine(set_up)
+    (port,) = [one for one in checks if one["check"] == "port"]
+    assert port["found"].startswith(f"Leaseboard {VERSION} serves")
+    assert code == 0
+
+
+def test_a_check_of_a_large_database_ends_in_time_and_says_so(set_up):
+    with closing(sqlite3.connect(set_up.data / NAME)) as opened:
+        said = database._check_whole(opened, set_up.data / NAME, seconds=-1)
+    assert said == "not checked to its end within -1 s"
 
 
 @pytest.mark.parametrize(("file", "text"), [
