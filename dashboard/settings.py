@@ -52,6 +52,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.access.proxy.middleware.ProxySignIn",  # after it: replaces its user
+    "dashboard.access.people.last_seen.LastSeen",
     "dashboard.access.programs.bearer.BearerMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -8,7 +8,7 @@ from django.urls import include, path
 
 from dashboard.metrics import health_view
 from dashboard.metrics import view as metrics
-from dashboard.pages.account import sign_in_view
+from dashboard.pages.account import password_view, sign_in_view
 from dashboard.pages.api import view as api
 from dashboard.pages.api_tokens import view as api_tokens
 from dashboard.pages.audit import view as audit
@@ -42,6 +42,7 @@ from dashboard.pages.notifications import log_view, quiet_view
 from dashboard.pages.notifications import view as notifications
 from dashboard.pages.overview import home_view, switch_view
 from dashboard.pages.overview import view as overview
+from dashboard.pages.people import view as people
 from dashboard.pages.reliability import view as reliability
 from dashboard.pages.security_log import view as security_log
 from dashboard.pages.timeline import view as timeline
@@ -139,6 +140,9 @@ urlpatterns = [
     path("badges/<int:number>/revoke/", badges.revoke_badge, name="revoke_badge"),
     path("badge/<str:token>.svg", badge_view.badge_svg, name="badge_svg"),
     path("badge/<str:token>.json", badge_view.badge_json, name="badge_json"),
+    path("people/", people.people, name="people"),
+    path("people/<int:number>/", people.person, name="person"),
+    path("account/password/", password_view.own_password, name="own_password"),
     path("components/", components.components, name="components"),
     path("sign-in/", sign_in_view.SignInView.as_view(), name="sign_in"),
     path("sign-in/link/", sign_in_view.redeem_link, name="redeem_sign_in_link"),

@@ -19,6 +19,7 @@ READ_TRAIL = "leases.view_edit"
 READ_SECURITY_LOG = "leases.view_securityrecord"
 OVERRIDE_KIND = "leases.change_kindoverride"
 PEOPLE = "auth.view_user"
+MANAGE_PEOPLE = "auth.change_user"
 RECEIVERS = "leases.change_receiver"
 BADGES = "leases.change_badge"
 READS = ("view_change", "view_edit")

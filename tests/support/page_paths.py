@@ -23,6 +23,7 @@ PATHS = (
     "/components/",
     "/audit/",
     "/wall-links/",
+    "/people/",
     "/security-log/",
     "/tokens/",
     "/api/",

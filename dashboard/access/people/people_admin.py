@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access.new_person_form import NewPersonForm
+from dashboard.access.people.admins import keeping_an_admin
 from dashboard.access.people.manageable import (
     grantable_groups,
     grantable_permissions,
@@ -50,6 +51,12 @@ class PeopleAdmin(Users):
 
     def user_change_password(self, request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
         return keep_own_pages(super().user_change_password, request, *args, **named)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **named: Any) -> Any:
+        if request.method != "POST":
+            return super().changeform_view(request, *args, **named)
+        with keeping_an_admin():
+            return super().changeform_view(request, *args, **named)
 
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:

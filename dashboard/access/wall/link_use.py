@@ -1,5 +1,5 @@
-"""When each wall link was last used, written once a minute: opening a wall must not wait for a
-write, and a screen that is open uses its link all the time."""
+"""When each wall link was last used and each person last seen, written once a minute: opening a
+page must not wait for a write, and a screen that is open uses its link all the time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import partial
 from django.db import Error
 
 from dashboard import clock
+from dashboard.access.people.last_seen import SEEN, write_seen
 from leases.models import WallLink
 
 logger = logging.getLogger(__name__)
@@ -45,16 +46,20 @@ class LinkUse:
         """What cannot be written now, as on a full disk, is written with the next."""
         used, self._used = self._used, set()
         used = used.union(self._open_now())
-        if not used:
+        seen = set(SEEN)
+        SEEN.difference_update(seen)
+        if not used and not seen:
             return
         try:
-            await self._in_thread(partial(_write, used, clock.now()))
+            await self._in_thread(partial(_write, used, seen, clock.now()))
         except Exception as error:
             self._used |= used
+            SEEN.update(seen)
             if not isinstance(error, Error):
                 raise
             logger.info("When wall links were used cannot be written just now: %s", error)
 
 
-def _write(used: Collection[int], now: datetime) -> int:
+def _write(used: Collection[int], seen: Collection[int], now: datetime) -> int:
+    write_seen(seen, now)
     return WallLink.objects.filter(pk__in=used).update(last_used_at=now)

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
+from dashboard.access.people.sessions import note_origin
 from dashboard.access.sign_in.known_browsers import remember_browser
 from dashboard.access.sign_in.links import LinkError, find_user, redeem
 
@@ -26,6 +27,7 @@ class SignInView(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         answer = super().form_valid(form)
+        note_origin(self.request)
         remember_browser(answer, form.get_user().get_username())
         return answer
 
@@ -53,7 +55,8 @@ def redeem_link(request: HttpRequest) -> HttpResponse:
     except LinkError as error:
         return _refuse(request, error)
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    answer = redirect("home")
+    note_origin(request)
+    answer = redirect("home" if user.has_usable_password() else "own_password")
     remember_browser(answer, user.get_username())
     return answer
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Permission, User
-from django.db.models import F, Q
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.defaults import page_not_found
 
 from dashboard.access.guards import NoRole
+from dashboard.access.people.admins import active_admins
 from dashboard.access.programs.problem import is_program, problem
 
 MAX_ADMINS = 5  # named to a person without a role
@@ -33,11 +33,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def _admins() -> list[str]:
     """The people who can give a role; who signed in last comes first."""
-    gives = Permission.objects.filter(content_type__app_label="auth", codename="change_user")
-    may = Q(is_superuser=True) | Q(groups__permissions__in=gives) | Q(user_permissions__in=gives)
-    found = User.objects.filter(may, is_active=True).distinct()
     last_seen = F("last_login").desc(nulls_last=True)
     return [
         admin.get_full_name() or admin.get_username()
-        for admin in found.order_by(last_seen, "username")[:MAX_ADMINS]
+        for admin in active_admins().order_by(last_seen, "username")[:MAX_ADMINS]
     ]
