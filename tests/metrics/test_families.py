@@ -51,6 +51,13 @@ def test_near_misses_and_settled_incidents_are_counted(board: Runtime):
     assert found["leaseboard_incidents_total", "crash", "a"] == 0
 
 
+def test_deliveries_are_counted_by_sort_and_outcome(board: Runtime):
+    board.notifications.outcomes["slack", "failed"] += 2
+    found = samples()
+    assert found["leaseboard_notifications_total", "failed", "slack"] == 2
+    assert found["leaseboard_notifications_total", "sent", "email"] == 0
+
+
 def test_leases_that_flap_are_counted_by_kind(board: Runtime):
     fill(board.clusters["a"].store, a_lease())
     passes = [a_change(n, at=(at := clock.now()), observed_at=at) for n in range(5)]

@@ -172,7 +172,9 @@ def test_a_reader_acknowledges_an_incident_and_takes_it_back(told, operator):
     operator.post(url)
     assert "olga takes care of it since" in words(operator.get(URL))
     operator.post(url, {"back": "yes"})
-    assert "nobody has acknowledged it" in words(operator.get(URL))
+    page = words(operator.get(URL))
+    assert "nobody has acknowledged it" in page
+    assert "Receivers are then told" not in page  # it is over
     assert operator.post("/c/a/incidents/none/acknowledge/").status_code == 404
 
 
