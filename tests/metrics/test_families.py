@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -204,6 +205,19 @@ def test_every_alert_asks_for_what_there_is(board: Runtime):
         assert asked <= names, rule["alert"]
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}
         assert rule["annotations"]["summary"]
+
+
+def test_the_dashboard_for_grafana_asks_for_what_there_is(board: Runtime):
+    names = known_names(board)
+    dashboard = json.loads((ROOT / "deploy" / "grafana" / "leaseboard.json").read_text())
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    assert len({panel["title"] for panel in panels}) == len(panels) > 10
+    for panel in panels:
+        for target in panel["targets"]:
+            asked = set(re.findall(r"\bleaseboard_\w+", target["expr"]))
+            families = {re.sub(r"_(sum|count)$", "", name) for name in asked}
+            assert families, panel["title"]
+            assert families <= names, panel["title"]
 
 
 def test_the_docs_name_every_metric_family(board: Runtime):

@@ -1,0 +1,96 @@
+"""The image, the compose file, the systemd unit and the alert rules say what they should."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboard.config import PREFIX, Config
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+SETTINGS = {PREFIX + name.upper() for name in Config.__dataclass_fields__}
+
+
+def steps() -> list[list[tuple[str, str]]]:
+    """The instructions of the Dockerfile by stage."""
+    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines()
+             if line and not line.startswith("#")]  # fmt: skip
+    stages: list[list[tuple[str, str]]] = [[]]
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "FROM":
+            stages.append([])
+        stages[-1].append((word, rest))
+    return stages[1:]
+
+
+def test_the_image_runs_without_root_and_installs_by_hash_alone():
+    build, final = steps()
+    (install,) = [rest for word, rest in build if word == "RUN" and "install" in rest]
+    assert {"--require-hashes", "--only-binary", "requirements.txt"} <= {*install.split()}
+    said = dict(final)
+    user, group = said["USER"].split(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    assert not re.search(
+        r"\b(apt|gcc|install)\b", " ".join(rest for word, rest in final if word == "RUN")
+    )
+    assert "/healthz" in said["HEALTHCHECK"]
+    assert said["ENTRYPOINT"] == '["python3", "manage.py"]'
+
+
+def test_what_the_image_copies_is_all_that_the_program_needs():
+    build, _ = steps()
+    copied = {rest.split()[0] for word, rest in build if word == "COPY"}
+    assert {name for name in copied if not (ROOT / name).exists()} == set()
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
+    assert let_in == copied
+    # The clean root of try_image.sh is made of the same.
+    script = (DEPLOY / "try_image.sh").read_text()
+    assert all(re.search(rf"\b{re.escape(name)}\b", script) for name in copied)
+    for word, rest in build:
+        if word == "RUN":
+            flags = set(re.findall(r" (--?[a-z-]+)", rest))
+            assert all(flag in script for flag in flags), rest
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "leaseboard.service", "base/configmap.yaml"])
+def test_every_setting_that_a_file_names_exists(name):
+    named = set(re.findall(rf"{PREFIX}\w+", (DEPLOY / name).read_text()))
+    assert named
+    assert named <= SETTINGS
+
+
+def test_the_compose_file_shuts_the_container_in():
+    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["leaseboard"]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_the_unit_is_what_systemd_knows():
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--recursive-errors=no", str(DEPLOY / "leaseboard.service")],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "Unknown" not in done.stderr
+
+
+def test_the_alert_rules_do_what_their_tests_say():
+    if shutil.which("promtool") is None:
+        assert os.environ.get("CI") != "true", "promtool is missing: apt-get install prometheus"
+        pytest.skip("promtool is not installed: apt-get install prometheus")
+    done = subprocess.run(
+        ["promtool", "test", "rules", "alerts_test.yaml"],
+        cwd=DEPLOY, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
