@@ -129,6 +129,8 @@ SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be late
 REFUSED_KEYS = (links.UNKNOWN, links.OUTDATED)
 
 
+# The pages with the filter of `leases` take turns with its values: even numbers and odd ones.
+SHARED = {"delete_many": 0, "wall": 1}
 FOR_ALL_FORMS = {"", "0001-01-01", "9999-12-31T23:59:59.999999Z", "a%00b", "%ff%fe"}
 
 
@@ -221,7 +223,9 @@ def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(
     forms = [("", {}), ("", {"HX-Request": "true"})]
     forms += [(f"&format={word}", {}) for word in FORMATS.get(name, ())]
     for number, value in enumerate(VALUES):
-        turn = number % len(forms)
+        if parameter in FILTER and number % 2 != SHARED.get(name, number % 2):
+            continue
+        turn = number // 2 % len(forms)
         for more, headers in forms if value in FOR_ALL_FORMS else forms[turn : turn + 1]:
             answer = browser.get(f"{page.path}?{parameter}={value}{more}", headers=headers)
             check(answer, parameter, value)
