@@ -12,7 +12,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from dashboard.access.tokens import digest_of
 from dashboard.pages.api.document import openapi
 from leases import models
-from tests.support.board import a_lease, browser_of, fill, member
+from leases.domain.past.reliability import Totals
+from leases.history.reliability.save_totals import save_day
+from tests.support.board import KEY, a_lease, browser_of, fill, member
 from tests.support.every_url import every_page
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
@@ -46,6 +48,7 @@ def admin_browser(board) -> Client:
     changes = [a_change(n, at=now - timedelta(hours=n)) for n in (1, 2)]
     models.ChangeRecord.objects.bulk_create(map(to_row, changes))
     store(incident_with(*changes, id="first"))
+    save_day("a", now.date(), now, [(KEY, Totals(gap_seconds=1.5, watched_seconds=9.0))])
     models.Badge.objects.create(
         name="wiki", digest=digest_of("nobody"), cluster="a", created_by="ada", created_at=now
     )
