@@ -8,6 +8,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from dashboard import clock
 from dashboard.pages.incidents.note_form import MAX_NOTE, MAX_NOTES
 from leases import models
 from leases.domain.cause.incident import Cause, Evidence, Source
@@ -58,7 +59,9 @@ def test_the_page_tells_the_story_with_its_evidence(told, operator):
     assert "from=2026-11-20T11%3A59%3A55Z&amp;to=2026-11-20T12%3A00%3A46" in html
 
 
-def test_it_outlives_the_rows_that_it_was_made_from(told, operator):
+def test_it_outlives_the_rows_that_it_was_made_from(told, operator, monkeypatch):
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now)
     before = words(operator.get(URL))
     models.ChangeRecord.objects.all().delete()
     assert words(operator.get(URL)) == before
