@@ -23,6 +23,7 @@ from dashboard.configuration.setting_values import (
     read_flag,
     read_header,
     read_hosts,
+    read_log_format,
     read_networks,
     read_origins,
     read_path,
@@ -134,6 +135,7 @@ class Config:
     abandoned_seconds: int = _setting(
         read_seconds, 3600, "how long a Lease is vacant before it counts as abandoned"
     )
+    log_format: str = _setting(read_log_format, "text", "text or json: log lines on stderr")
     drain_seconds: int = _setting(
         read_drain_seconds, 1, "how long /readyz fails after SIGTERM before sockets are closed"
     )

@@ -181,12 +181,13 @@ LOGGING = {
             "()": "dashboard.access.redaction.RedactingFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
-        }
+        },
+        "json": {"()": "dashboard.access.log_lines.json_lines.JsonFormatter"},
     },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": "line",
+            "formatter": "json" if LEASEBOARD.log_format == "json" else "line",
             "filters": ["flood", "sentences"],
         }
     },

@@ -77,6 +77,12 @@ def read_drain_seconds(value: str) -> int:
     return _number(value, "seconds", 0, MAX_DRAIN_SECONDS)
 
 
+def read_log_format(value: str) -> str:
+    if value not in ("text", "json"):
+        raise ValueError("write text or json")
+    return value
+
+
 def read_hosts(value: str) -> tuple[str, ...]:
     hosts = _listed(value)
     if not hosts:

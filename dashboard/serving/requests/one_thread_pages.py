@@ -15,6 +15,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
+from dashboard.access.log_lines.request_id import answer_with_id
 from dashboard.access.sign_in.client_address import client_address
 from dashboard.access.sign_in.slowed_addresses import SLOWED
 from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed
@@ -35,6 +36,7 @@ class OneThreadPages(ASGIHandler):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         client = client_address((scope.get("client") or ("",))[0])
         threads = self.threads.of(scope)
+        send = answer_with_id(scope, send)
         if threads is self.threads.sign_in:
             remaining = SLOWED.remaining(client, timezone.now())
             if remaining is not None:

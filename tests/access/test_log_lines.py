@@ -1,0 +1,73 @@
+"""Log lines as JSON, with the id of the request that caused them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from dashboard.access.log_lines.json_lines import JsonFormatter
+from dashboard.access.log_lines.request_id import answer_with_id, current
+from dashboard.access.redaction import hide
+from dashboard.config import ConfigError, load
+from dashboard.serving.requests.one_thread_pages import OneThreadPages
+from dashboard.serving.requests.request_threads import TooBusy
+
+
+def line_of(message: str, *arguments: object, error: bool = False) -> dict[str, str]:
+    info = sys.exc_info() if error else None
+    record = logging.LogRecord("dashboard.x", 30, "x.py", 1, message, arguments, info)
+    found: dict[str, str] = json.loads(JsonFormatter().format(record))
+    return found
+
+
+def test_a_line_is_one_object_and_holds_no_secret():
+    hide('canary-"-41')
+    try:
+        raise ValueError('lost canary-"-41')
+    except ValueError:
+        line = line_of("two\nlines of %s", 'canary-"-41', error=True)
+    assert line["message"] == "two\nlines of [hidden]"
+    assert (line["level"], line["logger"]) == ("WARNING", "dashboard.x")
+    assert "ValueError: lost [hidden]" in line["error"]
+    assert "request_id" not in line
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(b"abc-1", True), (b"a b", False), (b"x" * 65, False), (b"", False)]
+)
+async def test_a_sane_id_is_kept_and_another_is_made(given, kept):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    sending = answer_with_id({"headers": [(b"x-request-id", given)]}, send)
+    await sending({"type": "http.response.start", "status": 200, "headers": []})
+    ((_, value),) = sent[0]["headers"]
+    assert (value == given) is kept
+    assert 0 < len(value) <= 64
+    assert line_of("x")["request_id"] == current.get() == value.decode()
+
+
+async def test_an_answer_of_the_pages_carries_the_id(monkeypatch):
+    pages, sent = OneThreadPages(), []
+
+    def refuse(_client):
+        raise TooBusy
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": [(b"x-request-id", b"r-7")]}
+    monkeypatch.setattr(pages.threads.of(scope), "one", refuse)
+    await pages(scope, None, send)
+    assert (b"x-request-id", b"r-7") in sent[0]["headers"]
+
+
+def test_a_format_that_is_none_stops_the_start():
+    assert load({"LEASEBOARD_LOG_FORMAT": "json"}).log_format == "json"
+    with pytest.raises(ConfigError, match="write text or json"):
+        load({"LEASEBOARD_LOG_FORMAT": "xml"})
