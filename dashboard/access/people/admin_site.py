@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -11,8 +12,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.access.people.admin_records import note
 from dashboard.access.people.own_password import keep_own_pages
 from dashboard.access.roles import PEOPLE
+from dashboard.access.security_log import SecurityEvent
 
 
 def may_enter(user: AbstractBaseUser | AnonymousUser) -> bool:
@@ -32,7 +35,10 @@ class BoardAdminSite(AdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        return keep_own_pages(super().password_change, request, extra_context)
+        answer = keep_own_pages(super().password_change, request, extra_context)
+        if answer.status_code == HTTPStatus.FOUND:
+            note(request, SecurityEvent.PASSWORD_CHANGED, f"{request.user}: by themselves")
+        return answer
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None

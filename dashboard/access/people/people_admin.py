@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access.new_person_form import NewPersonForm
+from dashboard.access.people.admin_records import RecordedChanges
 from dashboard.access.people.admins import keeping_an_admin
 from dashboard.access.people.manageable import (
     grantable_groups,
@@ -28,7 +29,7 @@ else:
 FOR_SUPERUSERS = ("is_staff", "is_superuser")
 
 
-class PeopleAdmin(Users):
+class PeopleAdmin(RecordedChanges, Users):
     """Accounts of people who may do no more than the one who edits them."""
 
     add_fieldsets = (
@@ -76,7 +77,7 @@ class PeopleAdmin(Users):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
-class RolesAdmin(GroupAdmin):
+class RolesAdmin(RecordedChanges, GroupAdmin):
     """Groups that may do no more than the one who edits them."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from leases.models import SecurityRecord
 from tests.support.board import browser_of, member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
@@ -91,6 +92,15 @@ def test_the_role_admin_makes_somebody_and_gives_a_role(browser):
     assert User.objects.get(pk=olga.pk).has_perm("leases.edit_lease")
     assert browser.post(page(olga), form(olga, is_active="")).status_code == 302
     assert not User.objects.get(pk=olga.pk).is_active
+    by_password = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
+    assert browser.post(f"/admin/auth/user/{olga.pk}/password/", by_password).status_code == 302
+    kept = SecurityRecord.objects.exclude(event="sign_in").order_by("pk")
+    assert [(one.event, one.about) for one in kept] == [
+        ("role_changed", "olga: added; roles: operator"),
+        ("role_changed", "olga: changed Groups, Date joined; roles: admin"),
+        ("deactivated", "olga: changed Active, Date joined; roles: admin"),
+        ("password_changed", "olga: changed password; roles: admin"),
+    ]
 
 
 def test_making_somebody_asks_for_a_role(browser):
@@ -248,6 +258,7 @@ def test_the_right_to_delete_people_spares_those_who_may_do_more(ada, root, stro
     assert browser.post("/admin/auth/user/", many).status_code == 403
     assert browser.post(page(root, "delete"), {"post": "yes"}).status_code == 403
     assert browser.post(page(weak, "delete"), {"post": "yes"}).status_code == 302
+    assert SecurityRecord.objects.filter(about=f"{weak}: deleted").exists()
     assert set(User.objects.values_list("username", flat=True)) == {"ada", "root", "sara"}
 
 
