@@ -135,6 +135,9 @@ class Config:
     abandoned_seconds: int = _setting(
         read_seconds, 3600, "how long a Lease is vacant before it counts as abandoned"
     )
+    slow_seconds: int = _setting(
+        read_seconds, 10, "a request that takes longer, with its wait, is a line of the log"
+    )
     log_format: str = _setting(read_log_format, "text", "text or json: log lines on stderr")
     drain_seconds: int = _setting(
         read_drain_seconds, 1, "how long /readyz fails after SIGTERM before sockets are closed"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from dataclasses import replace
 
 import pytest
+from django.conf import settings
 
 from dashboard.access.log_lines.json_lines import JsonFormatter
 from dashboard.access.log_lines.request_id import answer_with_id, current
@@ -52,7 +54,7 @@ async def test_a_sane_id_is_kept_and_another_is_made(given, kept):
     assert line_of("x")["request_id"] == current.get() == value.decode()
 
 
-async def test_an_answer_of_the_pages_carries_the_id(monkeypatch):
+async def test_an_answer_of_the_pages_carries_the_id_and_a_slow_one_is_logged(monkeypatch, caplog):
     pages, sent = OneThreadPages(), []
 
     def refuse(_client):
@@ -64,6 +66,10 @@ async def test_an_answer_of_the_pages_carries_the_id(monkeypatch):
     scope = {"type": "http", "path": "/", "method": "GET", "headers": [(b"x-request-id", b"r-7")]}
     monkeypatch.setattr(pages.threads.of(scope), "one", refuse)
     await pages(scope, None, send)
+    assert caplog.messages == []
+    monkeypatch.setattr(settings, "LEASEBOARD", replace(settings.LEASEBOARD, slow_seconds=0))
+    await pages(scope, None, send)
+    assert caplog.messages == ["GET / took 0.0 s"]
     assert (b"x-request-id", b"r-7") in sent[0]["headers"]
 
 

@@ -8,9 +8,12 @@ tests/serving/requests/test_one_thread_pages.py fails when a version does not.
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
@@ -21,6 +24,8 @@ from dashboard.access.sign_in.slowed_addresses import SLOWED
 from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed
 from dashboard.serving.requests.request_threads import TooBusy
 from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in
+
+logger = logging.getLogger(__name__)
 
 
 class OneThreadPages(ASGIHandler):
@@ -42,11 +47,15 @@ class OneThreadPages(ASGIHandler):
             if remaining is not None:
                 await answer_slowed(send, remaining)
                 return
+        begun = time.monotonic()
         try:
             async with threads.one(client or ""):
                 await super().__call__(scope, receive, send)
         except TooBusy:
             await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
+        took = time.monotonic() - begun
+        if took >= settings.LEASEBOARD.slow_seconds:
+            logger.warning("%s %s took %.1f s", scope["method"], scope["path"], took)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)
