@@ -14,7 +14,7 @@ from leases.history.write.security_retention import forget_security
 from leases.models import SecurityRecord, WallLink
 from tests.support.board import member
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
