@@ -180,6 +180,7 @@ async def test_metrics_count_history_writes_and_open_feeds(board: Runtime):
     await board.recorder.in_thread(lambda: None)
 
 
+@pytest.mark.django_db  # a token that is not the setting's may be an API token
 def test_a_token_is_asked_for_where_the_settings_name_one(board: Runtime, settings):
     settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_token="only-for-prometheus")
     refused = Client().get("/metrics", headers={"Authorization": "Bearer other"})

@@ -42,6 +42,7 @@ SEEN_BY = {
     ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
     ("dashboard/access/rights/rights_watch.py", "renewing"): "the next look closes what it left",
     ("dashboard/serving/tasks/deletions.py", "wake"): "sets an event",
+    ("dashboard/serving/tasks/notifications.py", "_look"): "the next look raises what failed",
     # Whoever started it awaits it.
     ("leases/actions/delete_many/run.py", "run"): "the group of tasks, which the run awaits",
     ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
