@@ -24,12 +24,13 @@ class Balancer:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
             return False
-        with suppress(OSError):
+        try:
             writer.write(PROBE)
-            line = await reader.readline()
+            return b" 200 " in await reader.readline()
+        except OSError:
+            return False
+        finally:
             writer.close()
-            return b" 200 " in line
-        return False
 
     async def watch(self) -> None:
         while True:
@@ -63,9 +64,11 @@ class Balancer:
                 return await asyncio.open_connection("127.0.0.1", port)
         return None
 
-    def cut(self) -> None:
+    def cut(self) -> list[asyncio.Task[None]]:
+        """End all connections; returns their tasks, which are about to end."""
         for task in self._open:
             task.cancel()
+        return [*self._open]
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,6 +94,5 @@ async def balancing(ports: Sequence[int]) -> AsyncIterator[Balancer]:
     finally:
         watching.cancel()
         server.close()
-        balancer.cut()
-        await asyncio.gather(watching, return_exceptions=True)
-        await asyncio.sleep(0)
+        await asyncio.gather(watching, *balancer.cut(), return_exceptions=True)
+        await asyncio.sleep(0)  # in which the transports close

@@ -165,6 +165,7 @@ async def test_a_step_of_ten_years_ahead_deletes_no_history(machine, tmp_path, c
     writing = asyncio.create_task(running.recorder.run())
     machine.ahead = 3650 * 86400 * 10**9
     running.clock.look()
+    running.reliability.counted.set()  # retention waits for it
     forgetting = asyncio.create_task(running._forget())
     async with asyncio.timeout(60):
         while "No old changes are forgotten" not in caplog.text:
