@@ -75,6 +75,8 @@ def test_it_stands_below_the_expired_and_above_the_rest_at_every_size(
     page: Page, server: Server, flapping: str, late: str
 ) -> None:
     visit(page, server, "leases/?kind=election")
+    # A page that was drawn before the expiry keeps the places of its rows.
+    wait_for(lambda: names(page)[0] == late or page.reload(), what="the expired one on top")
     state = page.locator(f'tr[data-key="default/{flapping}"] .c-state .flap')
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
