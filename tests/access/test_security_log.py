@@ -86,6 +86,7 @@ def test_an_admin_filters_pages_and_exports_it_and_each_export_is_kept(board, ad
     found = admin.get("/security-log/?format=json&limit=1").json()
     assert (found["total"], len(found["items"])) == (2, 1)
     assert "page=2" in found["next"]
+    assert "limit=1&amp;page=2" in admin.get("/security-log/?limit=1").content.decode()
     exported = b"".join(admin.get("/security-log/?format=csv&q=calc")).decode()
     assert ",link_created,ada,10.0.0.9,\"'=cmd|' /C calc'!A0\",ok" in exported
     assert lines()[-1][0:2] == ("export", "ada")

@@ -8,6 +8,7 @@ import pytest
 
 from dashboard import clock
 from dashboard.access.sealing import unseal
+from dashboard.pages.notifications import log_view
 from leases.domain.cause.incident import Cause
 from leases.domain.notify.choice import Choice
 from leases.domain.notify.target import Security
@@ -123,6 +124,15 @@ def test_a_test_goes_through_the_queue_into_the_log(browser):
     assert "fails" in text_of(browser.get("/notifications/"))
     browser.post(f"{URL}{one.pk}/delete/")
     assert not Notification.objects.exists()
+
+
+def test_older_messages_are_on_the_next_page_of_the_log(browser, monkeypatch):
+    monkeypatch.setattr(log_view, "PER_PAGE", 1)
+    one = make(browser)
+    for _ in range(2):
+        browser.post(f"{URL}{one.pk}/test/")
+    assert "?page=2" in text_of(browser.get("/notifications/log/"))
+    assert "?page=1" in text_of(browser.get("/notifications/log/?page=2"))
 
 
 def test_a_receiver_that_is_switched_off_gets_nothing_that_waited(browser):
