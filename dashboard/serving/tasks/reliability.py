@@ -39,7 +39,7 @@ from leases.history.write.recorder import Recorder
 logger = logging.getLogger(__name__)
 
 MIN_SECONDS, MAX_SECONDS = 60.0, 600.0  # from one count to the next
-SHARE = 30  # times the length of a count is the wait until the next
+SHARE = 100  # times the length of a count is the wait until the next
 PAUSE = 0.02  # seconds between two writes, in which changes are written
 
 Look = Callable[..., Awaitable[Any]]
