@@ -8,12 +8,14 @@ from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.large_bodies import aside
+from leases.apiserver.codec.protobuf import encode_object
 from leases.apiserver.errors import bad_request, not_found, success_body
 from leases.apiserver.http.bodies import media_type_of, read_object
 from leases.apiserver.http.delete_options import delete_options
 from leases.apiserver.http.negotiation import (
     JSON,
     PRODUCED,
+    PROTOBUF,
     YAML,
     Output,
     encode,
@@ -114,6 +116,13 @@ class Handlers:
         obj = resource.shown(found.read() if isinstance(found, Version) else found)
         include = request.query.text("includeObject")
         shown = convert_object(resource, obj, output, include)
+        if (
+            output == Output(PROTOBUF)
+            and isinstance(found, Version)
+            and resource.conversion is None
+        ):
+            await request.answer(status, encode_object(shown, stored=True), PROTOBUF)
+            return
         await request.answer_value(status, shown, output)
 
     async def _list(self, request: Request, place: RequestTarget, output: Output) -> None:

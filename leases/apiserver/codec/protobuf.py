@@ -12,7 +12,15 @@ from typing import Any
 
 from leases.apiserver.codec.go_json import dumps, loads
 from leases.apiserver.codec.protobuf_messages import FIELDS
-from leases.apiserver.codec.protobuf_wire import Decode, Encode, Message, Object, with_length
+from leases.apiserver.codec.protobuf_wire import (
+    Decode,
+    Encode,
+    Message,
+    Object,
+    read_varint,
+    varint,
+    with_length,
+)
 from leases.wire.microtime import ZERO_MICROTIME, text_of_unix, unix_of_text
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -21,6 +29,12 @@ MAX_TIMES = 8192
 # The bytes of a Timestamp of two integers that are as long as they can be.
 MAX_STAMP = 22
 _MAGIC = b"k8s\x00"
+# Of runtime.Unknown: the tag of raw, and contentEncoding and contentType when they are empty.
+_RAW, _NO_ENCODING = b"\x12", b'\x1a\0"\0'
+
+# The metadata of stored versions that were sent: a client repeats it in its next update.
+MAX_SENT = 4096
+_sent: dict[tuple[str, str], bytes] = {}
 
 
 class BadMessage(ValueError):
@@ -38,7 +52,7 @@ def _time_bytes(text: str | None) -> bytes:
     if text is None:
         return b""
     seconds, micros = unix_of_text(text)
-    return _TIMESTAMP.encode({"seconds": seconds, "nanos": micros * 1000})
+    return b"\x08" + varint(seconds) + b"\x10" + varint(micros * 1000)  # _TIMESTAMP.encode
 
 
 @lru_cache(maxsize=MAX_TIMES)
@@ -135,19 +149,37 @@ def read_binary(data: bytes, kind: str, message: str, known: Object | None = Non
         )
     if data == _MAGIC:
         raise ValueError("empty body")
-    unknown = _UNKNOWN.decode(data[len(_MAGIC) :])
-    found: Object = unknown.get("typeMeta", {})
+    found, raw = _envelope(data)
     if found.get("kind", kind) != kind:
         return found
     try:
-        return _content(MESSAGES[message], unknown.get("raw", b""), known) | found
+        return _content(MESSAGES[message], raw, known) | found
     except ValueError as error:
         raise BadMessage(str(error), found) from None
 
 
+def _envelope(data: bytes) -> tuple[Object, bytes]:
+    """The kind and apiVersion, and the content. Raises ValueError."""
+    # What client-go sends, without decoding each field.
+    end = 6 + data[5] if len(data) > 5 and data[4:5] == b"\x0a" and data[5] < 128 else 0
+    if end and data[end : end + 1] == _RAW and data.endswith(_NO_ENCODING):
+        size, start = read_varint(data, end + 1)
+        if start + size == len(data) - len(_NO_ENCODING):
+            return _type_meta(data[6:end]).copy(), data[start : start + size]
+    unknown = _UNKNOWN.decode(data[len(_MAGIC) :])
+    return unknown.get("typeMeta", {}), unknown.get("raw", b"")
+
+
+@lru_cache(maxsize=64)
+def _type_meta(data: bytes) -> Object:
+    return MESSAGES["TypeMeta"].decode(data)
+
+
 def _content(message: Message, raw: bytes, known: Object | None) -> Object:
     if known is not None:
-        start = with_length(b"\x0a", MESSAGES["ObjectMeta"].encode(known))
+        start = _sent.pop(_version(known), None)
+        if start is None:
+            start = with_length(b"\x0a", MESSAGES["ObjectMeta"].encode(known))
         if raw.startswith(start):
             rest = message.decode(raw[len(start) :])
             if "metadata" not in rest:
@@ -155,12 +187,20 @@ def _content(message: Message, raw: bytes, known: Object | None) -> Object:
     return message.decode(raw)
 
 
-def encode_object(obj: Object) -> bytes:
-    """An object with kind and apiVersion."""
+def _version(metadata: Object) -> tuple[str, str]:
+    return metadata.get("uid", ""), metadata.get("resourceVersion", "")
+
+
+def encode_object(obj: Object, *, stored: bool = False) -> bytes:
+    """An object with kind and apiVersion. `stored`: its metadata is that of its version."""
     group = "events." if obj.get("apiVersion") == "events.k8s.io/v1" else ""
     raw = MESSAGES[group + obj["kind"]].encode(obj)
-    # Tag 0x12 is runtime.Unknown's raw; contentEncoding and contentType are empty.
-    return _head(obj.get("apiVersion", ""), obj["kind"]) + with_length(b"\x12", raw) + b'\x1a\0"\0'
+    if stored:
+        size, start = read_varint(raw, 1)
+        if len(_sent) >= MAX_SENT:
+            del _sent[next(iter(_sent))]
+        _sent[_version(obj["metadata"])] = raw[: start + size]
+    return _head(obj.get("apiVersion", ""), obj["kind"]) + with_length(_RAW, raw) + _NO_ENCODING
 
 
 @lru_cache(maxsize=64)
