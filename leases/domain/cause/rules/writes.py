@@ -85,13 +85,14 @@ def preferred(scene: Scene) -> Verdict | None:
 def deleted(scene: Scene) -> Verdict | None:
     """A Lease that was deleted, and perhaps made again by those who need it."""
     episode = scene.episode
-    gone = next((c for c in episode.clues if c.change.change is ChangeType.DELETED), None)
+    clues = iter(episode.clues)
+    gone = next((c for c in clues if c.change.change is ChangeType.DELETED), None)
     if gone is None or episode.opening not in _BEFORE_DELETION:
         return None
     if episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED:
         return None
-    again = next((c for c in episode.clues if c.change.change is ChangeType.CREATED), None)
-    again = again if again is not None and again.change.at > gone.change.at else None
+    # By their order: both may have come in one read, which gives them one moment.
+    again = next((c for c in clues if c.change.change is ChangeType.CREATED), None)
     if gone is not episode.first and again is not None and episode.opening in _GAPS:
         return None
     at = gone.change.at
