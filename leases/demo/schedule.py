@@ -54,7 +54,7 @@ OPENING = (
 )
 CALM = (120.0, 300.0)  # seconds between two events later on: what a healthy cluster shows
 FLAPPING = "operator.keda.sh"  # the one Lease that is there to show flapping
-FLAPS = (45.0, 90.0)
+FLAPS = (35.0, 55.0)  # seconds between two crashes: each holder dies soon after it took over
 
 # The weight of each event, and for how long somebody is away.
 _LATER = {
@@ -93,7 +93,7 @@ def _flapping(seed: int) -> Iterator[Cue]:
     at = OPENING[0].at
     while True:
         at += random.uniform(*FLAPS)
-        yield Cue(at, Act.RELEASE, FLAPPING, random.uniform(2, 8))
+        yield Cue(at, Act.CRASH, FLAPPING, random.uniform(2, 8))
 
 
 def _target(act: Act, random: Random) -> str:
