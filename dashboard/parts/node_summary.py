@@ -66,6 +66,8 @@ class Join(msgspec.Struct, frozen=True):
     orphan_total: int = 0
     disagreeing: tuple[Beat, ...] = ()
     disagreeing_total: int = 0
+    silent: tuple[str, ...] = ()  # Nodes without a heartbeat
+    silent_total: int = 0
 
 
 class NodesView(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +147,7 @@ def _join(watched: NodeSummarySource, now: datetime) -> Join:
     nodes, store = watched.nodes, watched.store
     if nodes.read_at is None:
         return Join(nodes.problem, known=False)
-    orphans = orphans_of(watched)
+    orphans, silent = orphans_of(watched), nodes.silent(store) if store.known else []
     settled = nodes.read_at - NOT_READY_GRACE
     disagreeing = [
         one
@@ -162,6 +164,8 @@ def _join(watched: NodeSummarySource, now: datetime) -> Join:
         orphan_total=len(orphans),
         disagreeing=tuple(beat_view(store.cluster, one, now) for one in disagreeing[:NAMED]),
         disagreeing_total=len(disagreeing),
+        silent=tuple(silent[:NAMED]),
+        silent_total=len(silent),
     )
 
 

@@ -13,7 +13,7 @@ from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.elector import Contender, DemoElection, Fate, Order, Pace, seeded, stamp
 from leases.demo.kubelet import Heartbeat, api_server, node
 from leases.demo.locks import StateLock
-from leases.demo.names import ELECTIONS, LOCKS, NODES, api_server_names, letters
+from leases.demo.names import CONTROL_PLANE, ELECTIONS, LOCKS, NODES, api_server_names, letters
 from leases.demo.schedule import Act, Cue
 from leases.domain.lease import ObjectName
 
@@ -42,13 +42,12 @@ class Stage:
             name.name: DemoElection(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
         }
         self.nodes: dict[str, Heartbeat] = {
-            name: node(name, api=api, pace=pace, random=seeded(seed, name)) for name in NODES
+            name: node(name, api=api, pace=pace, random=seeded(seed, name))
+            for name in (*NODES, *CONTROL_PLANE)
         }
         self.api_servers = [
-            api_server(
-                name, f"control-plane-{i + 1}", api=api, pace=pace, random=seeded(seed, name)
-            )
-            for i, name in enumerate(api_server_names(self._random))
+            api_server(name, host, api=api, pace=pace, random=seeded(seed, name))
+            for name, host in zip(api_server_names(self._random), CONTROL_PLANE, strict=True)
         ]
         self.locks = [
             StateLock(name, forgotten=i > 0, api=api, pace=pace, random=seeded(seed, name))

@@ -140,5 +140,4 @@ def api_server(name: str, host: str, *, api: DemoApi, pace: Pace, random: Random
         api=api.acting_as("kube-apiserver"),
         pace=pace,
         random=random,
-        node=DemoNode(host, api=api),
     )

@@ -56,6 +56,7 @@ def host_of(index: int) -> str:
     return f"control-plane-{index + 1}"
 
 
+CONTROL_PLANE = tuple(map(host_of, range(3)))
 ELECTIONS = (
     ElectionName(
         namespace="kube-system", name="kube-scheduler", identity="{host}_{uuid}", contenders=3

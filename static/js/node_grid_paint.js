@@ -84,7 +84,7 @@ function name(ctx, { blocks }, phases, ink) {
   for (const block of blocks) {
     const bad = [0, 0, 0];
     for (let slot = block.from; slot < block.from + block.n; slot++) if (phases[slot] <= EXPIRED) bad[phases[slot]]++;
-    const said = [block.label || "unknown", `${block.n.toLocaleString("en")} ${block.n === 1 ? "node" : "nodes"}`];
+    const said = [block.label || "unknown", `${block.n.toLocaleString("en")} ${block.n === 1 ? "heartbeat" : "heartbeats"}`];
     if (bad[LATE]) said.push(`${bad[LATE].toLocaleString("en")} late`);
     if (bad[EXPIRED]) said.push(`${bad[EXPIRED].toLocaleString("en")} expired`);
     ctx.fillText(said.join("   "), 0, block.y - 6);

@@ -16,7 +16,15 @@ import yaml
 from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
-from leases.demo.names import API_SERVERS, COORDINATED, ELECTIONS, LOCKS, NODE_NAMESPACE, NODES
+from leases.demo.names import (
+    API_SERVERS,
+    CONTROL_PLANE,
+    COORDINATED,
+    ELECTIONS,
+    LOCKS,
+    NODE_NAMESPACE,
+    NODES,
+)
 from leases.demo.run import run_demo
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import Lease, ObjectName
@@ -126,7 +134,7 @@ async def test_every_phase_and_every_change_is_seen(
 
 async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClient]) -> None:
     api, client = embedded
-    wanted = {one.name for one in ELECTIONS} | set(NODES) | set(LOCKS)
+    wanted = {one.name for one in ELECTIONS} | {*NODES, *CONTROL_PLANE, *LOCKS}
     async with asyncio.timeout(LIMIT), playing_at(api):
         leases: dict[str, Lease] = {}
         while not (wanted <= set(leases) and len(leases) == len(wanted) + API_SERVERS):

@@ -27,7 +27,7 @@ READ_EVERY = 60.0  # seconds; a list that takes long is read less often
 NONE_EVERY = 5.0  # while there are no Nodes: kubelets may be about to register
 SHARE = 0.02  # of the time that may be spent on reading
 REFUSED_EVERY = 600.0
-MISSING_EVERY = 10.0
+COMPARED_EVERY = 10.0  # Nodes with heartbeats
 Grouping = Literal["zone", "pool", "none"]
 
 
@@ -38,7 +38,7 @@ class NodeBook:
         self.nodes: Mapping[str, Node] = {}
         self.read_at: datetime | None = None
         self.problem = "The Nodes have not been read yet."
-        self._missing: tuple[float, list[ObjectName]] = (float("-inf"), [])
+        self._comparison: tuple[float, list[ObjectName], list[str]] = (float("-inf"), [], [])
         self.version = 0  # grows when a Node comes, goes or is in another group
 
     def group(self, name: str, by: Grouping) -> str:
@@ -54,20 +54,27 @@ class NodeBook:
 
     def missing(self, store: Store) -> list[ObjectName]:
         """Node heartbeats older than the last read that have no Node. Any thread may ask."""
+        return self._compared(store)[0]
+
+    def silent(self, store: Store) -> list[str]:
+        """Nodes that have no heartbeat. Any thread may ask."""
+        return self._compared(store)[1]
+
+    def _compared(self, store: Store) -> tuple[list[ObjectName], list[str]]:
         read_at, nodes = self.read_at, self.nodes
         if read_at is None:
-            return []
-        made_at, names = self._missing
-        if time.monotonic() - made_at > MISSING_EVERY:
-            names = [
+            return [], []
+        if time.monotonic() - self._comparison[0] > COMPARED_EVERY:
+            beats = [one for one in store.of_namespace(NODE_LEASES) if one.kind is Kind.HEARTBEAT]
+            missing = [
                 one.key
-                for one in store.of_namespace(NODE_LEASES)
+                for one in beats
                 if one.key.name not in nodes
-                and one.kind is Kind.HEARTBEAT
                 and (one.lasting.lease.metadata.creation_timestamp or read_at) < read_at
             ]
-            self._missing = (time.monotonic(), names)
-        return names
+            silent = sorted(nodes.keys() - {one.key.name for one in beats})
+            self._comparison = (time.monotonic(), missing, silent)
+        return self._comparison[1], self._comparison[2]
 
     def clock_jumped(self, jump: Jump) -> None:
         """The wall clock was set: the Nodes were read as long ago as before."""
@@ -101,7 +108,7 @@ class NodeBook:
         fresh = {node.name: node for node in found}
         if not await asyncio.to_thread(_same_groups, self.nodes, fresh):
             self.version += 1
-        self._missing = (float("-inf"), [])
+        self._comparison = (float("-inf"), [], [])
         self.nodes = fresh
         if not found:  # then a heartbeat without a Node is no news
             self.read_at = None

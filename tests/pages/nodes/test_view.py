@@ -71,6 +71,15 @@ def test_leases_without_a_node_and_ready_nodes_without_a_heartbeat_are_listed(hu
     assert [beat.full for beat in join.disagreeing] == ["n-2"]  # n-3 may yet turn NotReady
 
 
+def test_nodes_without_a_heartbeat_are_listed(hub, operator):
+    read_nodes(hub, *(Node(f"n-{n}", True) for n in range(1, 7)))
+    join = nodes_view(hub, NOW).join
+    assert (join.silent, join.silent_total) == (("n-5", "n-6"), 2)
+    html = operator.get("/c/a/nodes/").content.decode()
+    assert 'Nodes without a heartbeat <span class="count">2</span>' in html
+    assert "n-5, n-6" in html
+
+
 def test_a_node_that_is_not_ready_agrees_with_its_dead_heartbeat(hub):
     read_nodes(hub, *(Node(f"n-{n}", n != 2) for n in range(1, 5)))
     join = nodes_view(hub, NOW).join
