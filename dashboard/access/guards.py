@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
@@ -31,6 +31,7 @@ class ClusterRequest(HttpRequest):
 
     htmx: HtmxDetails
     cluster: WatchedCluster
+    drawn: str  # the stamp of what the view is about to read
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
@@ -102,6 +103,12 @@ def check_editor(request: HttpRequest) -> HttpResponseBase | None:
     return refusal
 
 
+def _set_cluster(request: HttpRequest, watched: WatchedCluster) -> None:
+    about = cast("ClusterRequest", request)
+    about.cluster = watched
+    about.drawn = running_board().publisher.hubs[watched.name].moves.stamp
+
+
 def viewer_required(view: View[P]) -> Wrapped:
     """For users with the right to read; the view gets `request.cluster`."""
 
@@ -114,7 +121,7 @@ def viewer_required(view: View[P]) -> Wrapped:
             return refusal
         if "\0" in request.path:  # PostgreSQL would refuse to look for it
             raise Http404("No Lease has a NUL in its name.")
-        request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+        _set_cluster(request, find_cluster(cluster))
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
@@ -133,9 +140,9 @@ def wall_required(view: View[P]) -> Wrapped:
             refusal = check_view(request)
             if refusal is not None:
                 return refusal
-            request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+            _set_cluster(request, find_cluster(cluster))
         else:
-            request.cluster = open_wall(key, cluster)  # type: ignore[attr-defined]
+            _set_cluster(request, open_wall(key, cluster))
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
-import msgspec
-
-from dashboard.live.cluster_menu import ClusterMenu, MenuReader
+from dashboard.live.cluster_menu import MenuReader
 from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.figures import Figures
+from dashboard.live.hub_view import HubView
 from dashboard.live.messages import Counts, Show, connection_item, read_name
-from dashboard.live.shared_drawings import GROUPS, SharedRegions
+from dashboard.live.shared_drawings import GROUPS
+from dashboard.live.shown_feed import ShownFeed
 from dashboard.live.trouble_elsewhere import Elsewhere
-from dashboard.pages.nodes.node_grid import NodeGrid
 from dashboard.parts.frame import live_html
-from dashboard.parts.kept.flapping_leases import Flappers, FlappingLeases
+from dashboard.parts.kept.flapping_leases import Flappers
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.lease.freshness import numbers
-from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.read.hourly_activity import Activity
-from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 
 MAX_DRAWN = 3  # rows in one frame, because other tasks need the loop too
 HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer reports it
 ANOTHER_PROCESS = -1  # drew the page: nobody knows how far its clock was off
 _numbers = count()
-
-
-class HubView(Protocol):
-    """The part of a ClusterHub that a page reads."""
-
-    store: Store
-    activity: Activity
-    shared: SharedRegions
-    menu: ClusterMenu
-    grids: dict[Grouping, NodeGrid]
-    seq: int
-    events_per_second: float
-    clock_moves: list[float]
-    incident_turn: int
-
-    @property
-    def problem(self) -> Callable[[], str | None]: ...
-    @property
-    def recent(self) -> deque[tuple[int, Change]]: ...
-    @property
-    def explained(self) -> deque[tuple[int, Change]]: ...
-    @property
-    def flappers(self) -> FlappingLeases: ...
-    def counts(self, now: datetime) -> Counts: ...
-    def figures(self) -> Figures: ...
-    def is_outdated(self, feed: int) -> bool: ...
 
 
 class PageReader:
@@ -73,8 +42,8 @@ class PageReader:
         self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
         self._jumps = len(hub.clock_moves) - 1  # jumps of the clock that the page follows
         self._incident_turn = hub.incident_turn
-        self._feed: int | None = None
-        self._feed_as = "line"
+        self._feed = ShownFeed(hub)
+        self._told: int | None = None  # the number of the last move that the page was told
         self._refetch = False
         self._elsewhere = Elsewhere(None, hub.activity)
         self._menu = MenuReader(hub.menu)
@@ -98,18 +67,27 @@ class PageReader:
         }
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True
-        if wanted.feed is not None and self._hub.is_outdated(wanted.feed):
-            self._refetch = True
-            wanted = msgspec.structs.replace(wanted, feed=self._hub.seq)
-        self._feed, self._feed_as = wanted.feed, wanted.feed_as
+        self._refetch |= self._feed.show(wanted)
         self._follow_jumps(wanted.jumps)
         self._elsewhere = Elsewhere(wanted.query, self._hub.activity)
+        if wanted.drawn is not None:
+            self._catch_up(wanted.drawn)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
         self._menu.wanted = wanted.clusters
         self.field = wanted.field
         self._counts, self._figures = {}, {}
         self._urgent = True
         self.wake.set()
+
+    def _catch_up(self, drawn: str) -> None:
+        """Tell the page what moved since its drawing."""
+        moves = self._hub.moves.since(drawn, self._told)
+        self._told = self._hub.moves.number
+        if moves is None:
+            self._refetch = True
+        elif (first := next((move for move in moves if move.incidents), None)) is not None:
+            self._incident_turn = min(self._incident_turn, first.turn)
+        self._elsewhere.catch_up(moves, self._hub.store, self._sent.get("row", {}))
 
     def _follow_jumps(self, jumps: int | None) -> None:
         """Move the moments of a page that was drawn, or lost its socket, before a jump."""
@@ -136,7 +114,7 @@ class PageReader:
             self.wake.set()
 
     def _shows(self, update: Update) -> bool:
-        if update.listed or update.connection or (update.changes and self._feed is not None):
+        if update.listed or update.connection or (update.changes and self._feed.number is not None):
             return True
         moved = (*update.redraw, *update.removed)
         return any(key in shown for shown in self._sent.values() for key in moved)
@@ -159,6 +137,9 @@ class PageReader:
             self._answers_show = False
         frame["now"] = now.timestamp()
         frame["seq"] = self._hub.seq
+        frame["drawn"] = self._hub.moves.stamp
+        if self._told is not None:
+            self._told = self._hub.moves.number
         frame["connection"] = connection_item(
             self._hub.store.connection,
             now=now,
@@ -241,11 +222,14 @@ class PageReader:
 
     def _asides(self, now: datetime) -> dict[str, Any]:
         """Add counts, feed and hints where they are new."""
-        aside = self._changes(now)
+        aside, lacks_more = self._feed.news(now)
+        self._refetch |= lacks_more
         aside |= {"regions": self._new_regions(), "clusters": self._menu.news()}
         news = self._elsewhere.news()
         if news is not None:
             aside["elsewhere"] = news
+        if self._elsewhere.may_differ:
+            aside["list"], self._elsewhere.may_differ = True, False
         counts = self._hub.counts(now)
         if counts is not self._counts:
             aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}
@@ -256,7 +240,7 @@ class PageReader:
             self._figures = figures
         if self._incident_turn != self._hub.incident_turn:
             aside["incidents"] = True
-            aside["explained"] = self._explained(now)
+            aside["explained"] = self._feed.explained(self._incident_turn, now)
             self._incident_turn = self._hub.incident_turn
         if self._refetch:
             aside["refetch"] = True
@@ -271,28 +255,3 @@ class PageReader:
                     self._regions[key] = drawn.number
                     fresh[key] = drawn.html
         return fresh
-
-    def _explained(self, now: datetime) -> list[str]:
-        """Draw the changes again whose cause became known since, where the page draws changes."""
-        form = live_html.CHANGES.get(self._feed_as)
-        if self._feed is None or form is None:
-            return []
-        fresh = [change for turn, change in self._hub.explained if turn > self._incident_turn]
-        return [live_html.render_change(change, form, now.date()) for change in fresh]
-
-    def _changes(self, now: datetime) -> dict[str, Any]:
-        """Add the changes that the page lacks, in the form that it asked for."""
-        if self._feed is None:
-            return {}
-        fresh = [(seq, change) for seq, change in self._hub.recent if seq > self._feed]
-        if len(fresh) == self._hub.recent.maxlen:
-            self._refetch = True  # more changes may have come than are kept
-        self._feed = self._hub.seq
-        if self._feed_as == "number":
-            return {"changes": len(fresh)}
-        form = live_html.CHANGES[self._feed_as]
-        return {
-            "feed": [live_html.render_change(change, form, now.date()) for _, change in fresh],
-            # A page that fetched its list meanwhile has some of these lines already.
-            "numbers": [seq for seq, _ in fresh],
-        }

@@ -17,6 +17,7 @@ from dashboard.live.cluster_menu import ClusterMenu
 from dashboard.live.explained_changes import explain
 from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
+from dashboard.live.move_log import MoveLog
 from dashboard.live.page_reader import PageReader
 from dashboard.live.shared_drawings import SharedRegions
 from dashboard.live.socket_share import SocketShare
@@ -27,6 +28,7 @@ from dashboard.parts.kept.flapping_leases import FlappingLeases
 from dashboard.parts.kept.node_book import Grouping, NodeBook
 from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change, ChangeType
+from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.history.read.hourly_activity import Activity
 from leases.history.refused_rows import Refusal
@@ -47,6 +49,14 @@ LATECOMERS = 40  # ticks from the drawing of a page to its socket, at most
 def _first_sight(change: Change) -> bool:
     """Whether a list found the Lease: `created` then lies in the past, in its place in history."""
     return change.inferred and change.change is ChangeType.CREATED
+
+
+def _created(update: Update) -> set[ObjectName]:
+    return {
+        ObjectName(change.namespace, change.name)
+        for change in update.changes
+        if change.change is ChangeType.CREATED
+    }
 
 
 class FeedReader:
@@ -80,6 +90,7 @@ class ClusterHub:
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
         # microseconds they do not meet those of another replica, to which a reader may come back.
         self.seq = self.first_seq = int(time.time() * 1_000_000)
+        self.moves = MoveLog()
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         # Changes whose cause became known, with the turn of incidents in which it did.
         self.explained: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
@@ -110,9 +121,17 @@ class ClusterHub:
         self.events += len(update.renewed) + len(update.redraw)
         if update.connection is not None:
             self.activity.watched.record(update.connection)
+        seq = self.seq
         if update.changes:
             self.activity.note(update.changes, self.store.marks)
             self._publish(update)
+        if update.changes or update.redraw or update.removed:
+            self.moves.add(
+                seq=seq,
+                turn=self.incident_turn,
+                keys=(*update.redraw, *update.removed),
+                created=_created(update),
+            )
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()
             for grid in self.grids.values():
@@ -150,6 +169,7 @@ class ClusterHub:
 
     def incidents_moved(self, incidents: Iterable[Incident] = ()) -> None:
         """Draw again what speaks of incidents: these began, changed or ended."""
+        self.moves.add(seq=self.seq, turn=self.incident_turn, incidents=True)
         self.incident_turn += 1
         for change in explain(self.recent, incidents):
             self.explained.append((self.incident_turn, change))
@@ -176,9 +196,13 @@ class ClusterHub:
         for page in self.pages:
             page.refetch()  # every moment on it moved
 
+    def is_own(self, feed: int) -> bool:
+        """Whether this process gave this number."""
+        return self.first_seq <= feed <= self.seq
+
     def is_outdated(self, feed: int) -> bool:
         """Whether a page drawn at this number may lack changes that no frame will bring."""
-        if not self.first_seq <= feed <= self.seq:
+        if not self.is_own(feed):
             return True  # drawn before this process started
         seq, tick = self._fetch_again
         return feed <= seq and self._ticks < tick

@@ -1,17 +1,19 @@
-"""Count the Leases of a page's list that got into trouble but are not on the page. The page offers
-to show them, because rows must not move under the pointer.
+"""Count the Leases of a page's list that got into trouble but are not on the page, and notice that
+the list may differ. The page offers to show them: rows must not move under the pointer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import UTC, datetime
 
 from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
+from dashboard import clock
+from dashboard.live.move_log import Move
 from dashboard.parts.kept.flapping_leases import flapping_of
-from dashboard.parts.query.lease_filter import Matcher, read_filter, wants
+from dashboard.parts.query.lease_filter import LeaseFilter, read_filter, wants
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.domain.lease import ObjectName
 from leases.domain.severity import is_in_trouble
@@ -24,12 +26,17 @@ MAX_COUNTED = 1000
 
 
 class Elsewhere:
-    """The Leases in trouble that one page does not show."""
+    """The Leases in trouble that one page does not show; `may_differ`: a Lease may have joined or
+    left the list unseen.
+    """
 
     def __init__(self, query: str | None, activity: Activity) -> None:
         self._activity = activity
         self._now = datetime.fromtimestamp(0, UTC)
-        self._wants = _matcher(query, self._flaps)
+        wanted = _read(query)
+        self._wants = None if wanted is None else wants(wanted, self._flaps)
+        self._chooses = wanted is not None and wanted.chooses
+        self.may_differ = False
         self._found: set[ObjectName] = set()
         self._reported = 0
 
@@ -38,6 +45,7 @@ class Elsewhere:
         if self._wants is None:
             return
         self._now = update.now
+        self.may_differ |= update.listed
         for key in update.redraw:
             if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
@@ -47,6 +55,29 @@ class Elsewhere:
             else:
                 self._found.discard(key)
         self._found.difference_update(update.removed)
+
+    def catch_up(
+        self, moves: Sequence[Move] | None, store: Store, shown: Container[ObjectName]
+    ) -> None:
+        """Judge what moved since the page was drawn; None: nobody knows what."""
+        if self._wants is None:
+            return
+        self._now = clock.now()
+        self.may_differ = moves is None or any(
+            move.keys is None
+            or any(self._joined_or_left(key, move, store, shown) for key in move.keys)
+            for move in moves
+        )
+
+    def _joined_or_left(
+        self, key: ObjectName, move: Move, store: Store, shown: Container[ObjectName]
+    ) -> bool:
+        """Whether the list may have a Lease more or less than its drawing."""
+        known = store.get(key)
+        wanted = known is not None and self._wants is not None and self._wants(known)
+        if key in shown or known is None or not wanted:
+            return key in shown and not wanted
+        return not shown or self._chooses or key in move.created or self._bad(known)
 
     def _bad(self, known: Tracked) -> bool:
         in_trouble = is_in_trouble(known.phase, known.kind, excused=known.excused)
@@ -63,10 +94,10 @@ class Elsewhere:
         return self._reported
 
 
-def _matcher(query: str | None, flaps: Matcher) -> Matcher | None:
+def _read(query: str | None) -> LeaseFilter | None:
     if query is None:
         return None
     try:
-        return wants(read_filter(QueryDict(query.removeprefix("?"))), flaps)
+        return read_filter(QueryDict(query.removeprefix("?")))
     except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
         return None

@@ -31,12 +31,22 @@ export function recount(root, counts = latest.counts, figures = latest.figures) 
   }
 }
 
-/** A bar for `number` Leases in trouble that this page does not list. */
-export function offer(number) {
+/** The query of the page's list, or null without one that is live. */
+export const listShown = () => ({ query: document.querySelector("[data-elsewhere]") ? location.search : null });
+
+/** A bar for Leases in trouble that this page does not list, and for a list that may have changed unseen. */
+export function offer({ elsewhere, list }) {
+  const many = elsewhere >= MOST ? `${MOST.toLocaleString("en")} or more` : elsewhere;
+  if (elsewhere !== undefined) show("trouble", many && `${many} new problem${many === 1 ? "" : "s"} outside this page`);
+  if (list) show("list", "This list may have changed");
+}
+
+function show(what, text) {
   const bar = document.querySelector("[data-elsewhere]");
   if (!bar) return;
-  if (number && !document.querySelector("[data-key]")) bar.click(); // without rows, nothing can move under the pointer
-  const many = number >= MOST ? `${MOST.toLocaleString("en")} or more` : number;
-  bar.textContent = `${many} new problem${number === 1 ? "" : "s"} outside this page · Show`;
-  bar.hidden = number === 0;
+  bar.dataset[what] = text || "";
+  if (text && !document.querySelector("[data-key]")) bar.click(); // without rows, nothing can move under the pointer
+  const says = bar.dataset.trouble || bar.dataset.list;
+  bar.textContent = `${says} · Show`;
+  bar.hidden = !says;
 }

@@ -11,6 +11,9 @@ export const onField = (then) => (moved = then);
 /** `groups`: [[name, number of slots], ...]; later slots came after the last order. */
 export const takeGroups = (groups) => (field.groups = groups);
 
+/** How the page's picture is grouped, or null without one. */
+export const fieldShown = () => ({ field: document.querySelector("[data-field]")?.dataset.field ?? null });
+
 export function takePhases(buffer) {
   const [what, generation, size] = new Uint32Array(buffer, 0, 3);
   if (what === WHOLE) {

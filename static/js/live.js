@@ -1,10 +1,11 @@
 // Keeps the page in step with the server: sends what the page shows, and puts each frame in its place.
 import { tellChanges } from "leaseboard/changes";
-import { correct, followed, moveAll, now } from "leaseboard/clock";
+import { correct, moveAll, now } from "leaseboard/clock";
 import { dateStates, hasMenu, placeStates } from "leaseboard/cluster_menu";
-import { count, figure, offer } from "leaseboard/counts";
+import { count, figure, listShown, offer } from "leaseboard/counts";
+import { drawing, toldUpTo } from "leaseboard/drawn";
 import { addLines, explainLines, feedShown, seen } from "leaseboard/feed";
-import { takeGroups, takePhases } from "leaseboard/field";
+import { fieldShown, takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { connect } from "leaseboard/socket";
@@ -40,11 +41,9 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
   }
 
   function show() {
-    const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
-    const query = document.querySelector("[data-elsewhere]") ? location.search : null;
-    const field = document.querySelector("[data-field]")?.dataset.field ?? null;
     answered = false;
-    socket.send({ show: shown(), ...feedShown(), groups, query, field, clusters: hasMenu(), jumps: followed() });
+    const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
+    socket.send({ show: shown(), ...feedShown(), ...listShown(), ...fieldShown(), ...drawing(), clusters: hasMenu(), groups });
   }
 
   function apply(frame) {
@@ -62,13 +61,14 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.figures) figure(frame.figures);
     if (frame.regions) placeShared(frame.regions);
     if (frame.clusters) placeStates(frame.clusters);
-    if ("elsewhere" in frame) offer(frame.elsewhere);
+    offer(frame);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
     answered ||= Boolean(frame.shown);
+    if (answered) toldUpTo(frame.drawn);
     if (frame.refetch) refetch("all");
     report();
     if (frame.html || frame.gone) drawn();

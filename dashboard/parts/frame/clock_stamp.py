@@ -1,4 +1,6 @@
-"""Tells a page how often the server's clock had jumped when it, or a part of it, was drawn."""
+"""Tells a page from what a part of it was drawn: the last move of the cluster, and how often the
+server's clock had jumped.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from dashboard.board import running_board
 from dashboard.parts.frame.responses import REGIONS
 
 HEADER = "X-Clock-Jumps"
+DRAWN = "X-Drawn"
 
 
 class ClockStamp:
@@ -28,4 +31,6 @@ class ClockStamp:
         if REGIONS in request.headers:
             jumps = running_board().clock.jumps
             response.headers[HEADER] = str(jumps if jumps == before else -1)
+        if "HX-Request" in request.headers and hasattr(request, "drawn"):
+            response.headers[DRAWN] = request.drawn
         return response

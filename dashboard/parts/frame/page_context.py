@@ -30,6 +30,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "role": role,
         "theme": theme if theme in THEMES else "",
         "clock_jumps": getattr(request, "clock_jumps", 0),
+        "drawn": getattr(request, "drawn", ""),
         "server_time": clock.now(),
         "version": VERSION,
         # Its sentences name clusters, so strangers do not see them.

@@ -78,6 +78,12 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
         return bool(self.text or self.holder or self.labels)
 
     @property
+    def chooses(self) -> bool:
+        """Whether it leaves out any Lease."""
+        some = self.namespace or self.kinds or self.phases or self.flapping or self.abandoned
+        return bool(self.searches or some)
+
+    @property
     def wanted_phases(self) -> tuple[Phase, ...]:
         return self.phases if self.phases or self.flapping else tuple(Phase)
 

@@ -50,7 +50,7 @@ def test_many_rows_come_a_few_a_frame_and_all_of_them_come(page, hub, monkeypatc
 def test_a_quiet_page_still_hears_a_sign_of_life(page):
     page.frame(NOW)
     beat = page.frame(NOW + timedelta(seconds=1))
-    assert set(beat) == {"now", "seq", "connection"}
+    assert set(beat) == {"now", "seq", "drawn", "connection"}
 
 
 @pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-1)])
