@@ -56,7 +56,7 @@ def test_a_release_and_what_ends_its_gap_are_one_incident_told_once() -> None:
     for clue in stopped():
         book.note(clue)
     (incident,) = told(book, 60).values()
-    assert (incident.cause, incident.confidence) == (Cause.GRACEFUL_STOP, Confidence.LIKELY)
+    assert (incident.cause, incident.confidence) == (Cause.GRACEFUL_STOP, Confidence.POSSIBLE)
     assert [str(member.lease) for member in incident.members] == ["default/controller"] * 2
     assert (incident.began, incident.ended) == (after(4), after(5))
     assert incident.worst_gap_seconds == 1.0

@@ -17,6 +17,7 @@ AT_ONCE = timedelta(seconds=3)
 SERIES = 3  # releases in a row that look like a drain
 MAX_SERIES = 50
 SERIES_GAP = timedelta(seconds=5)
+ONE_DRAIN = timedelta(seconds=15)  # kubectl drain evicts all Pods of a node at once
 _STOPPED = (
     Cause.GRACEFUL_STOP, Cause.DRAIN, Cause.EVICTED, Cause.SCALED_DOWN, Cause.ROLLOUT,
 )  # fmt: skip
@@ -87,12 +88,27 @@ def series(left: list[Judged]) -> list[Group]:
             # Two may be a drain, or two stops by chance; a node holds no hundreds of elections.
             groups += [_unsure(one) for one in chain if len(chain) > 1]
             continue
-        names = some([f"{one.episode.key}" for one in chain])
-        sentence = (
-            f"{len(chain)} elections were released within "
-            f"{span((chain[-1].at - chain[0].at).total_seconds())}: {names}"
-        )
-        fact = seen(Source.LEASES, "each went on to another pod of the same ReplicaSet")
-        verdict = Verdict(Cause.DRAIN, Confidence.POSSIBLE, sentence, (fact,))
-        groups.append(Group(tuple(chain), verdict))
+        groups.append(_series(chain))
     return groups
+
+
+def _series(chain: list[Judged]) -> Group:
+    within = chain[-1].at - chain[0].at
+    names = some([f"{one.episode.key}" for one in chain])
+    sentence = (
+        f"{len(chain)} elections were released within {span(within.total_seconds())}: {names}"
+    )
+    fact = seen(Source.LEASES, "each went on to another pod of the same ReplicaSet")
+    return Group(tuple(chain), Verdict(Cause.DRAIN, _confidence(chain, within), sentence, (fact,)))
+
+
+def _confidence(chain: list[Judged], within: timedelta) -> Confidence:
+    """Only their node ties together Pods of several Deployments in several namespaces."""
+    moved = {
+        (one.episode.key.namespace, one.episode.loser.workload)
+        for one in chain
+        if one.episode.loser is not None and one.episode.loser.template
+    }
+    namespaces = {namespace for namespace, _ in moved}
+    one_command = len(moved) < SERIES or len(namespaces) < 2
+    return Confidence.POSSIBLE if one_command or within > ONE_DRAIN else Confidence.LIKELY

@@ -1,4 +1,9 @@
-"""A Pod that was stopped on purpose: a rollout, a scale to zero, or only a graceful stop."""
+"""A Pod that was stopped on purpose: a rollout, a scale to zero, or only a graceful stop.
+
+From Leases alone a cause is `likely` if any other one needs a second event at the same time. A
+release that a Pod of the same template follows stays `possible`: on SIGTERM a Pod writes the same
+bytes, whether it was stopped, evicted, preempted or drained.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,11 @@ from leases.domain.cause.incident import Cause, Evidence, Source
 from leases.domain.cause.scene import BLUR, Scene
 from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, span
 from leases.domain.changes.change import ChangeType
+from leases.domain.kind import Kind
 
 LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready
 VACANT = timedelta(seconds=30)  # without a holder: nobody contends
+NO_POD_MADE = timedelta(seconds=110)  # an owner that is not at zero has made a Pod by then
 
 
 def stopped(scene: Scene) -> Verdict | None:
@@ -143,13 +150,24 @@ def by_shape(scene: Scene) -> Verdict | None:
     if loser is None or winner is None or episode.opening is ChangeType.DELETED:
         return None
     if loser.identity == winner.identity:
-        sentence = f"{loser.identity} holds {scene.lease} again since {_last(scene)}"
-        return possible(Cause.RESTART_IN_PLACE, sentence)
+        return _same_identity(scene, loser)
     if loser.host == winner.host:
         fact = seen(Source.LEASES, f"the next holder is the same host: {winner.identity}")
         sentence = f"{loser.host} was started anew and took {scene.lease} at {_last(scene)}"
         return likely(Cause.RESTART_IN_PLACE, sentence, fact)
     return None
+
+
+def _same_identity(scene: Scene, loser: Contender) -> Verdict:
+    """An elector gives up before its Lease runs out: who comes back under its name began anew.
+
+    Source: k8s.io/client-go tools/leaderelection, RenewDeadline is less than LeaseDuration.
+    """
+    sentence = f"{loser.identity} holds {scene.lease} again since {_last(scene)}"
+    if scene.episode.kind is not Kind.ELECTION or loser.has_suffix:
+        return possible(Cause.RESTART_IN_PLACE, sentence)
+    fact = seen(Source.LEASES, "the same identity came back after the Lease had run out")
+    return likely(Cause.RESTART_IN_PLACE, sentence, fact)
 
 
 def _released(scene: Scene) -> Verdict:
@@ -158,20 +176,26 @@ def _released(scene: Scene) -> Verdict:
     who = "its holder" if loser is None else loser.host
     sentence = f"{who} released {scene.lease} at {clock(episode.at)}"
     if winner is None or loser is None:
-        waits = _waits(scene)
-        if waits >= VACANT:
-            vacant = f"{sentence}, and nobody has taken it for {span(waits.total_seconds())}"
-            return possible(Cause.SCALED_DOWN, vacant)
-        return possible(Cause.GRACEFUL_STOP, sentence)
+        return _vacant(scene, sentence)
     gap = (episode.last.change.at - episode.at).total_seconds()
     sentence = f"{sentence}, and {winner.host} took it {span(gap)} later"
-    fact = seen(Source.LEASES, "the holder wrote the release itself; nothing ran out")
-    alike = loser.template == winner.template and loser.host != winner.host
-    if loser.template and alike and not scene.disrupted():
-        return likely(
-            Cause.GRACEFUL_STOP, sentence, fact, seen(Source.LEASES, "both are of one ReplicaSet")
-        )
-    return possible(Cause.GRACEFUL_STOP, sentence, fact)
+    facts = [seen(Source.LEASES, "the holder wrote the release itself; nothing ran out")]
+    if loser.template and loser.host != winner.host:
+        facts.append(seen(Source.LEASES, "both are of one ReplicaSet"))
+    facts.append(seen(Source.LEASES, "a Pod that is evicted or drained releases in the same way"))
+    return possible(Cause.GRACEFUL_STOP, sentence, *facts)
+
+
+def _vacant(scene: Scene, sentence: str) -> Verdict:
+    """Nobody took it: a Pod that was only stopped is made again, and contends."""
+    waits = _waits(scene)
+    if waits < VACANT:
+        return possible(Cause.GRACEFUL_STOP, sentence)
+    sentence = f"{sentence}, and nobody has taken it for {span(waits.total_seconds())}"
+    if waits < NO_POD_MADE or scene.episode.kind is not Kind.ELECTION:
+        return possible(Cause.SCALED_DOWN, sentence)
+    fact = seen(Source.LEASES, "nobody contends: no Pod was made in its place")
+    return likely(Cause.SCALED_DOWN, sentence, fact)
 
 
 def _last(scene: Scene) -> str:
