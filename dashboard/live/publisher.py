@@ -192,7 +192,8 @@ class ClusterHub:
         self.activity.clock_jumped(jump)
         self.nodes.clock_jumped(jump)
         self.clock_moves.append(self.clock_moves[-1] + jump.by.total_seconds())
-        self.shared.moved()
+        self.ages = HeartbeatAges()
+        self.shared.clock_jumped()
         for page in self.pages:
             page.refetch()  # every moment on it moved
 

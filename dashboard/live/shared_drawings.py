@@ -109,12 +109,19 @@ class SharedRegions:
         self._drawn_at: dict[str, float] = {}
         self._moved: set[str] = set()
         self._drawing: dict[str, asyncio.Task[None]] = {}
+        self._jumps = 0
         self.drawings = 0
         self.spacing = SPACING
 
     def moved(self) -> None:
         """Note that a phase, a holder or the connection changed."""
         self._moved.update(name for name, group in GROUPS.items() if group.moves)
+
+    def clock_jumped(self) -> None:
+        """Forget all drawings, and those that run: they have moments by the old clock."""
+        self._jumps += 1
+        self.drawn.clear()
+        self._drawn_at.clear()
 
     def tick(self, watched: OverviewSource, wanted: Collection[str], now: datetime) -> None:
         """Start to draw the `wanted` groups that are due, and drop the groups not wanted."""
@@ -125,7 +132,9 @@ class SharedRegions:
             due = age >= (self.spacing if name in self._moved else GROUPS[name].every)
             if due and name not in self._drawing:
                 self._moved.discard(name)
-                self._drawing[name] = asyncio.create_task(self._draw(name, watched, now))
+                self._drawing[name] = asyncio.create_task(
+                    self._draw(name, watched, now, self._jumps)
+                )
 
     async def stop(self) -> None:
         """Cancel the drawings that run."""
@@ -134,18 +143,21 @@ class SharedRegions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _draw(self, name: str, watched: OverviewSource, now: datetime) -> None:
+    async def _draw(self, name: str, watched: OverviewSource, now: datetime, jumps: int) -> None:
+        """`jumps` of the clock were before `now`."""
         known = self.drawn.get(name, {})
         as_of = watched.store.connection.as_of(now)
         try:
             found = await asyncio.to_thread(_fresh, GROUPS[name].draw, known, watched, as_of)
             self.drawings += 1
             fresh = {key: Drawn(self.drawings, stamp, html) for key, (stamp, html) in found.items()}
-            self.drawn[name] = known | fresh
+            if jumps == self._jumps:
+                self.drawn[name] = known | fresh
         except Exception as error:
             self._failed("regions", error)
         finally:
-            self._drawn_at[name] = time.monotonic()
+            if jumps == self._jumps:
+                self._drawn_at[name] = time.monotonic()
             del self._drawing[name]
 
 

@@ -26,21 +26,21 @@ export function refetch(cause) {
   }
 }
 
-const kept = new Map(); // HTML that came while its place was in use
+const kept = new Map(); // [HTML, jumps of the clock before it] that came while its place was in use
 
 /** `regions`: {id: html} as the socket brought them. */
 export function placeShared(regions) {
-  for (const [id, html] of Object.entries(regions)) kept.set(id, html);
+  for (const [id, html] of Object.entries(regions)) kept.set(id, [html, followed()]);
   placeKept();
 }
 
 function placeKept() {
   const rows = [];
-  for (const [id, html] of kept) {
+  for (const [id, [html, jumps]] of kept) {
     const place = document.getElementById(id);
     if (inUse(place)) continue;
     kept.delete(id);
-    if (!place) continue;
+    if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
     place.innerHTML = html;
     recount(place);
     scan(place);

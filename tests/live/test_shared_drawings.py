@@ -3,7 +3,10 @@ again only when what they are made of moved."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import asyncio
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -12,6 +15,7 @@ from dashboard.live import shared_drawings
 from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.publisher import ClusterHub
 from dashboard.live.shared_drawings import GROUPS, SharedRegions
+from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Listed
 from tests.support.board import KEY, a_lease
@@ -81,6 +85,37 @@ async def test_a_drawing_that_fails_is_reported_as_one_of_regions(hub, monkeypat
     assert shared._drawing == {}
     shared.tick(hub, ["ages"], NOW)
     assert shared._drawing == {}  # not before its time
+
+
+async def test_a_drawing_during_a_step_of_the_clock_is_not_shown(hub, monkeypatch):
+    began, goes_on = threading.Event(), threading.Event()
+    fresh = shared_drawings._fresh
+
+    def slow(*given):
+        began.set()
+        assert goes_on.wait(60)
+        return fresh(*given)
+
+    async def drawn(now: datetime) -> Mapping[str, shared_drawings.Drawn]:
+        hub.shared.tick(hub, ["nodes"], now)
+        await asyncio.gather(*hub.shared._drawing.values())
+        return hub.shared.drawn.get("nodes", {})
+
+    before = await drawn(NOW)
+    hour = timedelta(hours=1)
+    monkeypatch.setattr(shared_drawings, "_fresh", slow)
+    hub.shared._drawn_at.clear()
+    hub.shared.tick(hub, ["nodes"], NOW)
+    await asyncio.to_thread(began.wait, 60)
+    for clocked in (hub.store, hub):
+        clocked.clock_jumped(Jump(NOW, NOW + hour))
+    assert hub.shared.drawn == {}, "a page that opens now gets no moment of the old clock"
+    goes_on.set()
+    await asyncio.gather(*hub.shared._drawing.values())
+    assert hub.shared.drawn == {}, "nor one of both clocks"
+    after = await drawn(NOW + hour)  # without waiting until it is due
+    assert after.keys() == before.keys()
+    assert min(one.number for one in after.values()) > max(one.number for one in before.values())
 
 
 def test_a_moved_phase_concerns_the_groups_that_show_phases():
