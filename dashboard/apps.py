@@ -1,10 +1,11 @@
-"""Django's app of the dashboard; it refuses a newer database before a migration and makes
-the roles after it."""
+"""Django's app of the dashboard; it times database statements, refuses a newer database before a
+migration, and makes the roles after it."""
 
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
 from django.contrib.admin.apps import AdminConfig
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate
 
 
@@ -18,9 +19,11 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
+        from dashboard.access.log_lines.slow_statements import time_statements
         from dashboard.access.roles import ensure_roles
         from dashboard.serving.newer_database import refuse_newer
 
+        connection_created.connect(time_statements, dispatch_uid="dashboard.statements")
         leases = apps.get_app_config("leases")
         pre_migrate.connect(refuse_newer, sender=leases, dispatch_uid="dashboard.newer")
         # Django sends post_migrate only for apps with models; `leases` is the last of them.

@@ -24,6 +24,7 @@ from dashboard.configuration.setting_values import (
     read_header,
     read_hosts,
     read_log_format,
+    read_milliseconds,
     read_networks,
     read_origins,
     read_path,
@@ -137,6 +138,9 @@ class Config:
     )
     slow_seconds: int = _setting(
         read_seconds, 10, "a request that takes longer, with its wait, is a line of the log"
+    )
+    slow_statement_ms: int = _setting(
+        read_milliseconds, 2000, "a database statement that takes longer is a line of the log"
     )
     log_format: str = _setting(read_log_format, "text", "text or json: log lines on stderr")
     drain_seconds: int = _setting(

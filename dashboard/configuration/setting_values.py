@@ -16,6 +16,7 @@ MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_DRAIN_SECONDS = 600
 MAX_COUNT = 10**12
 MAX_SECONDS = 366 * 24 * 3600
+MAX_MILLISECONDS = 3_600_000
 MIN_SECRET_KEY = 32
 MAX_HEADER = 60  # characters of a header's name
 EVERY_CLUSTER = "*"
@@ -71,6 +72,10 @@ def read_count(value: str) -> int:
 
 def read_seconds(value: str) -> int:
     return _number(value, "seconds", 1, MAX_SECONDS)
+
+
+def read_milliseconds(value: str) -> int:
+    return _number(value, "milliseconds", 0, MAX_MILLISECONDS)
 
 
 def read_drain_seconds(value: str) -> int:

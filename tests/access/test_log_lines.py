@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from dataclasses import replace
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
 
+from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.log_lines.json_lines import JsonFormatter
 from dashboard.access.log_lines.request_id import answer_with_id, current
+from dashboard.access.log_lines.slow_statements import _timed
 from dashboard.access.redaction import hide
 from dashboard.config import ConfigError, load
 from dashboard.serving.requests.one_thread_pages import OneThreadPages
@@ -71,6 +76,32 @@ async def test_an_answer_of_the_pages_carries_the_id_and_a_slow_one_is_logged(mo
     await pages(scope, None, send)
     assert caplog.messages == ["GET / took 0.0 s"]
     assert (b"x-request-id", b"r-7") in sent[0]["headers"]
+
+
+@pytest.mark.django_db
+def test_a_slow_statement_is_logged_without_values(monkeypatch, caplog):
+    def ask() -> None:
+        list(User.objects.filter(username="canary-77", pk__lt=4711))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 'canary-77', 4711, id FROM auth_user")
+
+    ask()
+    assert caplog.messages == []
+    monkeypatch.setattr(settings, "LEASEBOARD", replace(settings.LEASEBOARD, slow_statement_ms=0))
+    request = current.set("r-8")
+    ask()
+    current.reset(request)
+    by_orm, raw = caplog.messages
+    assert re.match(r"A statement took \d+ ms \(request r-8\): SELECT .* FROM .auth_user", by_orm)
+    assert raw.endswith(": SELECT ?, ?, id FROM auth_user")
+    assert not {"canary-77", "4711"} & {*re.split(r"[^\w-]+", caplog.text)}
+
+
+@pytest.mark.django_db
+def test_the_time_of_a_statement_leaves_out_the_wait_for_the_gate():
+    with drawing_gate.drawing(()):
+        assert connection.execute_wrappers == [drawing_gate._execute, _timed]
+    assert connection.execute_wrappers == [_timed]
 
 
 def test_a_format_that_is_none_stops_the_start():
