@@ -124,7 +124,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         previous=holder_view(last),
         next=None if to_nobody else holder_view(change.holder),
         gap="" if gap is None else age(gap),
-        gap_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
+        gap_is_long=_gap_is_long(change, gap),
         window=_window(change, now),
         by_hand=written_by_hand(change),
         cause=change_cause(change, now),
@@ -208,7 +208,12 @@ def _gap(change: Change) -> list[Part]:
     if change.change is ChangeType.RECOVERED and change.kind is Kind.HEARTBEAT:
         return [Part(f", {age(gap)} after it expired")]
     said = f"after {age(gap)} without a holder"
-    return [Part(" "), Part(said, "bad" if gap >= LONG_GAP_SECONDS else "")]
+    return [Part(" "), Part(said, "bad" if _gap_is_long(change, gap) else "")]
+
+
+def _gap_is_long(change: Change, seconds: float | None) -> bool:
+    """A lock that was free for long was needed by nobody."""
+    return seconds is not None and seconds >= LONG_GAP_SECONDS and change.kind is not Kind.LOCK
 
 
 def _window(change: Change, now: datetime) -> str:

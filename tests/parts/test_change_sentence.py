@@ -38,6 +38,13 @@ def test_a_take_over_names_both_holders_and_the_gap():
     )
 
 
+@pytest.mark.parametrize(("kind", "long"), [(Kind.ELECTION, True), (Kind.LOCK, False)])
+def test_a_lock_that_was_free_for_long_is_no_trouble(kind, long):
+    change = a_change(ChangeType.ACQUIRED, kind=kind, holder="cp-1", gap_seconds=600.0)
+    assert change_line(change, NOW).gap_is_long is long
+    assert any(part.mark == "bad" for part in sentence(change)) is long
+
+
 @pytest.mark.parametrize(
     ("change", "fields", "text"),
     [

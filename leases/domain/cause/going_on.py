@@ -73,9 +73,12 @@ class GoingOn:
 
     def review(self, now: datetime) -> list[Incident]:
         """Return what changed, and settle what an earlier run left."""
-        for number, incident in list(self._incidents.items()):
-            if not incident.settled and now - (incident.ended or incident.began) >= SETTLED_AFTER:
-                self._incidents[number] = self._news[number] = _replace(incident, settled=True)
+        for number, one in list(self._incidents.items()):
+            if not one.settled and now - (one.ended or one.began) >= SETTLED_AFTER:
+                # One that flapped at the stop has no Lease whose holder would end it.
+                ended = one.ended if self._open[number] else one.ended or now
+                settled = _replace(one, settled=True, ended=ended)
+                self._incidents[number] = self._news[number] = settled
         news = list(self._news.values())
         self._news.clear()
         for incident in news:

@@ -8,7 +8,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.groups.judged import Group
-from leases.domain.cause.incident import Evidence, Incident, Member, Source
+from leases.domain.cause.incident import Cause, Evidence, Incident, Member, Source
 
 MAX_HOSTS = 50
 MAX_EVIDENCE = 25
@@ -32,6 +32,8 @@ def incident_of(
     hosts = [*group.hosts]
     hosts += [one.loser.host for one in episodes if one.loser is not None]
     ended = [one.ended_at for one in episodes]
+    if verdict.cause is Cause.FLAPPING and not settled:  # until it holds: another loss may follow
+        ended = [None]
     gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
     evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(

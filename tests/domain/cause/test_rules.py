@@ -62,6 +62,16 @@ def test_pods_that_lose_it_in_turn_are_flapping_but_stopped_ones_are_not() -> No
         *_handover(24, OLD_TOO, 6), *_handover(34, OLD, 8),
     ]  # fmt: skip
     assert _told(_clues(lease(OLD), *flaps)) == [(Cause.FLAPPING, Confidence.LIKELY, 8)]
+    book = Casebook("c")
+    for clue in _clues(lease(OLD), *flaps):
+        book.note(clue)
+    (open_one,) = book.review(after(60))
+    (over,) = book.review(after(600))
+    assert open_one.ended is None  # another loss may follow
+    assert over.ended is not None
+    after_restart = Casebook("c")
+    after_restart.restore([open_one])
+    assert [one.ended for one in after_restart.review(after(600))] == [after(600)]
     others = [*_handover(4, OLD_TOO, 2), *_handover(14, "app-6bcjktn59v-mmm4k", 4)]
     causes = [cause for cause, _, _ in _told(_clues(lease(OLD), *others))]
     assert causes == [Cause.GRACEFUL_STOP, Cause.GRACEFUL_STOP]
