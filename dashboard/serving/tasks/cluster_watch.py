@@ -84,7 +84,7 @@ class ClusterWatch:
                 renewed=lambda most: store.checkpoint_rotation.next(most, self._clock.now()),
             )
         )
-        await self._incidents.restore()
+        await self._incidents.restore(None if remembered is None else remembered.watched_until)
 
     async def run(self) -> None:
         """Connect, then follow the cluster until cancelled; what fails is tried again."""

@@ -12,15 +12,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from dashboard.live.publisher import ClusterHub
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
+from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
 from leases.domain.cause.incident import Incident
 from leases.history.read.find_incidents import open_incidents
+from leases.history.read.unexplained_changes import unexplained_changes
 from leases.history.write.insert_incidents import Reviewed
 from leases.history.write.recorder import Recorder
 from leases.kube.evidence.evidence_reader import EvidenceReader
@@ -33,6 +35,8 @@ LOOK_SECONDS = 1.0  # between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
 BUSY_SHARE = 0.02  # of a core that reviews of a large incident may take
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
+# Before the last stop: what happened then may belong to an incident that was not written yet.
+JUDGED_AGAIN = timedelta(minutes=5)
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 
 
@@ -68,13 +72,21 @@ class Incidents:
         found = [one for one in tuple(self._open.values()) if one.ended is None]
         return tuple(sorted(found, key=lambda one: (one.began, one.id)))
 
-    async def restore(self) -> None:
-        """Go on with what an earlier run, or another replica, left open."""
-        name = self._cluster.name
-        stored = await self._recorder.in_thread(partial(open_incidents, name))
+    async def restore(self, stopped_at: datetime | None) -> None:
+        """Go on with what an earlier run, or another replica, left open.
+
+        A process that is killed loses the incidents that it had not written: judge the changes
+        again that have no cause yet.
+        """
+        name, in_thread = self._cluster.name, self._recorder.in_thread
+        stored = await in_thread(partial(open_incidents, name))
         self._open = {one.id: one for one in stored}
         self._recorder.restore_incidents(name, stored)
         self._casebook.restore(stored)
+        if stopped_at is not None:
+            since = stopped_at - JUDGED_AGAIN
+            for clue in await in_thread(partial(unexplained_changes, name, since)):
+                self._note(clue)
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""
@@ -142,13 +154,16 @@ class Incidents:
             for renewal in update.late:
                 self._casebook.late(renewal)
             for clue in update.clues:
-                try:
-                    self._casebook.note(clue)
-                except Exception:
-                    logger.exception("%s: the cause of a change is skipped", clue.key)
+                self._note(clue)
                 read += 1
                 if read % CLUES_AT_ONCE == 0:
                     await asyncio.sleep(0)
+
+    def _note(self, clue: Clue) -> None:
+        try:
+            self._casebook.note(clue)
+        except Exception:
+            logger.exception("%s: the cause of a change is skipped", clue.key)
 
     def _review(self, now: datetime) -> tuple[list[Incident], list[Question], float]:
         """Return the news, what to look up, and the seconds of CPU that it took."""

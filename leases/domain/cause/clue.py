@@ -57,6 +57,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     managers: Managers = ()  # of the Lease after the change
     silences: tuple[Silence, ...] = ()  # of the whole cluster, lately
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
+    stored_as: str = ""  # the change's key, where it was read from history
 
     @property
     def key(self) -> ObjectName:
@@ -65,7 +66,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def identity(self) -> str:
         """The change's key in history."""
-        return identity(self.change)
+        return self.stored_as or identity(self.change)
 
     @property
     def cadence_seconds(self) -> float | None:

@@ -2,7 +2,7 @@
 
 The steps, in order: opened (the row of the audit trail is stored), sending (with the request),
 written (the API carried it out), answered (before the row is closed), closed. With a number behind
-it, such as "written 45", that many writes pass first.
+it, such as "written 45", that many writes pass first. At incident it dies before it writes one.
 """
 
 import os
@@ -22,6 +22,9 @@ django.setup()
 from dashboard.serving.tasks import audit_rows
 from leases.actions import open_rows
 from leases.actions.delete_many import records
+from leases.history.refused_rows import Refusal
+from leases.history.write import recorder
+from leases.history.write.insert_incidents import IncidentBatch
 from leases.kube.http_session import Session
 from leases.models import Edit
 
@@ -34,6 +37,7 @@ audit_rows.LOOK_SECONDS = 0.2
 records.SILENT = timedelta(0)  # for PostgreSQL, where another process might still run a deletion
 passed: Counter[str] = Counter()
 save, fetch = Edit.asave, Session.fetch
+write_incidents = recorder.write_batch_of_incidents
 
 
 def die_at(step: str) -> None:
@@ -61,6 +65,12 @@ async def dying_fetch(session: Session, method: str, path: str, **named: Any) ->
     return answer
 
 
+def dying_write(batch: IncidentBatch) -> list[Refusal]:
+    die_at("incident")
+    return write_incidents(batch)
+
+
+recorder.write_batch_of_incidents = dying_write
 Edit.asave = dying_save  # type: ignore[assignment, method-assign]
 Session.fetch = dying_fetch  # type: ignore[assignment, method-assign]
 execute_from_command_line(sys.argv)
