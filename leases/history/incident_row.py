@@ -20,6 +20,7 @@ from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.database_text import from_stored, to_stored
 from leases.models import IncidentRecord
+from leases.tables.incidents import LONG
 
 Story = tuple[tuple[str, Change], ...]  # each change after its identity, oldest first
 
@@ -56,6 +57,7 @@ def incident_values(
         "sentence": to_stored(incident.sentence),
         "began": time(incident.began),
         "ended": time(incident.ended),
+        "lasted_long": incident.ended is not None and incident.ended - incident.began > LONG,
         "updated_at": time(updated_at),
         "settled": incident.settled,
         "worst_gap_seconds": incident.worst_gap_seconds,

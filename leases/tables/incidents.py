@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
+
+# Longer incidents are found by an index of their own. A change needs a migration of the rows.
+LONG = timedelta(hours=6)
 
 
 class IncidentRecord(models.Model):
@@ -15,6 +20,7 @@ class IncidentRecord(models.Model):
     sentence = models.TextField()
     began = models.DateTimeField()
     ended = models.DateTimeField(null=True)
+    lasted_long = models.BooleanField(default=False, db_default=False)  # over, after LONG
     updated_at = models.DateTimeField()
     settled = models.BooleanField(default=False)
     worst_gap_seconds = models.FloatField(null=True)
@@ -41,6 +47,11 @@ class IncidentRecord(models.Model):
                 fields=["cluster", "began", "incident"],
                 name="incident_going_on",
                 condition=models.Q(ended=None),
+            ),
+            models.Index(
+                fields=["cluster", "began", "incident"],
+                name="incident_that_lasted",
+                condition=models.Q(lasted_long=True),
             ),
         ]
 

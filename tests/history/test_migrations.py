@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
@@ -11,9 +13,10 @@ from django.db.migrations.executor import MigrationExecutor
 from leases.domain.changes.change import Change
 from leases.history.change_row import WRITTEN, to_values
 from leases.history.read.find_changes import find
+from leases.history.read.find_incidents import find_incidents
 from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.insert_changes import write_changes
-from tests.support.values.changes import a_change
+from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +73,23 @@ def test_a_database_without_incidents_takes_them_up_and_rewrites_no_change():
     store(incident_with(a_change(1), late))
     found = find("a", HistoryFilter(), limit=10).changes
     assert [(one.writer, one.incident) for one in found] == [("kubectl-edit", "one"), (None, "one")]
+
+
+def test_incidents_that_lasted_long_before_are_found_by_any_part_of_their_time():
+    day = timedelta(days=1)
+    before = ("leases", "0020_reliability")
+    migrate(before)
+    try:
+        rows = MigrationExecutor(connection).loader.project_state(before).apps
+        record = rows.get_model("leases", "IncidentRecord")
+        for name, lasted in (("long", 3 * day), ("short", day / 24)):
+            values = {"cause": "crash", "confidence": "likely", "sentence": "", "changes": 1}
+            times = {"began": T0, "ended": T0 + lasted, "updated_at": T0}
+            record.objects.create(cluster="a", incident=name, settled=True, **values, **times)
+    finally:
+        migrate()
+    (found,) = find_incidents("a", since=T0 + day, until=T0 + 2 * day, limit=9)
+    assert found.incident.id == "long"
 
 
 def test_permissions_to_read_changes_outlive_the_new_name_of_their_model():

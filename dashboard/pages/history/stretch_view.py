@@ -140,9 +140,7 @@ def _incidents(request: ClusterRequest, shown: TimeRange, now: datetime) -> dict
     return {
         "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
         "total": len(found),
-        "url": incidents_url(
-            cluster, min([shown.since, *(one.began for one in found)]), shown.until
-        ),
+        "url": incidents_url(cluster, shown.since, shown.until),
     }
 
 

@@ -24,8 +24,9 @@ PAGE_SIZE = 50
 
 
 class IncidentFilter(ListFilter, frozen=True, kw_only=True):
-    """An empty field filters nothing. `since` and `until` bound when an incident began; `range`
-    ends now. `going_on` is "true", "false" or "". `before` is the cursor of a page.
+    """An empty field filters nothing. An incident matches if it went on at any time between
+    `since` and `until`; `range` ends now. `going_on` is "true", "false" or "". `before` is the
+    cursor of a page.
     """
 
     PARAMETERS = {
@@ -50,7 +51,7 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
         return self.replace(limit=PAGE_SIZE) == IncidentFilter()
 
     def first(self, now: datetime) -> datetime | None:
-        """When the oldest wanted incident may have begun, with the range applied."""
+        """From when on an incident must have gone on, with the range applied."""
         if not self.range:
             return self.since
         return max(filter(None, (self.since, now - RANGES[self.range])))

@@ -111,8 +111,8 @@ def _says(wanted: IncidentFilter) -> str:
         "namespace is": wanted.namespace,
         "Lease is": wanted.lease,
         "holder is": wanted.holder,
-        "began since": write_moment(wanted.since),
-        "began before": write_moment(wanted.until),
+        "since": write_moment(wanted.since),
+        "before": write_moment(wanted.until),
     }
     said = [RANGE_LABELS[wanted.range]] if wanted.range else []
     said += [f"{what} {shortened(value, MAX_SAID)}" for what, value in words.items() if value]

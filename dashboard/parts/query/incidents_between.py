@@ -22,7 +22,6 @@ from leases.domain.lease import ObjectName
 from leases.history.read.find_incidents import find_incidents
 
 MOST = 200  # incidents of one answer
-LONGEST = timedelta(hours=6)  # before a stretch; an incident that is over and was longer is missed
 
 
 class IncidentBand(msgspec.Struct, frozen=True):
@@ -36,17 +35,16 @@ class IncidentBand(msgspec.Struct, frozen=True):
 
 def incidents_between(cluster: str, since: datetime, until: datetime) -> list[Incident]:
     """The newest MOST incidents that went on at any time of the stretch, oldest first."""
-    found = find_incidents(cluster, since=since - LONGEST, until=until, limit=MOST)
+    found = find_incidents(cluster, since=since, until=until, limit=MOST)
     known = {one.incident.id: one.incident for one in found}
     for incident in running_board().publisher.hubs[cluster].going_on():
         if incident.began < until:
             known[incident.id] = incident
-    inside = [one for one in known.values() if one.ended is None or one.ended >= since]
-    return sorted(inside, key=lambda one: (one.began, one.id))
+    return sorted(known.values(), key=lambda one: (one.began, one.id))
 
 
 def incidents_url(cluster: str, since: datetime, until: datetime) -> str:
-    """The list of incidents that began in a stretch."""
+    """The list of incidents that went on in a stretch."""
     second = timedelta(seconds=1)
     ends = {"from": since.replace(microsecond=0), "to": until.replace(microsecond=0) + second}
     query = urlencode({name: write_moment(moment) for name, moment in ends.items()})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 from django.db.models import Count, Q, QuerySet, Value
@@ -15,9 +16,11 @@ from leases.domain.changes.change import Change
 from leases.history.database_text import NUL_SYMBOL, from_stored, to_stored
 from leases.history.incident_row import as_text, story_of, to_incident
 from leases.models import IncidentNote, IncidentRecord
+from leases.tables.incidents import LONG
 
 _MAX_MOVES = 10  # withdrawn incidents that one may have been part of, one after the other
 _MAX_ID = 64  # characters
+FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _LARGE = ("members", "story")  # columns that a list does not need
 
 
@@ -53,8 +56,8 @@ def find_incidents(
     limit: int,
     before: str | None = None,
 ) -> list[StoredIncident]:
-    """Return the newest incidents: since <= began < until. Raises BadCursor."""
-    rows = _matching(cluster, namespace, lease, holder, since, until)
+    """Return the newest incidents that went on at any time of [since, until). Raises BadCursor."""
+    rows = _matching(cluster, namespace, lease, holder, until)
     if causes:
         rows = rows.filter(cause__in=causes)
     if going_on is not None:
@@ -62,9 +65,15 @@ def find_incidents(
     if before:
         began, number = _read_cursor(before)
         rows = rows.filter(Q(began__lt=began) | Q(began=began, incident__lt=number))
+    found = [
+        row
+        for part in _from(rows, since)
+        for row in part.order_by("-began", "-incident").defer(*_LARGE)[:limit]
+    ]
+    found.sort(key=lambda row: (row.began, row.incident), reverse=True)
     return [
         StoredIncident(incident=to_incident(row), changes=row.changes, updated_at=row.updated_at)
-        for row in rows.order_by("-began", "-incident").defer(*_LARGE)[:limit]
+        for row in found[:limit]
     ]
 
 
@@ -82,12 +91,14 @@ def count_incidents(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> dict[tuple[Cause, bool], int]:
-    """Count incidents by cause and by whether they go on."""
-    rows = _matching(cluster, namespace, lease, holder, since, until)
-    found = rows.order_by().values_list("cause")
-    counts: dict[tuple[Cause, bool], int] = {}
-    for cause, number, over in found.annotate(number=Count("id"), over=Count("ended")):
-        counts |= {(Cause(cause), False): over, (Cause(cause), True): number - over}
+    """Count incidents by cause and by whether they go on; `since` and `until` as above."""
+    rows = _matching(cluster, namespace, lease, holder, until)
+    counts: Counter[tuple[Cause, bool]] = Counter()
+    for part in _from(rows, since):
+        found = part.order_by().values_list("cause")
+        for cause, number, over in found.annotate(number=Count("id"), over=Count("ended")):
+            counts[Cause(cause), False] += over
+            counts[Cause(cause), True] += number - over
     return {which: number for which, number in counts.items() if number}
 
 
@@ -134,12 +145,9 @@ def _matching(
     namespace: str | None,
     lease: str | None,
     holder: str | None,
-    since: datetime | None,
     until: datetime | None,
 ) -> QuerySet[IncidentRecord]:
     rows = IncidentRecord.objects.filter(cluster=cluster, part_of="")
-    if since is not None:
-        rows = rows.filter(began__gte=since)
     if until is not None:
         rows = rows.filter(began__lt=until)
     if namespace or lease:
@@ -151,6 +159,22 @@ def _matching(
         meant = dict.fromkeys([*shown, *(name.replace(NUL_SYMBOL, "\0") for name in shown)])
         rows = rows.filter(_any("holders", meant) | _any("hosts", meant))
     return rows
+
+
+def _from(
+    rows: QuerySet[IncidentRecord], since: datetime | None
+) -> tuple[QuerySet[IncidentRecord], ...]:
+    """Leave out what was over by then. Each part has an index that reads few other rows."""
+    if since is None:
+        return (rows,)
+    edge = max(since, FIRST_TIME + LONG) - LONG
+    earlier = rows.filter(began__lt=edge)
+    inside = Q(began__gte=since) | Q(ended__gt=since) | Q(ended=None)
+    return (
+        rows.filter(inside, began__gte=edge),
+        earlier.filter(lasted_long=True, ended__gt=since),
+        earlier.filter(ended=None),
+    )
 
 
 def _any(column: str, texts: Sequence[str] | dict[str, None]) -> Q:

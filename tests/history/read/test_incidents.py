@@ -86,7 +86,9 @@ def test_the_story_outlives_the_rows_of_its_changes(known):
         ({"holder": ' say "it" '}, ["one"]),
         ({"holder": "a␀b"}, ["one"]),
         ({"holder": "worker"}, []),
-        ({"since": T0 + timedelta(seconds=9)}, ["two"]),
+        ({"since": T0 + timedelta(seconds=40)}, ["two", "one"]),
+        ({"since": T0 + timedelta(seconds=41)}, ["two"]),
+        ({"since": T0 + timedelta(days=2)}, ["two"]),
         ({"until": T0 + timedelta(seconds=9)}, ["one"]),
         ({"going_on": True}, ["two"]),
         ({"going_on": False}, ["one"]),
@@ -94,6 +96,17 @@ def test_the_story_outlives_the_rows_of_its_changes(known):
 )
 def test_incidents_are_found_newest_first_by_each_filter(known, wanted, found):
     assert ids(**wanted) == found
+
+
+def test_one_that_lasted_long_is_found_by_any_part_of_its_time(known):
+    store(incident_with(id="long", ended=T0 + timedelta(days=3)))
+    part = {"since": T0 + timedelta(days=1), "until": T0 + timedelta(days=2)}
+    assert ids(**part) == ["two", "long"]
+    (newest,) = find_incidents("a", limit=1, **part)
+    assert ids(before=cursor_of(newest), **part) == ["long"]
+    over, on = (Cause.NODE_DOWN, False), (Cause.BY_HAND, True)
+    assert count_incidents("a", **part) == {over: 1, on: 1}
+    assert ids(since=T0 + timedelta(days=3)) == ["two"]
 
 
 def test_pages_and_counts_cover_all_incidents(known):

@@ -130,7 +130,7 @@ def test_the_incidents_of_the_stretch_are_listed_with_the_way_to_all(store, oper
     assert 'href="/c/a/incidents/5e1f/"' in text
     assert "since before" in text
     assert "too late" not in text
-    assert f"/c/a/incidents/?from={long['began']:%Y-%m-%dT%H}%3A" in text
+    assert f"/c/a/incidents/?from={NOON:%Y-%m-%dT%H}%3A" in text
     none = text_of(
         operator.get("/c/a/history/stretch/?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z")
     )

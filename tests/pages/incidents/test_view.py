@@ -78,6 +78,7 @@ def test_a_row_says_when_how_long_why_and_how_sure(store, operator):
         ("namespace=kube-system&lease=scheduler", ["crash", "other"]),
         ("holder=cp-9", ["other"]),
         (f"from={hours(2.5):%Y-%m-%dT%H:%M:%SZ}", ["crash", "drain"]),
+        (f"from={hours(2.9):%Y-%m-%dT%H:%M:%SZ}", ["crash", "drain", "other"]),
         (f"to={hours(2.5):%Y-%m-%dT%H:%M:%SZ}", ["other"]),
         ("limit=1&going_on=false", ["drain"]),
     ],
@@ -87,7 +88,8 @@ def test_the_url_filters_the_page_and_the_json_alike(store, operator, query, exp
         {"id": "crash", "cause": Cause.CRASH, "began": hours(1), "ended": None,
          "leases": (SCHEDULER,)},
         {"id": "drain", "cause": Cause.DRAIN, "began": hours(2), "leases": (KEDA,)},
-        {"id": "other", "began": hours(3), "leases": (SCHEDULER,), "hosts": ("cp-9",)},
+        {"id": "other", "began": hours(3), "ended": hours(2.6), "leases": (SCHEDULER,),
+         "hosts": ("cp-9",)},
     )  # fmt: skip
     assert shown(operator.get(f"{LIST}?{query}")) == expected
     items = operator.get(f"{LIST}?{query}&format=json").json()["items"]
