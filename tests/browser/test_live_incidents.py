@@ -85,3 +85,28 @@ def test_the_list_and_the_page_follow_an_incident(visits: Visits, api: LeaseApi)
     expect(page.locator("#id_text")).to_have_value("Looked at by hand.")  # it was left alone
     page.locator(".note-form .btn").press("Enter")
     expect(page.locator(".notes .said")).to_have_text("Looked at by hand.")
+
+
+def test_a_wall_shows_an_incident_as_it_begins_changes_and_ends(
+    visits: Visits, api: LeaseApi
+) -> None:
+    names = [f"walled-{number}" for number in range(4)]
+    page = visits.open("/c/embedded/wall/?q=walled")
+    expect(page.locator("[data-wall-live]")).to_contain_text("Live")
+    for name in names:
+        api.create(name, holder="walled-6bcjktn59v-q89c7_3f2a", duration=1)
+    row, lanes = page.locator("#lanes > .w-incident"), page.locator("#lanes > [data-tile]")
+    expect(row.locator(".nm")).to_contain_text("4 Leases")
+    expect(row.locator(".sentence")).to_contain_text(names[0])
+    expect(lanes).to_have_count(0)  # the sentence stands for all four
+    taken = timestamp()
+    api.patch(names[0], holderIdentity="walled-6bcjktn59v-q89c7_9b1c", leaseDurationSeconds=600,
+              acquireTime=taken, renewTime=taken, leaseTransitions=1)  # fmt: skip
+    # After 30 s it is also known that nobody takes the others.
+    changed = re.compile(r"Restart in place.* 4 Leases|Scaled down.* 3 Leases")
+    expect(row.locator(".nm")).to_have_text(changed)
+    expect(lanes).to_have_count(1)  # of the one that is held again
+    for name in names[1:]:
+        api.delete(name)
+    expect(row).to_have_count(0)
+    expect(lanes).to_have_count(1)
