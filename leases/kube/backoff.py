@@ -28,9 +28,18 @@ class Backoff:
         self._refused = refused
         self._jitter = jitter
         self._next = first
+        self._shortened = False
 
-    def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
-        """Return the next delay: `at_least` if the server asked for it, longer if it refused us."""
+    def delay(self, *, at_least: float = 0.0, refused: bool = False, gone: bool = False) -> float:
+        """Return the next delay: `at_least` if the server asked for it, longer if it refused us.
+
+        A 410 Gone says that the server is back. It shortens the delay once, until the next success:
+        meanwhile changes can only be inferred from the list that follows.
+        """
+        if self._next == self._first:
+            self._shortened = False
+        if gone and not self._shortened:
+            self._next, self._shortened = self._first, True
         base, self._next = self._next, min(self._next * 2, self._limit)
         delay = min(base * (1 + self._jitter()), self._limit)
         return max(delay, at_least, self._refused if refused else 0.0)

@@ -80,8 +80,8 @@ async def reflect(
             logger.warning("watch broke at resourceVersion %s: %s", reflection.version, detail)
             reflection.break_off(error)
             yield Disconnected(detail, refused)
-            wanted = min(error.retry_after or 0.0, MAX_RETRY_AFTER)
-            await asyncio.sleep(backoff.delay(at_least=wanted, refused=refused))
+            wanted, gone = min(error.retry_after or 0.0, MAX_RETRY_AFTER), isinstance(error, Gone)
+            await asyncio.sleep(backoff.delay(at_least=wanted, refused=refused, gone=gone))
 
 
 class _Reflection:

@@ -35,3 +35,12 @@ def test_a_delay_is_at_least_what_the_server_asks_for() -> None:
 
 def test_a_refusal_waits_longer_for_a_person_to_act() -> None:
     assert Backoff(refused=15.0, jitter=lambda: 0.0).delay(refused=True) == 15.0
+
+
+def test_gone_shortens_the_delay_once_until_the_next_success() -> None:
+    backoff = Backoff(jitter=lambda: 0.0)
+    failing = [backoff.delay() for _ in range(3)]
+    assert [*failing, backoff.delay(gone=True)] == [0.8, 1.6, 3.2, 0.8]
+    assert [backoff.delay(gone=True), backoff.delay(), backoff.delay(gone=True)] == [1.6, 3.2, 6.4]
+    backoff.reset()
+    assert [backoff.delay(), backoff.delay(), backoff.delay(gone=True)] == [0.8, 1.6, 0.8]

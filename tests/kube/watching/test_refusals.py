@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from leases.wire.watch_events import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (
+    GONE,
     Reply,
     ScriptedServer,
     answer,
@@ -43,8 +45,8 @@ class Waits(Backoff):
         super().__init__(first=0.5, limit=4.0, refused=15.0, jitter=lambda: 0.0)
         self.seconds: list[float] = []
 
-    def delay(self, *, at_least: float = 0.0, refused: bool = False) -> float:
-        self.seconds.append(super().delay(at_least=at_least, refused=refused))
+    def delay(self, **given: Any) -> float:
+        self.seconds.append(super().delay(**given))
         return 0.0
 
 
@@ -208,3 +210,13 @@ def _kubeconfig(server: str, token: str) -> str:
         f"clusters: [{{name: k, cluster: {{server: '{server}'}}}}]\n"
         f"users: [{{name: u, user: {{token: {token}}}}}]\n"
     )
+
+
+async def test_after_an_outage_gone_lists_soon(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    down, event = answer(500, status(500, "InternalError")), modified("a", version=101)
+    cluster.script("watch", down, down, down, answer(410, GONE), stream(event, end="hang"))
+    waits = Waits()
+    await follow(client, waits, until=applied("a"))
+    assert waits.seconds == [0.5, 1.0, 2.0, 0.5]
