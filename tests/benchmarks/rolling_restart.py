@@ -8,16 +8,14 @@ any does.
 from __future__ import annotations
 
 import asyncio
-import signal
-import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.restarts import restart
 from tests.support.balancer import balancing
 from tests.support.open_page import OpenPage, session_of
 from tests.support.postgres import running
-from tests.support.processes import Server
 from tests.support.replicas import Replicas, two_replicas
 
 EVERY = 1.0  # seconds between two changes; the feed of a page shows 12
@@ -44,7 +42,7 @@ async def _roll(replicas: Replicas, number: int) -> int:
         while not all(page.lines for page in pages):
             await asyncio.sleep(0.1)
         for name in ("one", "other"):
-            await _restart(replicas, name)
+            await restart(replicas, name)
             while len(balancer.ready) < 2:
                 await asyncio.sleep(0.1)
         changing.cancel()
@@ -66,19 +64,6 @@ async def _change(replicas: Replicas, made: list[str]) -> None:
         await asyncio.to_thread(replicas.api.create, name, holder="x")
         made.append(f"default/{name}")
         await asyncio.sleep(EVERY)
-
-
-async def _restart(replicas: Replicas, name: str) -> None:
-    server: Server = getattr(replicas, name)
-    begun = time.monotonic()
-    server.process.send_signal(signal.SIGTERM)
-    code = await asyncio.to_thread(server.process.wait, 60)
-    ended = time.monotonic()
-    setattr(replicas, name, await asyncio.to_thread(server.again))
-    ready = time.monotonic()
-    print(
-        f"{name}: ended with {code} after {ended - begun:.1f} s, serves {ready - ended:.1f} s later"
-    )
 
 
 if __name__ == "__main__":

@@ -64,6 +64,13 @@ class Balancer:
                 return await asyncio.open_connection("127.0.0.1", port)
         return None
 
+    async def cut_for(self, seconds: float) -> None:
+        """End all connections, and every new one at once, for so long."""
+        self.ready.clear()
+        await asyncio.gather(*self.cut(), return_exceptions=True)
+        await asyncio.sleep(seconds)
+        self.ready[:] = self._ports
+
     def cut(self) -> list[asyncio.Task[None]]:
         """End all connections; returns their tasks, which are about to end."""
         for task in self._open:
@@ -83,16 +90,17 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def balancing(ports: Sequence[int]) -> AsyncIterator[Balancer]:
+async def balancing(ports: Sequence[int], *, probing: bool = True) -> AsyncIterator[Balancer]:
     """A balancer over these, which listens on `port`."""
     balancer = Balancer(ports)
     server = await asyncio.start_server(balancer.take, "127.0.0.1", 0)
-    watching = asyncio.create_task(balancer.watch())
+    watching = [asyncio.create_task(balancer.watch())] if probing else []
     try:
         balancer.port = server.sockets[0].getsockname()[1]
         yield balancer
     finally:
-        watching.cancel()
+        for task in watching:
+            task.cancel()
         server.close()
-        await asyncio.gather(watching, *balancer.cut(), return_exceptions=True)
+        await asyncio.gather(*watching, *balancer.cut(), return_exceptions=True)
         await asyncio.sleep(0)  # in which the transports close

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,17 @@ OPTIONS = {
 class Postgres:
     """A running server; `database` makes a new empty database in it and gives its URL."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, control: Callable[..., None]) -> None:
         self.port = port
+        self._control = control
         self._made = 0
+
+    def start(self) -> None:
+        self._control("start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """`fast` ends sessions and writes a checkpoint; `immediate` is like a crash."""
+        self._control("stop", "-m", mode)
 
     def url(self, database: str) -> str:
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
@@ -64,8 +72,8 @@ def programs() -> Path:
 
 
 @contextmanager
-def running() -> Iterator[Postgres]:
-    """A server for the length of the block."""
+def running(**more: str) -> Iterator[Postgres]:
+    """A server for the length of the block; `more` overrides OPTIONS."""
     binaries, owner = programs(), _owner()
     home = Path(tempfile.mkdtemp(prefix="leaseboard-postgres-"))
     if owner:
@@ -74,13 +82,19 @@ def running() -> Iterator[Postgres]:
         data, port = home / "data", free_port()
         _run(binaries / "initdb", "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8",
              "--locale=C", "--no-sync", **owner)  # fmt: skip
-        settings = " ".join(f"-c {name}={value or chr(39) * 2}" for name, value in OPTIONS.items())
-        _run(binaries / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", home / "log",
-             "-o", f"-p {port} {settings}", "start", **owner)  # fmt: skip
+        options = {**OPTIONS, **more}
+        settings = " ".join(f"-c {name}={value or chr(39) * 2}" for name, value in options.items())
+
+        def control(*what: str) -> None:
+            _run(binaries / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", home / "log",
+                 "-o", f"-p {port} {settings}", *what, **owner)  # fmt: skip
+
+        server = Postgres(port, control)
+        server.start()
         try:
-            yield Postgres(port)
+            yield server
         finally:
-            _run(binaries / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop", **owner)
+            server.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

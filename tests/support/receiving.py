@@ -28,12 +28,16 @@ class HttpReceiver:
     def __init__(self, answers: Iterable[web.Response] = ()) -> None:
         self.answers = list(answers)
         self.received: list[Received] = []
+        self.taken: list[Received] = []  # those that were answered with 200
         self.url = ""
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
         self.received.append(Received(request.path, dict(request.headers), body))
-        return self.answers.pop(0) if self.answers else web.Response(text="ok")
+        if self.answers:
+            return self.answers.pop(0)
+        self.taken.append(self.received[-1])
+        return web.Response(text="ok")
 
 
 @asynccontextmanager

@@ -17,27 +17,31 @@ from tests.support.programs.lease_apis import lease_api
 class Replicas:
     """Leaseboard twice, on one database, over one Lease API that is neither's own."""
 
-    def __init__(self, home: Path, database: str, api: LeaseApi, url: str, **settings: str) -> None:
+    def __init__(
+        self, home: Path, database: str, api: LeaseApi, url: str, *more: str, **settings: str
+    ) -> None:
+        """`more` are further sources, as `--cluster` takes them."""
         self.api = api
         self._home = home
-        self._environment = {
+        self.environment = {
             "LEASEBOARD_DATABASE_URL": database,
             "LEASEBOARD_SECRET_KEY": "the same for all, and more than fifty characters long",
             **settings,
         }
-        self._source = f"c=url:{url.replace('://', f'://{api.token}@')}"
+        sources = (f"c=url:{url.replace('://', f'://{api.token}@')}", *more)
+        self._clusters = tuple(word for source in sources for word in ("--cluster", source))
         with ThreadPoolExecutor() as both:  # at once: each finds an empty database
             self.one, self.other = both.map(self.start, ("one", "other"))
 
     def start(self, name: str) -> Server:
-        server = Server(self._home / name, "--cluster", self._source, **self._environment)
+        server = Server(self._home / name, *self._clusters, **self.environment)
         server.wait_synced()
         return server
 
     def stored(self, name: str = "%") -> dict[str, list[tuple[str, str | None]]]:
         """Each Lease's changes in the order of history: what happened, and who holds it then."""
         stored: dict[str, list[tuple[str, str | None]]] = {}
-        with psycopg.connect(self._environment["LEASEBOARD_DATABASE_URL"]) as connection:
+        with psycopg.connect(self.environment["LEASEBOARD_DATABASE_URL"]) as connection:
             rows = connection.execute(
                 "SELECT name, change, holder FROM leases_change WHERE name LIKE %s ORDER BY at, id",
                 [name],
@@ -48,7 +52,7 @@ class Replicas:
 
     def exported(self) -> int:
         """How many changes any replica's command exports."""
-        done = manage(self._home / "one", "export_history", **self._environment)
+        done = manage(self._home / "one", "export_history", **self.environment)
         assert done.returncode == 0, done.stderr
         return len(done.stdout.splitlines())
 

@@ -117,16 +117,18 @@ def all_written(server: Server, replace: int = 0) -> bool:
     return waiting is not None and float(waiting[1]) <= replace
 
 
-def check_history(data: Path, truth: Path, until: float, **extra: str) -> int:
+def check_history(
+    data: Path, truth: Path, until: float, *, cluster: str = CLUSTER, **extra: str
+) -> int:
     """Compare the exported history with the storm's log; 1 if they differ.
 
     STORM_KEEP names a folder that keeps both, and the server's log.
     """
     folder = data.parent
-    history = folder / "history"
-    exported = manage(data, "export_history", "--cluster", CLUSTER, **extra)
+    history = folder / f"history-{cluster}"
+    exported = manage(data, "export_history", "--cluster", cluster, **extra)
     history.write_text(exported.stdout)
-    print(f"{len(exported.stdout.splitlines())} changes kept")
+    print(f"{cluster}: {len(exported.stdout.splitlines())} changes kept")
     if kept := os.environ.get("STORM_KEEP"):
         for file in (truth, history, next(folder.glob("*.log"))):
             (Path(kept) / file.name).write_bytes(file.read_bytes())

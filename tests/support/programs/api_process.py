@@ -21,21 +21,24 @@ class ApiProcess:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self._port = free_port()
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:
-        command = ("manage.py", "lease_api", "--port", str(self._port))
+        command = ("manage.py", "lease_api", "--port", str(self.port))
         with self.data.with_suffix(".log").open("ab") as log:
             self._process = start_python(
                 *command, env=environment(self.data), stdout=log, stderr=log
             )
-        alive = f"http://127.0.0.1:{self._port}/livez"
+        alive = f"http://127.0.0.1:{self.port}/livez"
         wait_for(lambda: get(alive)[0] == 200, what="the Lease API")
 
     def end(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
         self._process.wait(timeout=60)
+
+    def kill(self) -> None:
+        self.end(signal.SIGKILL)
 
 
 def pill(page: Page) -> str:
