@@ -45,12 +45,8 @@ class ShownFeed:
         if self._form == "number":
             return {"changes": len(fresh)}, lacks_more
         form = live_html.CHANGES[self._form]
-        said = {
-            "feed": [live_html.render_change(change, form, now.date()) for _, change in fresh],
-            # A page that fetched its list meanwhile has some of these lines already.
-            "numbers": [seq for seq, _ in fresh],
-        }
-        return said, lacks_more
+        lines = [live_html.render_change(change, form, now.date()) for _, change in fresh]
+        return {"feed": lines}, lacks_more
 
     def explained(self, turn: int, now: datetime) -> list[str]:
         """The changes again whose cause became known after that turn of incidents."""

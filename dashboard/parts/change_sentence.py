@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from string import Formatter
 from urllib.parse import urlencode
@@ -15,6 +16,7 @@ from dashboard.parts.lease.row import lease_url
 from dashboard.parts.lease.shown_name import ShownName, shown_name
 from dashboard.parts.query.url_time import write_moment
 from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.severity import LONG_GAP_SECONDS
@@ -63,6 +65,12 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         return f"{self.change.namespace}/{self.change.name}"
+
+    @property
+    def id(self) -> str:
+        """The same for every process that saw the change."""
+        whole = f"{self.key} {identity(self.change)}"
+        return hashlib.blake2b(whole.encode(), digest_size=9).hexdigest()
 
     @property
     def before(self) -> HolderView | None:

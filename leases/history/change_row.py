@@ -8,7 +8,7 @@ from typing import Any
 
 from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import Change, ChangeType
-from leases.domain.changes.change_identity import identity
+from leases.domain.changes.change_identity import identity, not_rebuilt
 from leases.domain.kind import Kind
 from leases.history.database_text import from_stored, to_stored
 from leases.history.read.raw_select import Row, moment
@@ -16,11 +16,11 @@ from leases.history.read.raw_select import Row, moment
 FIELDS = (
     "id", "cluster", "namespace", "name", "uid", "kind", "change", "at", "observed_at", "holder",
     "previous_holder", "resource_version", "transitions", "missed", "inferred", "inferred_since",
-    "gap_seconds", "renewed_at", "fields", "writer", "cause", "incident",
+    "gap_seconds", "renewed_at", "fields", "writer", "cause", "incident", "identity",
 )  # fmt: skip
 COLUMNS = ", ".join(FIELDS)
 AT = FIELDS.index("at")
-WRITTEN = (*FIELDS[1:-2], "identity")  # an incident writes its columns later
+WRITTEN = (*FIELDS[1:-3], "identity")  # an incident writes its columns later
 _KINDS = {kind.value: kind for kind in Kind}
 _CAUSES = {cause.value: cause for cause in Cause}
 _CHANGES = {change.value: change for change in ChangeType}
@@ -57,7 +57,7 @@ def to_change(row: Row) -> Change:
     (
         _, cluster, namespace, name, uid, kind, change, at, observed_at, holder, previous_holder,
         resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,
-        fields, writer, cause, incident,
+        fields, writer, cause, incident, stored_identity,
     ) = row  # fmt: skip
     return Change(
         cluster=cluster,
@@ -81,4 +81,5 @@ def to_change(row: Row) -> Change:
         writer=from_stored(writer),
         cause=_CAUSES.get(cause),
         incident=incident,
+        stored_identity=not_rebuilt(stored_identity),
     )

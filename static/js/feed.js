@@ -17,55 +17,46 @@ export function seen(seq) {
   if (list) list.dataset.feed = seq;
 }
 
-/** `all`: lines, oldest first, with the number of each; `seq`: the last one. Returns whether any concerns the page. */
-export function addLines(all, numbers, seq) {
+/** `lines`: oldest first, some of which the page may have; `seq`: the last one's number. Returns whether any concerns the page. */
+export function addLines(lines, seq) {
   const list = document.querySelector("[data-feed]");
   if (!list) return false;
-  const shown = Number(list.dataset.feed);
-  const lines = all.filter((_, index) => numbers[index] > shown);
-  list.dataset.feed = Math.max(shown, seq);
+  list.dataset.feed = seq;
   if (!("feedLimit" in list.dataset)) return true; // it draws no lines
   if (paused) held.push(...lines);
   else return addAll(list, lines);
   return false;
 }
 
-/** Add the newest that fit; none glows when everything is new. */
+const find = (list, { dataset }) => list.querySelector(`:scope > [data-id="${dataset.id}"]`);
+const moment = (line) => Number(line.dataset.at);
+
+/** Add the lines that the list lacks, and keep the newest; none glows when everything is new. */
 function addAll(list, lines) {
   const { feedOf, feedLimit } = list.dataset;
-  const room = feedOf ? lines.length : Number(feedLimit);
-  return lines.slice(-room).map((html) => add(list, html, lines.length <= MANY)).includes(true);
-}
-
-function add(list, html, glows) {
-  const line = made(html);
-  const { feedOf, feedLimit } = list.dataset;
-  if (feedOf && line.dataset.of !== feedOf) return false;
-  line.classList.toggle("new", glows);
-  list.prepend(line);
-  scan(line);
-  while (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
-  if (list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
-  return true;
+  const fresh = lines.map(made).filter((line) => (!feedOf || line.dataset.of === feedOf) && !find(list, line));
+  for (const line of fresh) {
+    line.classList.toggle("new", fresh.length <= MANY);
+    list.insertBefore(line, [...list.children].find((other) => moment(other) <= moment(line)) ?? null);
+    if (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
+  }
+  for (const line of fresh) if (line.isConnected) scan(line);
+  if (fresh.length && list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
+  return fresh.length > 0;
 }
 
 /** Draw the lines again whose cause became known. */
 export function explainLines(lines) {
   for (const html of lines) {
     const line = made(html);
-    const old = [...document.querySelectorAll("[data-feed] > [data-of]")].find((other) => isSame(other, line));
-    held = held.map((other) => (isSame(made(other), line) ? html : other));
+    const old = document.querySelector(`[data-feed] > [data-id="${line.dataset.id}"]`);
+    held = held.map((other) => (made(other).dataset.id === line.dataset.id ? html : other));
     if (!old || old.contains(document.activeElement)) continue;
     line.hidden = old.hidden;
     old.replaceWith(line);
     scan(line);
   }
 }
-
-const isSame = (one, other) =>
-  one.dataset.of === other.dataset.of &&
-  one.dataset.change === other.dataset.change &&
-  one.querySelector("time").dateTime === other.querySelector("time").dateTime;
 
 function made(html) {
   const template = document.createElement("template");

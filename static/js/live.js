@@ -54,7 +54,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.html) placeAll(frame.html);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone);
-    if (frame.feed && addLines(frame.feed, frame.numbers, frame.seq)) refetch("changed");
+    if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
     if (frame.changes || frame.refetch) seen(frame.seq);
     if (frame.feed || frame.changes || frame.refetch) tellChanges(frame.refetch ? null : frame.changes ?? frame.feed.length);
     if (frame.counts) count(frame.counts);

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
+from dashboard.parts.change_sentence import change_line
 from dashboard.parts.query.recent_changes import changes_of, recent_changes
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.history.read import find_changes
+from leases.history.write.insert_changes import write_changes
 from leases.tracking.tracked_lease import Update
 from tests.support.board import KEY
 
@@ -21,7 +24,21 @@ def change(number: int) -> Change:
     return Change(
         cluster="a", namespace=KEY.namespace, name=KEY.name, uid="u", kind=Kind.ELECTION,
         change=ChangeType.ACQUIRED, at=at, observed_at=at, holder=f"cp-{number}",
+        resource_version=str(number),
     )  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_what_another_replica_wrote_by_its_clock_comes_once(board):
+    mine = msgspec.structs.replace(
+        change(3), change=ChangeType.EXPIRED, resource_version="", renewal="12:00:00 15 cp-3"
+    )
+    theirs = msgspec.structs.replace(mine, at=mine.at - timedelta(milliseconds=40))
+    write_changes([theirs])
+    (read,) = find_changes.recent("a", 20)
+    assert change_line(read, NOW).id == change_line(mine, NOW).id
+    board.publisher.hubs["a"].publish(Update(cluster="a", now=NOW, seq=1, changes=(mine,)))
+    assert len(recent_changes("a", 20)[1]) == 1
 
 
 @pytest.mark.parametrize("read", ["recent", "of_lease"])

@@ -18,6 +18,7 @@ from tests.support.signing_in import cookies, signed_in
 
 SPACING = 1.0  # seconds between two fetches
 RECONNECT = 0.2
+LINE = re.compile(r'data-id="(\w+)" [^>]*data-of="([^"]+)"')
 
 
 def session_of(server: Server) -> str:
@@ -35,6 +36,9 @@ class OpenPage:
         self._base = f"127.0.0.1:{port}/c/{cluster}/"
         self._cookie = {"Cookie": f"sessionid={session}"}
         self._number = 0
+        self._drawn = ""
+        self._ids: set[str] = set()
+        self._answered = False
         self._fetching: asyncio.Task[None] | None = None
         self._fetched_at = 0.0
         self._outdated = False
@@ -72,18 +76,22 @@ class OpenPage:
 
     async def _show(self) -> None:
         if self._socket is not None:
+            self._answered = False
             with suppress(WebSocketException):
-                await self._socket.send(json.dumps({"show": {}, "feed": self._number}))
+                await self._socket.send(
+                    json.dumps({"show": {}, "feed": self._number, "drawn": self._drawn})
+                )
 
     def _apply(self, frame: dict[str, Any]) -> None:
         """As static/js/live.js and static/js/feed.js."""
-        lines = zip(frame.get("numbers", ()), frame.get("feed", ()), strict=True)
-        self.lines += [_lease(html) for number, html in lines if number > self._number]
-        self.seen.update(self.lines)
-        if "feed" in frame:
-            self._number = max(self._number, frame["seq"])
-        if "refetch" in frame:
+        fresh = [line for html in frame.get("feed", ()) for line in LINE.findall(html)]
+        self._place([line for line in fresh if line[0] not in self._ids])
+        if "feed" in frame or "refetch" in frame:
             self._number = frame["seq"]
+        self._answered = self._answered or frame.get("shown", False)
+        if self._answered:
+            self._drawn = frame["drawn"]
+        if "refetch" in frame:
             self._outdated = True
             if self._fetching is None or self._fetching.done():
                 self._fetching = asyncio.create_task(self._fetch_again())
@@ -106,8 +114,15 @@ class OpenPage:
         self.fetches += 1
         found = re.search(r'<ul[^>]* id="feed"[^>]* data-feed="(\d+)".*?</ul>', text, re.DOTALL)
         assert found, text
-        self._number = int(found[1])
-        self.lines = re.findall(r'data-of="([^"]+)"', found[0])
+        drawn = re.search(r'data-drawn="([^"]+)"', text)
+        assert drawn, text
+        self._number, self._drawn = int(found[1]), drawn[1]
+        self._ids, self.lines = set(), []
+        self._place(LINE.findall(found[0]))
+
+    def _place(self, fresh: list[tuple[str, str]]) -> None:
+        self._ids.update(identity for identity, _ in fresh)
+        self.lines += [lease for _, lease in fresh]
         self.seen.update(self.lines)
 
     def _get(self) -> str:
@@ -115,9 +130,3 @@ class OpenPage:
         with urllib.request.urlopen(request, timeout=60) as answer:
             text: str = answer.read().decode()
             return text
-
-
-def _lease(html: str) -> str:
-    found = re.search(r'data-of="([^"]+)"', html)
-    assert found, html
-    return found[1]

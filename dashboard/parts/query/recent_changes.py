@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from dashboard.board import running_board
 from leases.domain.changes.change import Change
+from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
 from leases.history.read import find_changes
 
@@ -57,8 +58,8 @@ def _up_to(cluster: str, seq: int, written: list[Change]) -> list[Change]:
     return [change for change in written if _identity(change) not in later]
 
 
-def _identity(change: Change) -> tuple[object, ...]:
-    return change.namespace, change.name, change.uid, change.change, change.at
+def _identity(change: Change) -> tuple[str, str, str]:
+    return change.namespace, change.name, identity(change)
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:

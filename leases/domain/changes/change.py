@@ -72,6 +72,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # renewed it); not exported.
     renewed_at: datetime | None = None
     renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
+    stored_identity: str = ""  # as history has it, which keeps no renewal fields; not exported
 
 
 def appeared(

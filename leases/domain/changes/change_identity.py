@@ -14,12 +14,23 @@ from leases.domain.changes.change import COUNTED_ONCE, ONCE, Change, ChangeType
 OF_THE_TERM = COUNTED_ONCE | {ChangeType.RELEASED, ChangeType.RECOVERED}
 
 
+_NO_RENEWAL = hashlib.sha256(b"").hexdigest()[:32]
+_REBUILT = (_NO_RENEWAL, *(f" {word}" for word in ONCE))
+
+
+def not_rebuilt(stored: str) -> str:
+    """A stored identity, or "" where `identity` finds it without the renewal fields."""
+    return "" if stored.endswith(_REBUILT) else stored
+
+
 def identity(change: Change) -> str:
     """Return the key that makes a change unique in its Lease's history.
 
     resourceVersion alone is not enough: a cluster restored from a backup repeats numbers. The time
     of an expiry differs from clock to clock, so the renewal that expired stands for it.
     """
+    if change.stored_identity:
+        return change.stored_identity
     if change.change in ONCE:
         return f"{change.uid} {change.change}"
     word = "term" if change.change in OF_THE_TERM else change.change

@@ -19,7 +19,8 @@ from leases.domain.changes.change import Change
 from leases.history.read.find_changes import known_clusters, oldest_first
 from leases.history.read.indexed_search import HistoryFilter
 
-FIELDS = tuple(name for name in Change.__struct_fields__ if name not in ("renewed_at", "renewal"))
+_OURS = ("renewed_at", "renewal", "stored_identity")
+FIELDS = tuple(name for name in Change.__struct_fields__ if name not in _OURS)
 CHUNK = 2000
 # Full-width ones too.
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")

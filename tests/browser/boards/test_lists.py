@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.boards.conftest import names, visit
 from tests.browser.visits import Visits
@@ -74,7 +74,7 @@ def test_only_the_changed_row_of_the_overview_glows(
     assert page.evaluate("[...glowed]") == ["default/web-3"]
 
 
-def test_a_line_that_the_fetched_list_has_already_is_not_added_again(
+def test_a_line_comes_once_and_in_its_place_whichever_server_sends_it(
     page: Page, server: Server, api: LeaseApi
 ) -> None:
     visit(page, server, "")
@@ -82,15 +82,29 @@ def test_a_line_that_the_fetched_list_has_already_is_not_added_again(
         """async () => {
           const { addLines } = await import("leaseboard/feed");
           const list = document.querySelector("[data-feed]");
-          const fetched = Number(list.dataset.feed) + 1;
-          list.dataset.feed = fetched;
-          addLines(["<li>fetched</li>", "<li>later</li>"], [fetched, fetched + 1], fetched + 1);
-          addLines(["<li>fetched</li>"], [fetched], fetched);
-          return [...list.children].map((line) => line.textContent).slice(0, 2);
+          const line = (id, at) => `<li data-id="${id}" data-at="${at}">${id}</li>`;
+          addLines([line("first", 9e9), line("third", 9e9 + 2)], 7);
+          addLines([line("old", 1), line("first", 9e9), line("second", 9e9 + 1)], 5);
+          return [...list.children].map((line) => line.textContent).slice(0, 4);
         }"""
     )
-    assert lines[0] == "later"
-    assert lines[1] != "fetched"
+    assert lines[:3] == ["third", "second", "first"]
+    assert "old" not in lines[3:]
+
+
+def test_a_lease_that_comes_before_the_socket_opens_is_shown(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    held: list[Route] = []
+    page.route(re.compile(r"/js/socket[.\w]*\.js"), lambda route: held.append(route))
+    url = f"{server.url}/c/embedded/leases/?q=between"
+    page.goto(url, wait_until="commit")
+    expect(page.locator("main")).to_contain_text("No Lease matches these filters")
+    api.create("between", holder="one")
+    wait_for(lambda: page.request.get(f"{url}&format=json").json()["items"], what="the Lease")
+    wait_for(lambda: held or page.wait_for_timeout(50), what="the page to want its socket")
+    held[0].continue_()
+    expect(page.locator(ROW.format("between"))).to_be_visible()
 
 
 def test_filters_are_the_url_and_back_and_forward_walk_through_them(
