@@ -7,30 +7,39 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
 
 from dashboard.config import load
+from tests.deploy.operator_schemas import VALIDATORS, operator_faults
 from tests.deploy.typed_manifests import faults
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OVERLAYS = ("sqlite", "postgresql", "proxy")
-OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}  # of the Prometheus operator
+WITH_EDIT = tuple(f"{one} with edit" for one in OVERLAYS)  # the component added to an overlay
 Manifest = dict[str, Any]
 
 
 @cache
 def rendered(overlay: str) -> dict[str, Manifest]:
-    """The manifests of an overlay by `Kind/name`."""
+    """The manifests of an overlay, perhaps `with edit`, by `Kind/name`."""
     if shutil.which("kubectl") is None:
         assert os.environ.get("CI") != "true", "kubectl is not installed"
         pytest.skip("kubectl is not installed")
-    done = subprocess.run(
-        ["kubectl", "kustomize", str(DEPLOY / "overlays" / overlay)],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    name, _, edit = overlay.partition(" with ")
+    with TemporaryDirectory() as folder:
+        own = {
+            "resources": [os.path.relpath(DEPLOY / "overlays" / name, folder)],
+            "components": [os.path.relpath(DEPLOY / "components" / edit, folder)] if edit else [],
+        }
+        (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(own))
+        done = subprocess.run(
+            ["kubectl", "kustomize", folder],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return {f"{one['kind']}/{one['metadata']['name']}": one
@@ -42,12 +51,29 @@ def pod_of(overlay: str) -> Manifest:
     return pod
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("overlay", OVERLAYS + WITH_EDIT)
 def test_every_manifest_is_what_its_schema_allows(overlay):
     found = rendered(overlay).values()
     assert len(found) >= 14
-    wrong = [fault for one in found if one["kind"] not in OPERATOR_KINDS for fault in faults(one)]
-    assert wrong == []
+    assert {one["kind"] for one in found} >= VALIDATORS.keys()
+    check = dict.fromkeys(VALIDATORS, operator_faults)
+    assert [fault for one in found for fault in check.get(one["kind"], faults)(one)] == []
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_edit_component_adds_the_right_to_edit_and_nothing_else(overlay):
+    without, found = rendered(overlay), rendered(f"{overlay} with edit")
+    added = found.keys() - without.keys()
+    assert added == {"ClusterRole/leaseboard-edit", "ClusterRoleBinding/leaseboard-edit"}
+    changed = {name for name, one in without.items() if found[name] != one}
+    assert changed == {"ConfigMap/leaseboard"}
+    assert load(without["ConfigMap/leaseboard"]["data"]).read_only
+    assert not load(found["ConfigMap/leaseboard"]["data"]).read_only
+    bound = found["ClusterRoleBinding/leaseboard-edit"]["subjects"]
+    account = found["ServiceAccount/leaseboard"]["metadata"]
+    assert [(one["name"], one["namespace"]) for one in bound] == [
+        (account["name"], account["namespace"])
+    ]
 
 
 def test_an_unknown_field_and_a_wrong_type_are_faults():
@@ -56,6 +82,19 @@ def test_an_unknown_field_and_a_wrong_type_are_faults():
     said = "\n".join(faults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}))
     for part in ("spec.selector", "containers.0.imge", "containers.0.tty"):
         assert part in said
+
+
+def test_faults_of_the_operators_manifests_are_found():
+    rules = rendered("sqlite")["PrometheusRule/leaseboard"]
+    first = {**rules["spec"]["groups"][0]["rules"][0], "for": "5 minutes", "sumary": ""}
+    groups = [{"name": "a", "rules": [first]}]
+    said = "\n".join(operator_faults({**rules, "spec": {"groups": groups}}))
+    assert "PrometheusRule.spec.groups[0].rules[0].for" in said
+    assert "sumary" in said
+    monitor = rendered("sqlite")["ServiceMonitor/leaseboard"]
+    said = "\n".join(operator_faults({**monitor, "spec": {"endpoints": [{"port": 8000}]}}))
+    assert "ServiceMonitor.spec.endpoints[0].port" in said
+    assert "'selector' is a required property" in said
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
