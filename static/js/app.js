@@ -3,6 +3,7 @@ import "leaseboard/theme";
 import "leaseboard/menus";
 import "leaseboard/keys";
 import "leaseboard/copying";
+import "leaseboard/cut_names";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";

@@ -1,6 +1,7 @@
 // Runs the wall's clock and ticker, and shows NOT LIVE where nobody can miss it.
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
+import "leaseboard/cut_names";
 import { PATIENCE } from "leaseboard/connection";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.sizes.long_names import CERT_MANAGER, OF_253, fill, names_seen
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, serving
+from tests.support.processes import Server, serving, wait_for
 
 SIZES = [(390, 844), (1024, 768), (1200, 800), (1440, 900), (1920, 1080), (1080, 1920)]
 FEWEST = 10  # letters of a name that are seen at least
@@ -44,6 +44,25 @@ COPIED = """(key) => {
   document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true }));
   return clipboardData.getData("text/plain") || getSelection().toString();
 }"""
+# Pixels between the ellipsis of each cut piece and what follows it.
+GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
+  .filter((el) => el.checkVisibility() && el.scrollWidth > el.clientWidth)
+  .map((el) => {
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(el);
+    const range = document.createRange();
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    const room = el.getBoundingClientRect().width - pen.measureText("…").width;
+    let gap = 0;
+    for (let letters = 1; letters <= el.firstChild.length; letters += 1) {
+      range.setStart(el.firstChild, 0);
+      range.setEnd(el.firstChild, letters);
+      const left = room - range.getBoundingClientRect().width;
+      if (left < 0) break;
+      gap = left;
+    }
+    return gap;
+  })"""
 WIDER = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 
 
@@ -84,6 +103,12 @@ def test_every_name_is_told_from_its_siblings_at_every_size(name: str, visits: V
             wrong.append(f"{page.evaluate(WIDER)} px wider than the screen")
         found += [f"{width}: {line}" for line in wrong]
     assert found == []
+
+
+def test_no_gap_stands_behind_an_ellipsis(visits: Visits) -> None:
+    page = visits.open("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
+    page.set_viewport_size({"width": 1440, "height": 900})
+    wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names drawn anew for the new width")
 
 
 def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visits) -> None:
