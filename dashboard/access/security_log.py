@@ -1,4 +1,5 @@
-"""The security log: who signed in or was refused, and who gave or took a right."""
+"""The security log: who signed in or was refused, who gave or took a right, and who chose where
+data goes."""
 
 from __future__ import annotations
 
@@ -28,6 +29,10 @@ class SecurityEvent(StrEnum):
     PASSWORD_CHANGED = "password_changed"  # noqa: S105
     LINK_CREATED = "link_created"
     LINK_REVOKED = "link_revoked"
+    RECEIVER_CREATED = "receiver_created"
+    RECEIVER_CHANGED = "receiver_changed"
+    RECEIVER_TESTED = "receiver_tested"
+    RECEIVER_DELETED = "receiver_deleted"
     EXPORT = "export"
     PROXY_REFUSED = "proxy_refused"
     DEACTIVATED = "deactivated"

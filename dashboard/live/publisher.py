@@ -30,6 +30,7 @@ from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
+from leases.history.notify.delivery_log import FailingReceiver
 from leases.history.read.hourly_activity import Activity
 from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
@@ -111,6 +112,7 @@ class ClusterHub:
         self.refused: Callable[[datetime], Sequence[Refusal]] = (
             lambda _: ()
         )  # the changes that history refused lately
+        self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
         self.going_on: Callable[[], Sequence[Incident]] = lambda: ()  # incidents, oldest first
         self.incident_turn = 0  # grows when an incident begins, changes or ends
 

@@ -122,6 +122,7 @@ class Runtime:
             report_failures(self.supervisor, name, hub)
             hub.refused = partial(self.recorder.refused.lately, name)
             hub.unwritten = lambda: self.recorder.waiting
+            hub.failing_receivers = lambda: self.notifications.failing
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
+from dashboard.access.security_log import SecurityEvent, record
 from dashboard.management.refusing import RefusingCommand
 from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
@@ -29,6 +30,14 @@ class Command(RefusingCommand):
     def handle(self, *, cluster: str | None, since: str | None, **options: Any) -> None:
         _check_cluster(cluster)
         found = export.changes(cluster, HistoryFilter(since=_moment(since)))
+        given = {"cluster": cluster, "since": since, "format": options["format"]}
+        said = [f"--{name} {value}" for name, value in given.items() if value]
+        record(
+            SecurityEvent.EXPORT,
+            who="manage.py",
+            address="",
+            about=" ".join(["export_history", *said]),
+        )
         lines = export.ndjson(found) if options["format"] == "ndjson" else export.as_csv(found)
         try:
             for line in lines:

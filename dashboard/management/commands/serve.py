@@ -19,6 +19,7 @@ from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.redaction import hide
+from dashboard.access.security_log import SecurityEvent, record
 from dashboard.access.sign_in import links
 from dashboard.access.wall.links import path_of
 from dashboard.access.wall.printed_link import printed_wall_link
@@ -127,6 +128,7 @@ class Command(RefusingCommand):
     def _greet(self, origin: str, clusters: list[str], embedded: bool, data: Path) -> None:
         admin = _first_admin()
         shown, token = printed_wall_link(data, clusters, now=clock.now())
+        _record(f"wall link of {shown}")
         lines = [
             f"Leaseboard   {origin}{reverse('overview', args=[clusters[0]])}",
             f"Sign in      {origin}{_sign_in(admin)}",
@@ -151,6 +153,12 @@ class Command(RefusingCommand):
             asyncio.run(server.serve(sockets=[pages]))
         if not server.started:
             sys.exit(1)
+
+
+def _record(printed: str) -> None:
+    """Whoever reads what `serve` prints can use the link, so that belongs into the security log."""
+    about = f"{printed}, printed by serve"
+    record(SecurityEvent.LINK_CREATED, who="manage.py", address="", about=about)
 
 
 def _api_port(port: int, chosen: int | None) -> int:
@@ -240,6 +248,7 @@ def _sign_in(admin: User) -> str:
     if not admin.is_active:
         return f"{reverse('sign_in')}  (the account {admin} is deactivated: use your own)"
     token = links.create(admin, now=clock.now())
+    _record(f"sign-in link for {admin}")
     return f"{reverse('sign_in_by_link', args=[token])}  (once, within an hour, as {admin})"
 
 

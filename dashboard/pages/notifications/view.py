@@ -10,6 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import clock
+from dashboard.access.security_log import SecurityEvent, record
+from dashboard.access.sign_in.client_address import full_address
 from dashboard.board import running_board
 from dashboard.pages.notifications.access import receivers_required
 from dashboard.pages.notifications.receiver_form import SORT_WORDS, ReceiverForm
@@ -53,6 +55,7 @@ def new_receiver(request: HttpRequest) -> HttpResponseBase:
         return _render(request, form, sort, {"error": error}, status=422)
     if form.is_valid():
         made = form.save(who=request.user.get_username(), now=clock.now())
+        _record(request, SecurityEvent.RECEIVER_CREATED, made)
         messages.success(request, f"The receiver {made.name!r} is made. Send it a test.")
         return redirect("notifications")
     return _render(request, form, sort, {}, status=422 if form.errors else 200)
@@ -67,6 +70,7 @@ def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     form = _form(request, sort, one)
     if form.is_valid():
         form.save(who=request.user.get_username(), now=clock.now())
+        _record(request, SecurityEvent.RECEIVER_CHANGED, one)
         messages.success(request, f"The receiver {one.name!r} is changed.")
         return redirect("notifications")
     return _render(request, form, sort, {"receiver": one}, status=422 if form.errors else 200)
@@ -99,6 +103,7 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
         labels={"alertname": "LeaseboardTest", "severity": Gravity.INFO.value},
     )
     queue_test(one.pk, told, now)
+    _record(request, SecurityEvent.RECEIVER_TESTED, one)
     messages.success(request, f"A test for {one.name!r} is queued. It is sent at once.")
     return redirect(f"{request.path.rpartition('receivers/')[0]}log/?receiver={one.pk}")
 
@@ -111,8 +116,18 @@ def delete_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     if request.method != "POST":
         return render(request, "notifications/delete.html", {"receiver": one})
     one.delete()
+    _record(request, SecurityEvent.RECEIVER_DELETED, one)
     messages.success(request, f"The receiver {one.name!r} is deleted.")
     return redirect("notifications")
+
+
+def _record(request: HttpRequest, event: SecurityEvent, one: Receiver) -> None:
+    record(
+        event,
+        who=request.user.get_username(),
+        address=full_address(request.META.get("REMOTE_ADDR")),
+        about=f"receiver {one.name}: {SORT_WORDS[Sort(one.sort)]} to {one.shown}",
+    )
 
 
 def _find(number: int) -> Receiver:

@@ -16,6 +16,7 @@ from dashboard.charts.heartbeat_ages import SHOWN, USUAL_DURATION, AgesChart, ag
 from dashboard.pages.overview.abandoned_line import abandoned_line
 from dashboard.pages.overview.attention import attention
 from dashboard.pages.overview.attention_line import Attention
+from dashboard.pages.overview.receiver_lines import receiver_lines
 from dashboard.parts.all_clear import Calm, calm
 from dashboard.parts.kept.flapping_leases import Flappers, FlappingLeases
 from dashboard.parts.key_figures import Kpi, kpis, last_day, with_elections
@@ -27,6 +28,7 @@ from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import TROUBLE, severity
+from leases.history.notify.delivery_log import FailingReceiver
 from leases.history.refused_rows import Refusal
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
@@ -43,6 +45,7 @@ class OverviewSource(NodeSummarySource, Protocol):
     ages: HeartbeatAges
     flappers: FlappingLeases
     refused: Callable[[datetime], Sequence[Refusal]]
+    failing_receivers: Callable[[], Sequence[FailingReceiver]]
     going_on: Callable[[], Sequence[Incident]]
 
 
@@ -80,6 +83,7 @@ def overview(watched: OverviewSource, now: datetime) -> Overview:
         going_on=watched.going_on(),
         now=now,
     )
+    lines += receiver_lines(watched.failing_receivers(), now)
     shown = sorted(elections, key=partial(_severity, flappers))
     numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
     day = last_day(sum(numbers), activity, elections, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,11 @@ from dashboard.access.sealing import Unreadable, unseal
 from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
 from leases.history.notify.claims import Delivery, claim, finish
-from leases.history.notify.delivery_log import forget_messages
+from leases.history.notify.delivery_log import (
+    FailingReceiver,
+    failing_receivers,
+    forget_messages,
+)
 from leases.history.notify.refreshes import claim_refreshes
 from leases.notify.http_sender import HttpSender
 from leases.notify.outcome import Outcome
@@ -49,6 +53,7 @@ class Notifications:
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
         self._wake = asyncio.Event()
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
+        self.failing: Sequence[FailingReceiver] = ()  # as of the last look, of all replicas
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -82,6 +87,7 @@ class Notifications:
         due = await self._in_thread(partial(claim, self._process, now, busy))
         busy |= {delivery.receiver for delivery in due}
         due += await self._in_thread(partial(claim_refreshes, now, busy))
+        self.failing = await self._in_thread(failing_receivers)
         for delivery in due:
             task = asyncio.create_task(self._send(sender, delivery))
             self._sending[task] = delivery.receiver

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import msgspec
 from django.db.models import Exists, OuterRef
 
 from leases.history.notify.quiet_times import forget_quiet_times
-from leases.models import IncidentRecord, Notification
+from leases.models import IncidentRecord, Notification, Receiver
 
 KEPT = timedelta(days=30)
 MAX_KEPT = 50_000  # the newest, of all receivers
@@ -32,6 +33,22 @@ def messages_of(cluster: str, incident: str) -> list[Notification]:
     """The messages about one incident, oldest first."""
     rows = Notification.objects.filter(cluster=cluster, incident=incident)
     return list(rows.select_related("receiver").order_by("made_at", "pk"))
+
+
+class FailingReceiver(msgspec.Struct, frozen=True):
+    """A receiver that did not take the last delivery; `failures` is the number of attempts since
+    it took one."""
+
+    number: int
+    name: str
+    failures: int
+    retry_at: datetime | None
+
+
+def failing_receivers() -> list[FailingReceiver]:
+    """Those that are switched on, by name."""
+    rows = Receiver.objects.filter(enabled=True, failures__gt=0).order_by("name")
+    return [FailingReceiver(one.pk, one.name, one.failures, one.retry_at) for one in rows]
 
 
 def drop_waiting(receiver: int, now: datetime) -> None:

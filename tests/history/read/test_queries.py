@@ -200,6 +200,8 @@ def test_csv_has_a_header_and_one_line_a_change(capsys):
     call_command("export_history", "--format", "csv", "--cluster", "a")
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["fields"], row["holder"], row["inferred"]) == ("labels strategy", "", "false")
+    [line] = models.SecurityRecord.objects.values_list("event", "who", "about")
+    assert line == ("export", "manage.py", "export_history --cluster a --format csv")
 
 
 def test_export_merges_clusters_in_the_order_of_time(capsys):

@@ -14,7 +14,7 @@ from leases.domain.notify.choice import Choice
 from leases.domain.notify.target import Security
 from leases.history.notify.claims import claim, finish
 from leases.history.notify.outbox import decode_choice
-from leases.models import Notification, QuietTime, Receiver
+from leases.models import Notification, QuietTime, Receiver, SecurityRecord
 from tests.pages.conftest import text_of
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +124,20 @@ def test_a_test_goes_through_the_queue_into_the_log(browser):
     assert "fails" in text_of(browser.get("/notifications/"))
     browser.post(f"{URL}{one.pk}/delete/")
     assert not Notification.objects.exists()
+
+
+def test_the_security_log_has_what_is_done_to_a_receiver_without_its_secrets(browser):
+    one = make(browser)
+    browser.post(f"{URL}{one.pk}/", WEBHOOK | {"url": "https://elsewhere.example.com/x"})
+    browser.post(f"{URL}{one.pk}/test/")
+    browser.post(f"{URL}{one.pk}/delete/")
+    lines = SecurityRecord.objects.filter(event__startswith="receiver").order_by("id")
+    assert list(lines.values_list("event", "who", "about")) == [
+        ("receiver_created", "ada", "receiver ops: Webhook to https://hooks.example.com"),
+        ("receiver_changed", "ada", "receiver ops: Webhook to https://elsewhere.example.com"),
+        ("receiver_tested", "ada", "receiver ops: Webhook to https://elsewhere.example.com"),
+        ("receiver_deleted", "ada", "receiver ops: Webhook to https://elsewhere.example.com"),
+    ]
 
 
 def test_older_messages_are_on_the_next_page_of_the_log(browser, monkeypatch):

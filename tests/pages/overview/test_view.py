@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection, ConnectionState
+from leases.history.notify.delivery_log import FailingReceiver
 from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
 
@@ -25,6 +26,14 @@ def test_a_quiet_cluster_needs_nothing(board, operator):
     fill(store, a_lease())
     store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
     assert "Nothing needs attention" in text_of(operator.get("/c/a/"))
+
+
+def test_a_receiver_that_fails_needs_attention_and_leads_to_its_log(board, operator):
+    board.notifications.failing = [FailingReceiver(7, "on-call", 3, datetime.now(UTC))]
+    html = text_of(operator.get("/c/a/"))
+    assert '<a class="name" href="/notifications/log/?receiver=7">on-call</a>' in html
+    assert "It does not take messages." in html
+    assert re.search(r"<b>3 attempts</b>next at \d\d:", html)
 
 
 def test_a_cluster_that_nobody_watches_claims_nothing(board, operator):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -23,6 +25,14 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
         assert get(server.printed("Wall"))[0] == 200
         assert server.interrupt() == 0
     assert "Traceback" not in server.text
+    with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as history:
+        printed = history.execute(
+            "SELECT who, about FROM leases_securityrecord WHERE event = 'link_created' ORDER BY id"
+        ).fetchall()
+    assert printed == [
+        ("manage.py", "wall link of embedded, printed by serve"),
+        ("manage.py", "sign-in link for admin, printed by serve"),
+    ]
     kept = [path for path in server.data.iterdir() if path.is_file()]
     assert kept
     assert [path for path in kept if path.stat().st_mode & 0o077] == []

@@ -94,9 +94,10 @@ async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
         task = Notifications(in_thread, process="one", clock=clock)
         async with asyncio.timeout(60):
             running = asyncio.create_task(task.run())
-            while not (receiver.received and task.outcomes["email", "failed"]):
+            while not (receiver.received and task.failing):
                 await asyncio.sleep(0.01)
         assert not running.done()
+        assert [one.name for one in task.failing] == ["mail"]
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
