@@ -3,6 +3,7 @@ server refuses the rest however it is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
@@ -29,7 +30,20 @@ else:
 FOR_SUPERUSERS = ("is_staff", "is_superuser")
 
 
-class PeopleAdmin(RecordedChanges, Users):
+class KeepsAnAdmin:
+    """Beside a ModelAdmin: undo and refuse each form that would leave nobody who manages people."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **named: Any) -> Any:
+        return _guarded(super().changeform_view, request, *args, **named)  # type: ignore[misc]
+
+    def delete_view(self, request: HttpRequest, *args: Any, **named: Any) -> Any:
+        return _guarded(super().delete_view, request, *args, **named)  # type: ignore[misc]
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **named: Any) -> Any:
+        return _guarded(super().changelist_view, request, *args, **named)  # type: ignore[misc]
+
+
+class PeopleAdmin(KeepsAnAdmin, RecordedChanges, Users):
     """Accounts of people who may do no more than the one who edits them."""
 
     add_fieldsets = (
@@ -53,12 +67,6 @@ class PeopleAdmin(RecordedChanges, Users):
     def user_change_password(self, request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
         return keep_own_pages(super().user_change_password, request, *args, **named)
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **named: Any) -> Any:
-        if request.method != "POST":
-            return super().changeform_view(request, *args, **named)
-        with keeping_an_admin():
-            return super().changeform_view(request, *args, **named)
-
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
             mine = {"actor": _actor(request)}
@@ -77,7 +85,7 @@ class PeopleAdmin(RecordedChanges, Users):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
-class RolesAdmin(RecordedChanges, GroupAdmin):
+class RolesAdmin(KeepsAnAdmin, RecordedChanges, GroupAdmin):
     """Groups that may do no more than the one who edits them."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -99,6 +107,13 @@ def register() -> None:
     admin.site.unregister([User, Group])
     admin.site.register(User, PeopleAdmin)
     admin.site.register(Group, RolesAdmin)
+
+
+def _guarded(view: Callable[..., Any], request: HttpRequest, *args: Any, **named: Any) -> Any:
+    if request.method != "POST":
+        return view(request, *args, **named)
+    with keeping_an_admin():
+        return view(request, *args, **named)
 
 
 def _actor(request: HttpRequest) -> User:

@@ -204,6 +204,29 @@ def test_a_group_that_may_do_more_cannot_be_given(browser, ada, whom):
     assert state(target) == before
 
 
+@pytest.mark.parametrize("how", ["delete it", "delete several", "delete the group", "empty it"])
+def test_nothing_in_the_admin_site_takes_the_last_admin(how):
+    group = Group.objects.get(name="admin")
+    user = member("ada", "admin")
+    names = ("auth.delete_user", "auth.view_group", "auth.change_group", "auth.delete_group")
+    user.user_permissions.add(*map(permission, names))
+    users, groups = "/admin/auth/user/", "/admin/auth/group/"
+    url, sent = {
+        "delete it": (f"{users}{user.pk}/delete/", {"post": "yes"}),
+        "delete several": (
+            users, {"action": "delete_selected", "_selected_action": [user.pk], "post": "yes"}
+        ),
+        "delete the group": (f"{groups}{group.pk}/delete/", {"post": "yes"}),
+        "empty it": (f"{groups}{group.pk}/change/", {"name": "admin"}),
+    }[how]  # fmt: skip
+    browser = browser_of(user)
+    answer = browser.post(url, sent)
+    assert (answer.status_code, b"make somebody else an admin" in answer.content) == (403, True)
+    assert browser.get("/people/").status_code == 200
+    member("eve", "admin").user_permissions.add(permission("auth.change_user"))
+    assert browser.post(url, sent).status_code == 302
+
+
 @pytest.mark.parametrize("whom", ["root", "stronger", "staff", "deactivated superuser"])
 def test_an_account_that_may_do_more_cannot_be_touched(browser, ada, root, stronger, whom):
     target = {"root": root, "stronger": stronger}.get(whom) or member("stefan", "operator")
