@@ -34,12 +34,13 @@ def stopped(scene: Scene) -> Verdict | None:
     scaled = scaled_down(scene)
     if scaled is not None:
         return scaled
-    how = "released it" if episode.opening is ChangeType.RELEASED else "did not release it"
-    sentence = (
-        f"{scene.pod_name} was stopped at {clock(episode.at)} and {how}: {scene.lease}"
-        if episode.opening is not ChangeType.RELEASED
-        else f"{scene.pod_name} was stopped and released {scene.lease} at {clock(episode.at)}"
-    )
+    if episode.opening is ChangeType.RELEASED:
+        sentence = f"{scene.pod_name} was stopped and released {scene.lease} at {clock(episode.at)}"
+    else:
+        sentence = (
+            f"{scene.pod_name} was stopped and did not release {scene.lease}, which was lost at "
+            f"{clock(episode.at)}"
+        )
     if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing tells
