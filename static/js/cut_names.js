@@ -2,6 +2,7 @@
 const PIECES = ".cut > i, .holder .host";
 const pen = document.createElement("canvas").getContext("2d");
 const range = document.createRange();
+const later = window.requestIdleCallback ?? setTimeout;
 const dots = new Map(); // font: width of an ellipsis
 
 function widthOfDots(font) {
@@ -45,7 +46,10 @@ function tighten(pieces) {
 function tightenAll() {
   const pieces = [...document.querySelectorAll(PIECES)];
   for (const piece of pieces) setWidth(piece, "");
-  tighten(pieces);
+  const below = pieces.findIndex((piece) => piece.getBoundingClientRect().top > innerHeight);
+  const first = below < 0 ? pieces.length : below;
+  tighten(pieces.slice(0, first));
+  later(() => tighten(pieces.slice(first))); // no first paint waits for what is out of view
 }
 
 new MutationObserver((records) => {
