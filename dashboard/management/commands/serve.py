@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import socket
 import sys
 from argparse import ArgumentParser
@@ -29,8 +31,9 @@ from dashboard.configuration.feature_gates import HELP, parse_gates
 from dashboard.management.refusing import RefusingCommand
 from dashboard.serving import runtime
 from dashboard.serving.history_lock import history_lock
-from dashboard.serving.requests.pages_port import pages_server
+from dashboard.serving.requests.pages_port import DrainingServer, pages_server
 from dashboard.serving.requests.ports import LAST_PORT, parse_port, shown_path
+from dashboard.serving.requests.request_threads import at_work
 from dashboard.serving.static_files import collect
 from leases.apiserver.serving import check_data
 from leases.apiserver.start_refusal import CannotStart
@@ -150,7 +153,7 @@ class Command(RefusingCommand):
             drain_seconds=config.drain_seconds,
         )
         with suppress(KeyboardInterrupt, SystemExit):  # uvicorn's own for a failed start
-            asyncio.run(server.serve(sockets=[pages]))
+            asyncio.run(_run(server, pages))
         if not server.started:
             sys.exit(1)
 
@@ -159,6 +162,15 @@ def _record(printed: str) -> None:
     """Whoever reads what `serve` prints can use the link, so that belongs into the security log."""
     about = f"{printed}, printed by serve"
     record(SecurityEvent.LINK_CREATED, who="manage.py", address="", about=about)
+
+
+async def _run(server: DrainingServer, pages: socket.socket) -> None:
+    try:
+        await server.serve(sockets=[pages])
+    finally:
+        if server.started and at_work:  # Python would wait for pages that nobody waits for
+            logging.shutdown()
+            os._exit(0)
 
 
 def _api_port(port: int, chosen: int | None) -> int:

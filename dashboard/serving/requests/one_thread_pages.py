@@ -8,6 +8,7 @@ tests/serving/requests/test_one_thread_pages.py fails when a version does not.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import Any
@@ -22,7 +23,8 @@ from dashboard.access.log_lines.request_id import answer_with_id
 from dashboard.access.sign_in.client_address import client_address
 from dashboard.access.sign_in.slowed_addresses import SLOWED
 from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed
-from dashboard.serving.requests.request_threads import TooBusy
+from dashboard.serving.requests.cut_answer import CutAnswer
+from dashboard.serving.requests.request_threads import Threads, TooBusy
 from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in
 
 logger = logging.getLogger(__name__)
@@ -47,15 +49,23 @@ class OneThreadPages(ASGIHandler):
             if remaining is not None:
                 await answer_slowed(send, remaining)
                 return
-        begun = time.monotonic()
+        begun, answer = time.monotonic(), CutAnswer(send)
+        page = asyncio.ensure_future(self._in_one_thread(threads, client, scope, receive, answer))
         try:
-            async with threads.one(client or ""):
-                await super().__call__(scope, receive, send)
+            await asyncio.shield(page)  # its thread goes on, whatever happens to this task
+        except asyncio.CancelledError:  # the process ends; uvicorn would answer 500
+            await answer.refuse()
         except TooBusy:
             await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
         took = time.monotonic() - begun
         if took >= settings.LEASEBOARD.slow_seconds:
             logger.warning("%s %s took %.1f s", scope["method"], scope["path"], took)
+
+    async def _in_one_thread(
+        self, threads: Threads, client: str | None, scope: Any, receive: Any, send: Any
+    ) -> None:
+        async with threads.one(client or ""):
+            await super().__call__(scope, receive, send)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connections
 
+at_work: set[ThreadPoolExecutor] = set()  # whose thread answers a request
+
 
 class TooBusy(Exception):
     """All threads work, and enough requests wait for one."""
@@ -39,6 +41,7 @@ class Threads:
     async def one(self, client: str) -> AsyncIterator[None]:
         """Give the block one thread for all its work. Raises TooBusy."""
         executor = await self._take(client)
+        at_work.add(executor)
         try:
             async with ThreadSensitiveContext(executor=executor):
                 yield
@@ -75,6 +78,7 @@ class Threads:
 
     async def _give_back(self, executor: ThreadPoolExecutor) -> None:
         await asyncio.get_running_loop().run_in_executor(executor, connections.close_all)
+        at_work.discard(executor)
         self._pass_on(executor)
 
     def _pass_on(self, executor: ThreadPoolExecutor) -> None:

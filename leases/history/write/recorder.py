@@ -43,7 +43,7 @@ WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep comi
 RENEWED_PER_WRITE = 200
 RENEWED_EVERY = 2.0  # seconds
 STATE_DELAY = 2.0  # seconds until the progress is written without changes
-CLOSING = 3.0  # seconds for `close` to write the rest; the watch replays what is lost
+CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
 

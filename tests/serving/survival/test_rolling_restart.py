@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import psycopg
+import pytest
 
 from tests.support.balancer import balancing
 from tests.support.open_page import OpenPage, session_of
-from tests.support.processes import LIMIT, Server, get
+from tests.support.processes import LIMIT, Server, get, wait_for
 from tests.support.replicas import Replicas, two_replicas
 
 PAGES = 8
@@ -26,7 +35,8 @@ async def until(look, *, what: str) -> None:
 async def test_no_page_misses_a_change_while_both_replicas_are_restarted(
     tmp_path: Path, postgres
 ) -> None:
-    with two_replicas(tmp_path, postgres.database(), LEASEBOARD_DRAIN_SECONDS="600") as replicas:
+    database = postgres.database()
+    with two_replicas(tmp_path, database, LEASEBOARD_DRAIN_SECONDS="600") as replicas:
         both = [replicas.one, replicas.other]
         session = session_of(replicas.one)
         async with balancing([server.port for server in both]) as balancer:
@@ -35,7 +45,9 @@ async def test_no_page_misses_a_change_while_both_replicas_are_restarted(
             await until(lambda: all(page.lines for page in pages), what="every page")
             for name in ("one", "other"):
                 server: Server = getattr(replicas, name)
-                await _leaves(server, replicas, OpenPage(server.port, session))
+                with _endless_page(database, server, session) as endless:
+                    await _leaves(server, replicas, OpenPage(server.port, session))
+                    assert await asyncio.wrap_future(endless) == (503, "5")
                 await asyncio.to_thread(replicas.api.create, f"{name}-away", holder="x")
                 setattr(replicas, name, await asyncio.to_thread(server.again))
                 await until(lambda: len(balancer.ready) == 2, what="both to be ready")
@@ -55,8 +67,29 @@ async def test_no_page_misses_a_change_while_both_replicas_are_restarted(
     assert {*codes} == {RESTARTED}
 
 
+@contextmanager
+def _endless_page(database: str, server: Server, session: str) -> Iterator[Future[Any]]:
+    """Ask for a page whose thread waits for the database until the end of the block."""
+    cookie = {"Cookie": f"sessionid={session}"}
+    request = urllib.request.Request(f"{server.url}/wall-links/", headers=cookie)
+    with psycopg.connect(database) as other, ThreadPoolExecutor(1) as thread:
+        other.execute("LOCK TABLE leases_walllink IN ACCESS EXCLUSIVE MODE")
+        page = thread.submit(_status_of, request)
+        waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        wait_for(lambda: other.execute(waits).fetchone() != (0,), what="the page to wait")
+        yield page
+
+
+def _status_of(request: urllib.request.Request) -> tuple[int, str]:
+    """The answer's status, and when to try again."""
+    with pytest.raises(HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=LIMIT).close()
+    with refused.value as answer:
+        return answer.code, answer.headers["Retry-After"]
+
+
 async def _leaves(server: Server, replicas: Replicas, page: OpenPage) -> None:
-    """At SIGTERM: not ready, still answering, still telling, 1012, 0."""
+    """At SIGTERM: not ready, still answering, still telling, 1012, 0 beside an endless page."""
     following = asyncio.create_task(page.run())
     await until(lambda: page.lines, what="a page of this replica")
     server.process.send_signal(signal.SIGTERM)
