@@ -32,11 +32,10 @@ class ElectionsStory:
 
     async def run(self) -> None:
         """Change until cancelled, but never between a request and its answer."""
-        for number in range(ELECTIONS):
-            await self._change(number)
         while True:
+            async with self.pause:
+                await asyncio.shield(self.change())
             await asyncio.sleep(EVERY)
-            await asyncio.shield(self._change(self._random.randrange(ELECTIONS)))
 
     def unseen_since(self) -> str:
         """A version that every watch has surely shown."""
@@ -47,9 +46,12 @@ class ElectionsStory:
         self._log("storm.410", since)
         self._log("storm.watch", self.versions[-1])
 
-    async def _change(self, number: int) -> None:
-        async with self.pause:
-            await asyncio.to_thread(self._write, number)
+    async def change(self) -> None:
+        """Write one change, in a thread. The caller holds `pause`."""
+        number = len(self.versions)  # first, each is created
+        if number >= ELECTIONS:
+            number = self._random.randrange(ELECTIONS)
+        await asyncio.to_thread(self._write, number)
 
     def _write(self, number: int) -> None:
         before, name = self._holders[number], f"soak-{number}"
