@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
+from itertools import chain
 
 import msgspec
 from django.db.models import QuerySet
@@ -11,6 +12,7 @@ from django.db.models import QuerySet
 from leases.domain.lease import ObjectName
 from leases.domain.past.periods import Period
 from leases.domain.past.reliability import NO_DATA, Totals, allowed_share
+from leases.history.read.raw_select import select
 from leases.history.reliability.save_totals import SUMMED, Scope
 from leases.models import ReliabilityObjective, ReliabilityRecord
 
@@ -51,10 +53,14 @@ def find_totals(
     name: str = "",
 ) -> Found:
     rows = ReliabilityRecord.objects.filter(
-        cluster=cluster, period=period.value, since=since, scope=scope.value
+        cluster=cluster, period=period.value, since=since
     ).order_by("-lost_share", "namespace", "name")
     if namespace:
-        rows = rows.filter(namespace=namespace)
+        # Without the scope SQLite reads the index of names, not all rows in the order of loss.
+        whole = {"name": ""} if scope is Scope.NAMESPACE else {"name__gt": ""}
+        rows = rows.filter(namespace=namespace, **whole)
+    else:
+        rows = rows.filter(scope=scope.value)
     if name:
         rows = rows.filter(name=name)
     return Found(
@@ -76,18 +82,27 @@ def sum_of(cluster: str, period: Period, since: date, key: ObjectName) -> Period
 def by_day(
     cluster: str, days: Sequence[date], keys: Sequence[ObjectName]
 ) -> dict[ObjectName, dict[date, Totals]]:
-    rows = ReliabilityRecord.objects.filter(
-        cluster=cluster,
-        period=Period.DAY.value,
-        since__in=days,
-        namespace__in={key.namespace for key in keys},
-        name__in={key.name for key in keys},
-    )
     found: dict[ObjectName, dict[date, Totals]] = {key: {} for key in keys}
-    for row in rows:
-        one = _found(row)
-        if one.key in found:
-            found[one.key][row.since] = one.totals
+    if not keys:
+        return found
+    names = ", ".join(["(%s, %s)"] * len(keys))
+    within = ", ".join(["%s"] * len(days))
+    columns = ", ".join(f"total.{column}" for column in ("since", *SUMMED))
+    # CROSS JOIN: SQLite looks up each name in turn, in the index of names.
+    rows = select(
+        f"WITH wanted (namespace, name) AS (VALUES {names}) "  # noqa: S608
+        f"SELECT total.namespace, total.name, {columns} "
+        "FROM wanted CROSS JOIN leases_reliability AS total "
+        "WHERE total.cluster = %s AND total.period = %s "
+        f"AND total.since IN ({within}) "
+        "AND total.namespace = wanted.namespace AND total.name = wanted.name",
+        [*chain.from_iterable((key.namespace, key.name) for key in keys), cluster,
+         Period.DAY.value, *(day.isoformat() for day in days)],
+    )  # fmt: skip
+    for namespace, name, since, *sums in rows:
+        day = date.fromisoformat(str(since))
+        totals = Totals(**dict(zip(SUMMED, sums, strict=True)))
+        found[ObjectName(namespace, name)][day] = totals
     return found
 
 
