@@ -81,11 +81,14 @@ class Incidents:
         name, in_thread = self._cluster.name, self._recorder.in_thread
         stored = await in_thread(partial(open_incidents, name))
         self._open = {one.id: one for one in stored}
-        self._recorder.restore_incidents(name, stored)
         self._casebook.restore(stored)
-        if stopped_at is not None:
-            since = stopped_at - JUDGED_AGAIN
-            for clue in await in_thread(partial(unexplained_changes, name, since)):
+        since = None if stopped_at is None else stopped_at - JUDGED_AGAIN
+        clues = await in_thread(partial(unexplained_changes, name, since)) if since else []
+        known = {member for one in stored for member in one.members}
+        unmarked = known.intersection(clue.member for clue in clues)
+        self._recorder.restore_incidents(name, stored, unmarked)
+        for clue in clues:
+            if clue.member not in known:
                 self._note(clue)
 
     def take(self, update: Update) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from leases.domain.cadence import EMPTY, median, samples
+from leases.domain.cause.incident import Member
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
 from leases.domain.changes.field_managers import Managers
@@ -67,6 +68,10 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def identity(self) -> str:
         """The change's key in history."""
         return self.stored_as or identity(self.change)
+
+    @property
+    def member(self) -> Member:
+        return Member(self.key, self.identity)
 
     @property
     def cadence_seconds(self) -> float | None:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.cause.clue import Clue
-from leases.domain.cause.incident import Incident, Member
+from leases.domain.cause.incident import Incident
 from leases.domain.changes.change import ChangeType
 from leases.domain.lease import ObjectName
 
@@ -58,7 +58,7 @@ class GoingOn:
         if number is None or change.change not in _ENDS | _GOES_ON:
             return False
         incident = self._incidents[number]
-        member = Member(clue.key, clue.identity)
+        member = clue.member
         if member in incident.members:
             return True
         gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None

@@ -8,7 +8,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.groups.judged import Group
-from leases.domain.cause.incident import Cause, Evidence, Incident, Member, Source
+from leases.domain.cause.incident import Cause, Evidence, Incident, Source
 
 MAX_HOSTS = 50
 MAX_EVIDENCE = 25
@@ -50,7 +50,7 @@ def incident_of(
         worst_gap_seconds=max(gaps, default=None),
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
-        members=tuple(Member(clue.key, clue.identity) for clue in clues),
+        members=tuple(clue.member for clue in clues),
         settled=settled,
     )
 

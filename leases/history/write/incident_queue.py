@@ -31,11 +31,13 @@ class IncidentQueue:
         self._own: dict[str, None] = {}  # ids that this process told lately
         self._lost = False
 
-    def restore(self, incidents: Iterable[Incident]) -> None:
-        """Note what an earlier run wrote."""
+    def restore(self, incidents: Iterable[Incident], unmarked: set[Member]) -> None:
+        """Note what an earlier run wrote; mark the changes that it had not marked yet."""
         for incident in incidents:
             self._marked[incident.id] = (incident.cause, frozenset(incident.members))
             self._own[incident.id] = None
+            for member in unmarked.intersection(incident.members):
+                self._marks[member] = Mark(member, incident.cause, incident.id)
 
     def add(self, reviewed: Reviewed) -> None:
         incident = reviewed.incident

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db import DatabaseError
 
-from leases.domain.cause.incident import Incident
+from leases.domain.cause.incident import Incident, Member
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
@@ -105,9 +105,9 @@ class Recorder:
         if changes or changed:
             self._wake.set()
 
-    def restore_incidents(self, cluster: str, stored: Iterable[Incident]) -> None:
-        """Note which incidents an earlier run left open."""
-        self._incidents[cluster].restore(stored)
+    def restore_incidents(self, cluster: str, some: list[Incident], unmarked: set[Member]) -> None:
+        """Note which incidents an earlier run left open, and which of their changes unmarked."""
+        self._incidents[cluster].restore(some, unmarked)
 
     def record_incidents(self, cluster: str, reviewed: Iterable[Reviewed]) -> None:
         """Queue incidents. They are written after the changes that were queued before."""

@@ -134,9 +134,11 @@ async def test_replicas_that_begin_an_incident_with_different_changes_keep_one_r
 def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkeypatch):
     monkeypatch.setattr(incident_queue, "MARKS_PER_WRITE", 3)
     queue = IncidentQueue("a")
-    queue.restore([incident_with(*CHANGES[:2], ended=None)])
+    queue.restore([incident_with(*CHANGES[:2], ended=None)], set())
     queue.add(Reviewed(OPEN, T0))
     assert [mark.member for mark in queue.take().marks] == [*map(member_of, CHANGES[2:])]
+    queue.restore([incident_with(*CHANGES, ended=None)], {member_of(CHANGES[3])})
+    assert [mark.member for mark in queue.take().marks] == [member_of(CHANGES[3])]
     queue.add(Reviewed(msgspec.structs.replace(OPEN, cause=Cause.DRAIN), T0))
     first, second = queue.take(), queue.take()
     assert (len(first.reviewed), len(first.marks)) == (1, 3)
