@@ -30,6 +30,7 @@ CHOSEN: dict[str, tuple[str, ...]] = {
     "pages/edit/test_view.py": FORMS,
     "serving/requests/test_slow_history.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),
+    "serving/tasks/test_two_senders.py": (),
 }
 
 

@@ -23,17 +23,20 @@ class Received(msgspec.Struct):
 
 
 class HttpReceiver:
-    """Answers with `answers` one after the other, then with 200."""
+    """Answers with `answers` one after the other, then with 200. Clear `go` to let it hang."""
 
     def __init__(self, answers: Iterable[web.Response] = ()) -> None:
         self.answers = list(answers)
         self.received: list[Received] = []
         self.taken: list[Received] = []  # those that were answered with 200
         self.url = ""
+        self.go = asyncio.Event()
+        self.go.set()
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
         self.received.append(Received(request.path, dict(request.headers), body))
+        await self.go.wait()
         if self.answers:
             return self.answers.pop(0)
         self.taken.append(self.received[-1])
