@@ -37,24 +37,25 @@ class Memory:
 
     def grew(self) -> bool:
         """Print the thirds of each life; whether a long one was not flat."""
-        verdicts = [self._judge(name, found) for (name, _), found in self._samples.items()]
+        verdicts = [grew(name, found) for (name, _), found in self._samples.items()]
         return any(verdicts)
 
-    def _judge(self, name: str, samples: list[tuple[float, float]]) -> bool:
-        began = samples[0][0]
-        warm = [(at, used) for at, used in samples if at >= began + WARM]
-        if len(warm) < 6:
-            print(f"{name}: RSS {samples[0][1]:.0f} to {samples[-1][1]:.0f} MiB "
-                  f"in {samples[-1][0] - began:.0f} s, too short to judge")  # fmt: skip
-            return False
-        cuts = [0, len(warm) // 3, 2 * len(warm) // 3, len(warm)]
-        first, middle, last = (
-            statistics.mean(used for _, used in warm[since:until])
-            for since, until in pairwise(cuts)
-        )
-        slope = statistics.linear_regression(*zip(*warm, strict=True)).slope * 3600
-        long = len(warm) >= FEWEST
-        print(f"{name}: RSS in thirds {first:.1f}, {middle:.1f}, {last:.1f} MiB over "
-              f"{warm[-1][0] - warm[0][0]:.0f} s, {slope:+.1f} MiB/h"
-              f"{'' if long else ', too short to judge'}")  # fmt: skip
-        return long and last > middle * (1 + MAX_GROWTH)
+
+def grew(name: str, samples: list[tuple[float, float]]) -> bool:
+    """Print the thirds of one life, of samples in seconds and MiB; whether a long one grew."""
+    began = samples[0][0]
+    warm = [(at, used) for at, used in samples if at >= began + WARM]
+    if len(warm) < 6:
+        print(f"{name}: RSS {samples[0][1]:.0f} to {samples[-1][1]:.0f} MiB "
+              f"in {samples[-1][0] - began:.0f} s, too short to judge")  # fmt: skip
+        return False
+    cuts = [0, len(warm) // 3, 2 * len(warm) // 3, len(warm)]
+    first, middle, last = (
+        statistics.mean(used for _, used in warm[since:until]) for since, until in pairwise(cuts)
+    )
+    slope = statistics.linear_regression(*zip(*warm, strict=True)).slope * 3600
+    long = len(warm) >= FEWEST
+    print(f"{name}: RSS in thirds {first:.1f}, {middle:.1f}, {last:.1f} MiB over "
+          f"{warm[-1][0] - warm[0][0]:.0f} s, {slope:+.1f} MiB/h"
+          f"{'' if long else ', too short to judge'}")  # fmt: skip
+    return long and last > middle * (1 + MAX_GROWTH)
