@@ -24,8 +24,6 @@ from dashboard.parts.query.time_range import MAX_RANGE
 from dashboard.parts.query.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
-    for_input,
-    holder_text,
     number,
     typed,
 )
@@ -45,7 +43,7 @@ MAX_NAMESPACES = 500  # offered; any other can be typed
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 TEMPLATES = ("history/index.html", "history/_rows.html")
-TYPED = ("range", "namespace", "lease", "q", "inferred", "since", "until", "view")
+TYPED = ("range", "namespace", "lease", "holder", "q", "inferred", "since", "until", "view")
 
 
 @require_safe
@@ -132,7 +130,6 @@ def _refuse(request: ClusterRequest, refused: BadFilter | BadCursor) -> HttpResp
         request.path, query, everything, total=0, exact=True, older=None, before=None
     )
     kept: dict[str, Any] = {name: typed(query, name) for name in TYPED}
-    kept["holder"] = for_input(holder_text(query, "holder"))
     for name, allowed in (("change", ChangeType), ("kind", Kind), ("cause", Cause)):
         kept[name] = tuple(one for one in allowed if one in query.getlist(name))
     kept |= chosen(kept["change"], kept["kind"], kept["cause"])

@@ -15,6 +15,7 @@ from dashboard.board import running_board
 from dashboard.configuration.version import VERSION
 
 THEMES = ("light", "dark")
+MAX_LINK = 4000  # characters that a link repeats of the page's own URL
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
     cluster = getattr(request, "cluster", None)
     user = getattr(request, "user", None)
     role = role_of(user) if user is not None else "guest"
+    here = request.get_full_path()
     context: dict[str, Any] = {
         "clusters": list(running_board().clusters.values()) if role != "guest" else [],
         "cluster": cluster,
@@ -32,6 +34,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "clock_jumps": getattr(request, "clock_jumps", 0),
         "drawn": getattr(request, "drawn", ""),
         "server_time": clock.now(),
+        "here": here if len(here) < MAX_LINK else request.path,
         "version": VERSION,
         # Its sentences name clusters, so strangers do not see them.
         "history_problem": (

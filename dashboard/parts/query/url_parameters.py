@@ -33,16 +33,22 @@ def text(query: QueryDict, name: str) -> str:
     """A stripped text. Raises BadFilter for a text that nothing could match."""
     value = query.get(name, "").strip()
     if len(value) > MAX_TEXT:
-        raise BadFilter(f"{name} cannot have {len(value):,} characters: use {MAX_TEXT:,} at most.")
+        raise BadFilter(f"{name} {_too_long(value)}.")
     if "\0" in value:
         raise BadFilter(f"{name} cannot be {quoted(value)}: leave out the NUL character.")
     return value
 
 
 def holder_text(query: QueryDict, name: str) -> str:
-    """A holder, whole: an API server accepts any length, blanks around it, and NUL."""
+    """A holder with blanks around it and NUL, which an API server accepts. Raises BadFilter."""
     value = query.get(name, "")
+    if len(value) > MAX_TEXT:
+        raise BadFilter(f"{name} {_too_long(value)}, or search for its beginning.")
     return value if value.strip() else ""
+
+
+def _too_long(value: str) -> str:
+    return f"cannot have {len(value):,} characters: use {MAX_TEXT:,} at most"
 
 
 def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
@@ -106,7 +112,7 @@ def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
 
 def typed(query: QueryDict, name: str) -> str:
     """The raw value, for a form that shows it again."""
-    return for_input(query.get(name, "")[:MAX_TEXT])
+    return for_input(query.get(name, ""))
 
 
 def for_input(value: str) -> str:

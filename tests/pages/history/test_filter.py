@@ -36,7 +36,7 @@ def test_every_field_is_read():
     assert found.until == datetime(2026, 11, 20, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("holder", ["x" * 50_000, "a\0b", " a ", "a_b"])
+@pytest.mark.parametrize("holder", ["x" * 1024, "a\0b", " a ", "a_b"])
 def test_any_holder_may_be_asked_for(holder, operator, board):
     query = urlencode({"holder": holder})
     assert asked(query).holder == holder
