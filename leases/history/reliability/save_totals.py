@@ -43,6 +43,7 @@ _INSERT = f"INSERT INTO leases_reliability ({', '.join(_COLUMNS)})"
 _REPLACE = f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in _COLUMNS[len(_KEY) :]
 )
+_LARGEST = {"sqlite": "MAX", "postgresql": "GREATEST"}
 _SUMS = ", ".join(f"SUM({column})" for column in SUMMED)
 _SHARE = {
     "sqlite": "MIN(1.0, SUM(gap_seconds) / SUM(watched_seconds))",
@@ -57,13 +58,19 @@ def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 def save_day(
     cluster: str, day: date, until: datetime, counted: Sequence[tuple[ObjectName, Totals]]
 ) -> None:
-    """Store the day of some Leases, and sum up its week and its quarter anew."""
+    """Store the day of some Leases, and sum up its week and its quarter anew.
+
+    Near misses are not counted from changes: when a day is counted again, the stored number stays.
+    """
+    column = "near_misses"
+    largest = f"{_LARGEST[connection.vendor]}(leases_reliability.{column}, excluded.{column})"
+    replace = _REPLACE.replace(f"= excluded.{column}", f"= {largest}")
     rows = [
         _row(cluster, Period.DAY, day, Scope.LEASE, key, totals, until) for key, totals in counted
     ]
     with transaction.atomic():
         take_turn(f"reliability {cluster}")
-        insert(_INSERT, rows, _REPLACE)
+        insert(_INSERT, rows, replace)
         for period in (Period.WEEK, Period.QUARTER):
             _sum_days(cluster, period, first_day(period, day), [key for key, _ in counted])
 

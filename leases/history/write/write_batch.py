@@ -23,6 +23,7 @@ from leases.history.refused_rows import (
     set_aside,
     write_all_but_refused,
 )
+from leases.history.reliability.progress import reopen
 from leases.history.write import checkpoint, watched_spans
 from leases.history.write.insert_changes import write_changes
 from leases.history.write.replica_lock import transaction_in_turn
@@ -94,6 +95,7 @@ def _write(batch: Batch, write: Write, refused: Sequence[Refusal]) -> list[Refus
     """
     with transaction_in_turn(batch.cluster):
         write(What.CHANGE, batch.changes, write_changes)
+        reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
         write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
         if batch.went_back or not checkpoint.is_behind(batch.cluster, batch.resource_version):
             _write_states(batch, write)

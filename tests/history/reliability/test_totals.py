@@ -18,7 +18,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.past.periods import start_of
 from leases.history.reliability import count_day
 from leases.history.reliability.near_misses import save_near_misses
-from leases.history.reliability.progress import NEVER, counted_until
+from leases.history.reliability.progress import NEVER, counted_until, finish_day, reopen
 from leases.history.write.recorder import Recorder, StateSource
 from leases.models import (
     ChangeRecord,
@@ -165,6 +165,42 @@ async def test_changes_stay_until_their_day_is_counted_for_good(story, totals, r
     assert await NearMissCount.objects.acount() == 0
     await totals.count(LATER)
     assert await forgetting.run(LATER) > 0
+
+
+async def test_a_change_stored_days_after_its_day_is_counted(story, totals, recorder):
+    """It is stored on the fourth day, twice, and happened on the second."""
+    await totals.count(LATER)
+    late = [
+        a_change(
+            change=change,
+            at=NOON + timedelta(hours=hours),
+            observed_at=LATER,
+            holder=holder,
+            resource_version=str(hours),
+        )
+        for hours, change, holder in (
+            (20, ChangeType.RELEASED, None), (21, ChangeType.ACQUIRED, "cp-9"),
+        )
+    ]  # fmt: skip
+    for _ in range(2):
+        recorder.record(cluster="a", changes=tuple(late))
+        await recorder.flush()
+        assert await sync_to_async(counted_until)("a") == start_of(DAY + timedelta(days=1))
+    await totals.count(LATER)
+    rows = await sync_to_async(stored)()
+    assert rows == SCHEDULER | {1: (3 * HOUR, WHOLE, 0, 2, 1, 0)}
+    assert (await sync_to_async(stored)(name="quiet"))[0] == (0, 13 * HOUR, 0, 0, 0, 3)
+    week = (await sync_to_async(stored)("week"))[-4]
+    assert (week[0], week[3]) == (5 * HOUR, 3)
+    assert await sync_to_async(counted_until)("a") == start_of(DAY + timedelta(days=4))
+
+
+async def test_a_day_counted_while_an_earlier_one_was_reopened_is_not_final(story, totals):
+    await totals.count(LATER)
+    reopened, counted = NOON + timedelta(days=1), DAY + timedelta(days=3)
+    await sync_to_async(reopen)("a", [NOON - timedelta(days=9), reopened, LATER], LATER)
+    await sync_to_async(finish_day)("a", counted)
+    assert await sync_to_async(counted_until)("a") == start_of(reopened.date())
 
 
 async def test_old_totals_are_deleted(story, recorder):
