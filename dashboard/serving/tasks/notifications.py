@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dashboard.access.sealing import Unreadable, unseal
 from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
-from leases.history.notify.claims import Delivery, claim, finish
+from leases.history.notify.claims import Delivery, claim, finish, release
 from leases.history.notify.delivery_log import (
     FailingReceiver,
     failing_receivers,
@@ -76,6 +76,8 @@ class Notifications:
                 task.cancel()
             await asyncio.gather(*self._sending, return_exceptions=True)
             self._sending.clear()
+            with suppress(DatabaseError):
+                await self._in_thread(partial(release, self._process))
             await sender.close()
 
     async def _look(self, sender: HttpSender) -> None:

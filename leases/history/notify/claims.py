@@ -142,6 +142,12 @@ def _is_held_back(row: Notification, quiet: Sequence[Quiet], now: datetime) -> b
     return True
 
 
+def release(process: str) -> None:
+    """Give back what an ending process has claimed: another replica sends it without a wait."""
+    waiting = Notification.objects.filter(state=Notification.WAITING, claimed_by=process)
+    waiting.update(claimed_until=None)
+
+
 def finish(
     delivery: Delivery,
     process: str,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import OperationalError, connections
 from msgspec.structs import replace
 
 from dashboard.access.sealing import seal
@@ -20,7 +20,7 @@ from dashboard.serving.tasks.notifications import Notifications
 from leases.domain.notify.target import Target
 from leases.history.notify.claims import CLAIM
 from leases.models import Notification
-from tests.support.receiving import http_receiver
+from tests.support.receiving import HttpReceiver, http_receiver
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with
 from tests.support.values.receivers import a_receiver, record
@@ -36,23 +36,36 @@ def looks_often(monkeypatch):
     monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.01)
 
 
-@asynccontextmanager
-async def sender(
-    process: str, clock: Callable[[], datetime] = lambda: T0
-) -> AsyncIterator[asyncio.Task[None]]:
+class Sender:
     """The task that sends, with a database connection of its own, as in another process."""
-    with ThreadPoolExecutor(1) as thread:
 
-        async def in_thread(work: Callable[[], Any]) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(thread, work)
+    def __init__(self, process: str, clock: Callable[[], datetime]) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._killed = False
+        sending = Notifications(self._in_thread, process=process, clock=clock)
+        self._task = asyncio.create_task(sending.run())
 
-        task = asyncio.create_task(Notifications(in_thread, process=process, clock=clock).run())
-        try:
-            yield task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            await in_thread(connections.close_all)
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        if self._killed:
+            raise OperationalError("A killed process reaches no database.")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def end(self, *, killed: bool = False) -> None:
+        self._killed = killed
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._killed = False
+        await self._in_thread(connections.close_all)
+        self._thread.shutdown()
+
+
+@asynccontextmanager
+async def sender(process: str, clock: Callable[[], datetime] = lambda: T0) -> AsyncIterator[Sender]:
+    one = Sender(process, clock)
+    try:
+        yield one
+    finally:
+        await one.end()
 
 
 async def all_sent(number: int) -> None:
@@ -76,6 +89,23 @@ async def test_each_message_comes_once_though_both_look_for_it():
     assert len({post.headers["Leaseboard-Delivery"] for post in receiver.received}) == 2 * MANY
 
 
+async def hanging_delivery(receiver: HttpReceiver) -> Sender:
+    """A sender whose delivery the receiver does not answer."""
+    await sync_to_async(a_receiver)(sealed=seal(Target(url=receiver.url)))
+    await sync_to_async(record)(OPEN)
+    receiver.go.clear()
+    one = Sender("one", lambda: T0)
+    while not receiver.received:
+        await asyncio.sleep(0.01)
+    return one
+
+
+def assert_came_again(receiver: HttpReceiver) -> None:
+    first, again = receiver.received
+    assert first.headers["Leaseboard-Delivery"] == again.headers["Leaseboard-Delivery"]
+    assert first.json == again.json
+
+
 async def test_what_a_killed_sender_had_claimed_comes_again_under_its_id():
     ends, looks = T0 + CLAIM, list[datetime]()
     now = ends - timedelta(seconds=1)
@@ -85,13 +115,8 @@ async def test_what_a_killed_sender_had_claimed_comes_again_under_its_id():
         return now
 
     async with http_receiver() as receiver, asyncio.timeout(60):
-        await sync_to_async(a_receiver)(sealed=seal(Target(url=receiver.url)))
-        await sync_to_async(record)(OPEN)
-        receiver.go.clear()
-        async with sender("one") as killed:
-            while not receiver.received:
-                await asyncio.sleep(0.01)
-            killed.cancel()
+        killed = await hanging_delivery(receiver)
+        await killed.end(killed=True)
         receiver.go.set()
         async with sender("other", clock):
             while len(looks) < 5:
@@ -99,6 +124,14 @@ async def test_what_a_killed_sender_had_claimed_comes_again_under_its_id():
             assert len(receiver.received) == 1
             now = ends
             await all_sent(1)
-    first, again = receiver.received
-    assert first.headers["Leaseboard-Delivery"] == again.headers["Leaseboard-Delivery"]
-    assert first.json == again.json
+    assert_came_again(receiver)
+
+
+async def test_a_sender_that_is_stopped_gives_its_claims_back():
+    async with http_receiver() as receiver, asyncio.timeout(60):
+        stopped = await hanging_delivery(receiver)
+        await stopped.end()
+        receiver.go.set()
+        async with sender("other"):
+            await all_sent(1)
+    assert_came_again(receiver)
