@@ -51,12 +51,14 @@ async def make_faults(parts: Parts, until: float, restarts_until: float) -> None
     """Make faults up to a moment of the monotonic clock; no replica ends after the second one."""
     faults = _faults(parts)
     restarts = _restarts(parts)
-    refusals = itertools.cycle(REFUSALS)
+    refusals, taken = itertools.cycle(REFUSALS), 0
     while time.monotonic() < until:
         fault = next(restarts if time.monotonic() < restarts_until else faults)
         await fault()
         await _is_well(parts)
-        parts.receiver.answers.append(web.Response(status=next(refusals)))
+        if len(parts.receiver.taken) >= taken + 3:  # it refuses now and then, not for ever
+            parts.receiver.answers.append(web.Response(status=next(refusals)))
+            taken = len(parts.receiver.taken)
         await asyncio.sleep(PAUSE)
 
 
