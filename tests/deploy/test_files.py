@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from dashboard.config import PREFIX, Config
+from tests.support.processes import Server, get
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -77,12 +79,58 @@ def test_the_compose_file_shuts_the_container_in():
 
 def test_the_unit_is_what_systemd_knows():
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd is not installed")
+        assert os.environ.get("CI") != "true", "systemd-analyze is missing: apt-get install systemd"
+        pytest.skip("systemd-analyze is not installed: apt-get install systemd")
     done = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", str(DEPLOY / "leaseboard.service")],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert "Unknown" not in done.stderr
+
+
+def unit_lines() -> dict[str, list[str]]:
+    """The words of each setting of the systemd unit; of a repeated one, the last."""
+    lines = (DEPLOY / "leaseboard.service").read_text().splitlines()
+    return {name: rest.split() for name, found, rest in (line.partition("=") for line in lines)
+            if found and not name.startswith("#")}  # fmt: skip
+
+
+def test_the_unit_starts_a_server_that_is_well(tmp_path):
+    unit = unit_lines()
+    python, program, command, *arguments = unit["ExecStart"]
+    (folder,) = unit["WorkingDirectory"]
+    assert (python, command) == (f"{folder}/.venv/bin/python3", "serve")
+    variables = dict(word.split("=", 1) for word in unit["Environment"])
+    assert variables.pop("LEASEBOARD_DATA") == f"/var/lib/{unit['StateDirectory'][0]}"
+    server = Server(tmp_path / "data", *arguments, program=(program,), **variables)
+    assert get(f"{server.url}/healthz")[0] == 200
+    server.process.terminate()
+    assert server.process.wait(timeout=60) == 0
+
+
+def test_the_composed_container_starts_a_server_that_is_well(tmp_path):
+    """With its own SQLite file for PostgreSQL, and a kubeconfig of an API server that is down."""
+    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["leaseboard"]
+    entry = json.loads(next(rest for word, rest in steps()[-1] if word == "ENTRYPOINT"))
+    _, program, command, *arguments = [*entry, *service["command"]]
+    assert command == "serve"
+    variables = service["environment"]
+    assert variables.pop("LEASEBOARD_DATABASE_URL").startswith("postgresql://")
+    (secret,) = service["secrets"]
+    assert variables["LEASEBOARD_KUBECONFIG"] == f"/run/secrets/{secret}"
+    named = {"clusters": "cluster", "users": "user", "contexts": "context"}
+    of = {"cluster": {"server": "http://127.0.0.1:1"}, "user": {},
+          "context": {"cluster": "prod", "user": "prod"}}  # fmt: skip
+    known = {many: [{"name": "prod", one: of[one]}] for many, one in named.items()}
+    (tmp_path / "kubeconfig").write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **known})
+    )
+    variables["LEASEBOARD_KUBECONFIG"] = str(tmp_path / "kubeconfig")
+    variables["LEASEBOARD_SECRET_KEY"] = "k" * 40
+    server = Server(tmp_path / "data", *arguments, program=(program,), **variables)
+    assert get(f"{server.url}/healthz")[0] == 200
+    server.process.terminate()
+    assert server.process.wait(timeout=60) == 0
 
 
 def test_the_alert_rules_do_what_their_tests_say():
