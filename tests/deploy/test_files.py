@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from compose_pydantic import ComposeSpecification
+from pydantic import ValidationError
 
 from dashboard.config import PREFIX, Config
 from tests.support.processes import Server, get
@@ -68,6 +70,14 @@ def test_every_setting_that_a_file_names_exists(name):
     named = set(re.findall(rf"{PREFIX}\w+", (DEPLOY / name).read_text()))
     assert named
     assert named <= SETTINGS
+
+
+def test_the_compose_file_is_what_the_specification_allows():
+    whole = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    ComposeSpecification.model_validate(whole)
+    whole["services"]["leaseboard"] |= {"red_only": True, "cap_drop": "ALL"}
+    with pytest.raises(ValidationError, match=r"cap_drop[\s\S]*red_only"):
+        ComposeSpecification.model_validate(whole)
 
 
 def test_the_compose_file_shuts_the_container_in():
