@@ -81,8 +81,8 @@ class ReliabilityTotals:
             try:
                 for cluster in await look(known_clusters):
                     await self._count_cluster(cluster, now, look)
-            except DatabaseError:
-                logger.exception("Reliability could not be counted; trying again in a minute")
+            except DatabaseError as error:
+                logger.warning("Reliability cannot be counted just now: %s", error)
             finally:
                 await look(_let_go)
 

@@ -7,8 +7,10 @@ from datetime import date, timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 
 from dashboard.clock import process_clock
+from dashboard.serving.tasks import reliability
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.reliability import ReliabilityTotals
 from dashboard.serving.tasks.retention import Forgetting
@@ -215,3 +217,14 @@ async def test_nothing_is_counted_while_the_clock_is_in_doubt(story, recorder, m
     monkeypatch.setattr(ClockWatch, "doubtful", True)
     await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
     assert not await ReliabilityRecord.objects.aexists()
+
+
+async def test_a_database_that_is_away_is_one_line_of_the_log(recorder, monkeypatch, caplog):
+    def away():
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(reliability, "known_clusters", away)
+    await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
+    assert [(line.message, line.exc_info) for line in caplog.records] == [
+        ("Reliability cannot be counted just now: connection refused", None)
+    ]
