@@ -63,7 +63,10 @@ class Acceptor:
 
     async def _accept(self, listener: socket.socket) -> None:
         try:
-            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+            connection, _ = listener.accept()
+        except BlockingIOError:
+            await _has_connection(listener)
+            return
         except OSError as error:
             await self._wait(error)
             return
@@ -91,6 +94,17 @@ class Acceptor:
         if self._clock() - self._logged_at >= LOG_SECONDS:
             self._logged_at = self._clock()
             logger.warning("%s %s", self._name, what)
+
+
+async def _has_connection(listener: socket.socket) -> None:
+    """Wait for the next connection. asyncio's `sock_accept` can lose one when it is cancelled."""
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+    loop.add_reader(listener, came.set)
+    try:
+        await came.wait()
+    finally:
+        loop.remove_reader(listener)
 
 
 def _refuse(connection: socket.socket) -> None:

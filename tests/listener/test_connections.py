@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
+from leases.listener.accept_connections import Acceptor
+from leases.listener.connections import Connections
 from leases.listener.limits import allow_open_files
+from leases.listener.server import listen
 from tests.listener.port import LIMITS, UPGRADE, port_with, request, until
 
 
@@ -115,6 +118,25 @@ async def test_without_files_it_waits_logs_once_and_recovers(caplog):
     said = [record for record in caplog.records if "cannot take a connection" in record.message]
     assert len(said) == 1
     assert "Too many open files" in said[0].message
+
+
+async def test_a_connection_that_comes_while_accepting_ends_is_not_lost():
+    loop, failed = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: failed.append(context))
+
+    async def welcome(connection: socket.socket) -> None:
+        connection.close()
+
+    with listen("127.0.0.1", 0) as listener:
+        accepting = asyncio.create_task(
+            Acceptor("A port", Connections(LIMITS), welcome).run(listener)
+        )
+        await asyncio.sleep(0)
+        with socket.create_connection(listener.getsockname()):
+            loop.call_soon(accepting.cancel)  # runs before what reads the listener, but after epoll
+            await asyncio.gather(accepting, return_exceptions=True)
+            listener.accept()[0].close()  # it waits for whoever accepts next
+    assert failed == []
 
 
 def test_the_process_may_have_as_many_files_as_the_system_lets_it():
