@@ -54,7 +54,19 @@ of() { b inspect --type image --format "$1" leaseboard; }
 mapfile -t words < <(of '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}' | grep .)
 mapfile -t variables < <(of '{{range .OCIv1.Config.Env}}{{println .}}{{end}}' | grep .)
 user=$(of '{{.OCIv1.Config.User}}') folder=$(of '{{.OCIv1.Config.WorkingDir}}')
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+# Below the ports of outgoing connections and those that the tests choose.
+free_port() {
+  python3 -c 'import random, socket
+while True:
+    with socket.socket() as one:
+        try:
+            one.bind(("", random.randrange(2000, 10000)))
+        except OSError:
+            continue
+        print(one.getsockname()[1])
+        break'
+}
+port=$(free_port) api_port=$(free_port)
 
 mkdir "$scratch/root" "$scratch/data"
 chmod 755 "$scratch"
@@ -67,7 +79,8 @@ mount --rbind /dev "$scratch/root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$scratch/root/tmp"
 if touch "$scratch/root/app/written" 2>/dev/null; then echo "the root can be written"; exit 1; fi
 (cd / && exec env -i "${variables[@]}" setpriv --no-new-privs "$(command -v chroot)" --userspec="$user" "$scratch/root" \
-  /bin/sh -c 'cd "$1" && shift && exec "$@"' start "$folder" "${words[@]}" --port "$port") >"$scratch/log" 2>&1 &
+  /bin/sh -c 'cd "$1" && shift && exec "$@"' start "$folder" "${words[@]}" --port "$port" \
+  --api-port "$api_port") >"$scratch/log" 2>&1 &
 server=$!
 url=http://127.0.0.1:$port
 events() { curl -fsS "$url/metrics" | awk '/^leaseboard_watch_events_total/ {sum += $2} END {print int(sum)}'; }
