@@ -49,6 +49,8 @@ TRUE_WITH_PODS = TRUE | {
 # What else may be told as possible, of Leases of which too little is known.
 POSSIBLE = {"crash", "unknown", "partition"}
 TOO_LITTLE = {ALL: {"freeze"}, LEASES_ONLY: {"freeze", "kill", "memory"}}
+# A Pod that is evicted or deleted releases its Lease as one that stops: Leases cannot tell.
+LOOKS_ALIKE = {ALL: {}, LEASES_ONLY: {"stop": ("graceful_stop", "possible")}}
 DURATION, DEADLINE = 8, 6.0
 RENEWING = 4.0  # seconds that each holder renews before anything happens to it
 moment = datetime.fromisoformat
@@ -180,6 +182,8 @@ def untrue(page: Page, server: Server, cluster: str) -> dict[str, list[str]]:
         expected = {(cause, how) for cause in true for how in ("certain", "likely")}
         if lease in TOO_LITTLE[cluster]:
             expected |= {(cause, "possible") for cause in POSSIBLE}
+        if lease in LOOKS_ALIKE[cluster]:
+            expected = {LOOKS_ALIKE[cluster][lease]}
         if len(told) != 1 or (told[0]["cause"], told[0]["confidence"]) not in expected:
             wrong[lease] = [
                 f"{one['cause']} {one['confidence']}: {one['sentence']}" for one in told

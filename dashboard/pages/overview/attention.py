@@ -17,7 +17,7 @@ from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.formatting import age, counted, listed, seconds, when
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease.row import lease_url, short_name
-from leases.domain.cause.incident import Incident
+from leases.domain.cause.incident import Cause, Incident
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -47,29 +47,42 @@ def attention(
     trouble, for those that flap (most changes first), and for what the last changes (oldest first)
     show. A late Lease that flaps has one line.
     """
+    going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
     told = {key for incident in going_on for key in incident.leases}
-    flapping = [(lease, how) for lease, how in flapping if lease.key not in told]
-    flappers = {lease.key for lease, _ in flapping}
+    alone = [(lease, how) for lease, how in flapping if lease.key not in told]
+    flappers = {lease.key for lease, _ in alone}
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     folded: dict[ObjectName, Tracked] = {}
-    for lease in _troubled(tracked, now):
+    for lease in troubled:
         if lease.key in told:
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
-    lines = [*incident_lines(going_on, folded, now), *flapping_lines(cluster, flapping, now)]
-    if missed := [change for change in missed if change.missed]:
-        lines.append(_missed(cluster, missed, now))
-    if orphans:
-        lines.append(_orphans(cluster, orphans, now))
-    if refused:
-        lines.append(_refused(cluster, refused, now))
-    if skipped:
-        lines.append(_skipped(cluster, skipped, now))
+    lines = [*incident_lines(going_on, folded, now), *flapping_lines(cluster, alone, now)]
+    if unseen := [change for change in missed if change.missed]:
+        lines.append(_missed(cluster, unseen, now))
+    lines += [_orphans(cluster, orphans, now)] if orphans else []
+    lines += [_refused(cluster, refused, now)] if refused else []
+    lines += [_skipped(cluster, skipped, now)] if skipped else []
     if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
         lines.append(_nameless(cluster, nameless_at, now))
     lines += _of_groups(cluster, groups, now)
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _beside(
+    going_on: Iterable[Incident],
+    flapping: Iterable[tuple[Tracked, Flapping]],
+    troubled: Iterable[Tracked],
+) -> list[Incident]:
+    """Leave out the incident of a Lease that flaps while it is held: the Lease's line says more."""
+    held = {lease.key for lease, _ in flapping}
+    held -= {lease.key for lease in troubled if lease.phase is not Phase.LATE}
+    return [
+        one
+        for one in going_on
+        if one.cause is not Cause.FLAPPING or not held.issuperset(one.leases)
+    ]
 
 
 def _troubled(leases: Iterable[Tracked], now: datetime) -> Iterator[Tracked]:

@@ -105,6 +105,7 @@ def test_a_lease_that_comes_before_the_socket_opens_is_shown(
     wait_for(lambda: held or page.wait_for_timeout(50), what="the page to want its socket")
     held[0].continue_()
     expect(page.locator(ROW.format("between"))).to_be_visible()
+    api.delete("between")
 
 
 def test_filters_are_the_url_and_back_and_forward_walk_through_them(

@@ -60,7 +60,7 @@ def take(api: LeaseApi, browser: Any, server: Server, holder: str, *, transition
     """The other Lease changes hands, and the page shows it."""
     api.take("other", holder=holder, transitions=transitions)
     wait_for(
-        lambda: rows(browser, server, "b")["default/other"]["holder"] == holder,
+        lambda: rows(browser, server, "b").get("default/other", {}).get("holder") == holder,
         what=f"{holder} to hold the other Lease",
     )
 

@@ -155,6 +155,16 @@ def test_the_leases_of_an_incident_fold_into_its_line_and_nothing_else_does():
     assert (line.amount, line.moment) == ("1 m 30 s", "since 12:02:53")
 
 
+def test_a_lease_that_flaps_while_it_is_held_has_its_own_line():
+    held, how = flaps()
+    incident = open_incident(held.key, cluster="prod", cause=Cause.FLAPPING)
+    (line,) = lines(held, flapping=[(held, how)], going_on=[incident])
+    assert line.label == "operator"
+    lost, how = flaps(phase=Phase.EXPIRED, age=99)
+    (line,) = lines(lost, flapping=[(lost, how)], going_on=[incident])
+    assert line.label == incident.sentence
+
+
 def test_an_incident_stands_by_its_worst_lease_and_behind_trouble_without_any():
     bad, worse = tracked("bad", phase=Phase.LATE, age=9), tracked("worse", phase=Phase.EXPIRED)
     quiet, loud = open_incident(id="q", sentence="quiet"), open_incident(worse.key, sentence="loud")

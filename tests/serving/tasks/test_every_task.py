@@ -29,6 +29,11 @@ SEEN_BY = {
     ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep reports it, tries again",
     ("leases/apiserver/registry/core/event_expiry.py", "__init__"): "_run reports it, and goes on",
     ("leases/listener/server.py", "startup"): "Acceptor.run reports it, and goes on",
+    ("leases/listener/accept_connections.py", "_has_connection"): "sets an event",
+    (
+        "dashboard/serving/requests/one_thread_pages.py",
+        "__call__",
+    ): "awaited, except after the end of the process was asked for",
     ("leases/apiserver/watch/hub.py", "add"): "_tick reports it, and cuts the one watch",
     ("leases/apiserver/watch/hub.py", "_tick"): "_tick reports it, and cuts the one watch",
     (
