@@ -132,7 +132,7 @@ class PageConsumer(ClusterConsumer):
             tiles = {part: names for part, names in show.show.items() if part in self.WALL_PARTS}
             # A wall shows states alone, no zone and no pool.
             field: Grouping | None = "none" if show.field else None
-            show = Show(show=tiles, feed=show.feed, field=field)
+            show = Show(show=tiles, feed=show.feed, field=field, jumps=show.jumps)
         self.reader.show(show)
 
     async def relay(self, hub: ClusterHub) -> None:

@@ -41,6 +41,7 @@ class PageReader:
         self._flappers: Flappers = {}
         self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
         self._jumps = len(hub.clock_moves) - 1  # jumps of the clock that the page follows
+        self._heard = False
         self._incident_turn = hub.incident_turn
         self._feed = ShownFeed(hub)
         self._told: int | None = None  # the number of the last move that the page was told
@@ -90,8 +91,12 @@ class PageReader:
         self._elsewhere.catch_up(moves, self._hub.store, self._sent.get("row", {}))
 
     def _follow_jumps(self, jumps: int | None) -> None:
-        """Move the moments of a page that was drawn, or lost its socket, before a jump."""
-        if jumps is None or jumps == self._jumps:
+        """Move the moments of a page that was drawn, or lost its socket, before a jump.
+
+        Only the first message counts: a later one may cross a frame that moves the page.
+        """
+        first, self._heard = not self._heard, True
+        if not first or jumps is None or jumps == self._jumps:
             return
         self._refetch = True
         self._jumps = jumps if 0 <= jumps < len(self._hub.clock_moves) else ANOTHER_PROCESS
@@ -120,7 +125,12 @@ class PageReader:
         return any(key in shown for shown in self._sent.values() for key in moved)
 
     def frame(self, now: datetime) -> dict[str, Any] | None:
-        """What the page lacks, or None when it lacks nothing and has heard from us lately."""
+        """What the page lacks, or None when it lacks nothing and has heard from us lately.
+
+        None also until the page said by which clock it was drawn.
+        """
+        if not self._heard:
+            return None
         frame = self._difference(now)
         silent = None if self._spoke_at is None else (now - self._spoke_at).total_seconds()
         quiet = silent is not None and 0 <= silent < HEARTBEAT

@@ -13,24 +13,30 @@ from dashboard.parts.frame.responses import REGIONS
 
 HEADER = "X-Clock-Jumps"
 DRAWN = "X-Drawn"
+UNSETTLED = -1  # fits no page
 
 
 class ClockStamp:
     """The page places a part only if the clock jumped as often as the page knows.
 
-    A part that was drawn while the clock was set may hold moments of both clocks: -1 fits no page.
+    A part that was drawn while the clock was set may hold moments of both clocks.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        before = running_board().clock.jumps
+        clock = running_board().clock
+        before = _number(clock.followed)
         request.clock_jumps = before  # type: ignore[attr-defined]
         response = self._get_response(request)
         if REGIONS in request.headers:
-            jumps = running_board().clock.jumps
-            response.headers[HEADER] = str(jumps if jumps == before else -1)
+            drawn_by_one = before == _number(clock.followed)
+            response.headers[HEADER] = str(before if drawn_by_one else UNSETTLED)
         if "HX-Request" in request.headers and hasattr(request, "drawn"):
             response.headers[DRAWN] = request.drawn
         return response
+
+
+def _number(followed: int | None) -> int:
+    return UNSETTLED if followed is None else followed

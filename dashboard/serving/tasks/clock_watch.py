@@ -40,6 +40,7 @@ class ClockWatch:
         """`passed` goes on while the machine sleeps, `running` stands still."""
         self.clock = clock
         self.jumps = 0
+        self._moving = False
         self.on_jump: list[Callable[[Jump], None]] = []
         self.on_sleep: list[Callable[[datetime], None]] = []  # called with the moment it began
         self._passed = passed
@@ -58,13 +59,22 @@ class ClockWatch:
 
     def look(self) -> None:
         """Call the listeners if the clock was set or the machine slept."""
+        self._moving = True
         jump = self.clock.look()
         if jump is not None:
             self._jumped(jump)
+        self._moving = False
         asleep = self._passed() - self._running()
         slept, self._asleep = asleep - self._asleep, asleep
         if slept > SLEPT:
             self._woke(timedelta(microseconds=slept // 1000))
+
+    @property
+    def followed(self) -> int | None:
+        """How many jumps all moments that the process keeps have followed; None while some of them
+        may not have. For any thread.
+        """
+        return None if self._moving else self.jumps
 
     @property
     def says(self) -> str | None:
@@ -82,7 +92,6 @@ class ClockWatch:
         return sum(lately, timedelta(0)) > DOUBTED
 
     def _jumped(self, jump: Jump) -> None:
-        self.jumps += 1
         now = jump.after
         lately = ((moved(at, jump.by), by) for at, by in self._seen)
         self._seen = [(at, by) for at, by in lately if now - at < DOUBTED_FOR]
@@ -94,6 +103,7 @@ class ClockWatch:
                 follow(jump)
             except Exception:
                 logger.exception("Not everything follows the jump of the clock")
+        self.jumps += 1
 
     def _woke(self, slept: timedelta) -> None:
         now = self.now()

@@ -40,3 +40,21 @@ def test_a_page_of_this_clock_stays(jumped):
     page = PageReader(jumped, Drawings())
     page.show(Show(jumps=2))
     assert {"moved", "refetch"}.isdisjoint(page.frame(NOW))
+
+
+def test_a_message_that_crosses_a_frame_does_not_move_the_page_twice(hub):
+    page = PageReader(hub, Drawings())
+    page.show(Show(jumps=0))
+    page.frame(NOW)
+    hub.clock_jumped(Jump(NOW, NOW + HOUR))
+    assert page.frame(NOW + HOUR)["moved"] == 3600
+    page.show(Show(jumps=0))
+    assert "moved" not in page.frame(NOW + HOUR)
+
+
+def test_a_page_hears_nothing_until_it_said_by_which_clock_it_was_drawn(hub):
+    page = PageReader(hub, Drawings())
+    hub.clock_jumped(Jump(NOW, NOW + HOUR))
+    assert page.frame(NOW + HOUR) is None
+    page.show(Show(jumps=0))
+    assert page.frame(NOW + HOUR)["moved"] == 3600

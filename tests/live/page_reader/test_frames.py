@@ -48,6 +48,7 @@ def test_many_rows_come_a_few_a_frame_and_all_of_them_come(page, hub, monkeypatc
 
 
 def test_a_quiet_page_still_hears_a_sign_of_life(page):
+    page.show(Show())
     page.frame(NOW)
     beat = page.frame(NOW + timedelta(seconds=1))
     assert set(beat) == {"now", "seq", "drawn", "connection"}
