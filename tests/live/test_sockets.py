@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -17,6 +17,7 @@ from dashboard.live import publisher
 from dashboard.live.origin import own_sites_only
 from dashboard.live.routing import urlpatterns
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
 from leases.wire.watch_events import Applied
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
@@ -143,6 +144,16 @@ async def test_a_page_hears_of_all_clusters_and_a_wall_of_none(filled, operator)
         heard.append(frame.get("clusters", {}).keys())
         await one.leave()
     assert heard == [{"a", "b"}, set()]
+
+
+async def test_a_wall_drawn_before_a_clock_jump_is_moved(filled):
+    now = datetime.now(UTC)
+    filled.publisher.hubs["a"].clock_jumped(Jump(now, now + timedelta(hours=1)))
+    one = socket(f"/c/a/live/page/?key={await wall_key('a')}", AnonymousUser())
+    await one.connect()
+    await one.say(json.dumps({"jumps": 0}))
+    assert (await one.hear())["moved"] == 3600
+    await one.leave()
 
 
 async def test_an_unknown_cluster_or_path_says_so(filled, operator):
