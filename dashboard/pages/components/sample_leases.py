@@ -67,7 +67,9 @@ def sample_lease(phase: Phase, now: datetime, word: str = "") -> Tracked:
 
 def sample_flapping(now: datetime) -> Flapping:
     within = timedelta(minutes=30)
-    return Flapping(58, now - timedelta(minutes=29), holders=3, gap_seconds=312.0, within=within)
+    return Flapping(
+        58, now - timedelta(minutes=29), holders=3, hosts=3, gap_seconds=312.0, within=within
+    )
 
 
 def sample_changes(cluster: str, now: datetime) -> list[Change]:

@@ -48,5 +48,6 @@ def _flapping(how: Flapping) -> dict[str, Any]:
         "since": format_microtime(how.since),
         "within_seconds": int(how.within.total_seconds()),
         "holders": how.holders,
+        "hosts": how.hosts,
         "gap_seconds": how.gap_seconds,
     }

@@ -55,9 +55,9 @@ def choose(
     flapping: Collection[ObjectName] = (),
     held: Collection[ObjectName] | None = None,
 ) -> Chosen:
-    """Choose one page. `active` changed holder in the stretch, `gone` were deleted since it began,
-    `nobody` had no holder at a playhead in the past, the longest first, and `flapping` flap now.
-    `held` are the Leases of the wanted holder; None if any holder is wanted.
+    """Choose one page. `active` changed holder or were deleted in the stretch, `gone` were deleted
+    since it began, `nobody` had no holder at a playhead in the past, the longest first, and
+    `flapping` flap now. `held` are the Leases of the wanted holder; None if any holder is wanted.
     """
     kinds, wants = kinds_of(wanted), _wants(store, wanted, held)
     searches = bool(wanted.text) or held is not None

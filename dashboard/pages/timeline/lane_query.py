@@ -64,13 +64,8 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     """Read the wanted lanes from history and the store."""
     cluster, kinds = store.cluster, kinds_of(wanted)
     since, until = shown.since, shown.until
-    # A live stretch moves on, but the order of lanes may lag a little behind.
-    stretch = (since if shown.is_young else shown.length) if shown.live else (since, until)
-    active = _totals.get(
-        (cluster, kinds, stretch),
-        lambda: history_lanes.totals(cluster, kinds, since=since, until=until),
-    )
     gone = gone_since(cluster, since, kinds)
+    active = _changed(cluster, kinds, shown, gone)
     blind = unwatched_times(cluster, since=since, until=until, now=now)
     watched = not any(_covers(span, shown) for span in blind)
     nobody = () if shown.follows or not watched else nobody_at(store, kinds, gone, shown.at)
@@ -100,6 +95,21 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
         for place in chosen.page
     ]
     return Lanes(page, chosen, blind, watched)
+
+
+def _changed(
+    cluster: str, kinds: tuple[Kind, ...], shown: TimeRange, gone: set[ObjectName]
+) -> dict[ObjectName, history_lanes.LaneTotals]:
+    """The Leases that changed holder or were deleted in the stretch; `gone`: since it began."""
+    since, until = shown.since, shown.until
+    # A live stretch moves on, but the order of lanes may lag a little behind.
+    stretch = (since if shown.is_young else shown.length) if shown.live else (since, until)
+    totals = _totals.get(
+        (cluster, kinds, stretch),
+        lambda: history_lanes.totals(cluster, kinds, since=since, until=until),
+    )
+    deleted = gone if shown.live else gone_since(cluster, since, kinds, until)
+    return {key: history_lanes.LaneTotals() for key in deleted} | totals
 
 
 def _held_by(store: Store, wanted: TimelineFilter, since: datetime) -> set[ObjectName] | None:

@@ -98,12 +98,14 @@ def group_titles(
     at: datetime, *, now: datetime, watched: bool, unseen: str, groups: Sequence[str]
 ) -> dict[str, str]:
     """The titles of the groups; `unseen` is the part of the stretch that nobody watched."""
-    quiet = {"": "No change", "part": "No change seen", "whole": "Not watched"}[unseen]
+    quiet = {"": "No change of holder", "part": "No change of holder seen", "whole": "Not watched"}[
+        unseen
+    ]
     moment = "now" if watched else "when last watched"
     known = {
         "trouble": f"Without a holder {moment}, late or flapping",
         "nobody": f"Without a holder at {when(at, now)}",
-        "changed": "Changed in this stretch",
+        "changed": "Changed holder in this stretch",
         "quiet": quiet,
         "absent": "Did not exist yet",
     }

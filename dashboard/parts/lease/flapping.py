@@ -28,6 +28,8 @@ def flap_view(how: Flapping, kind: Kind) -> FlapView:
     if kind in ONE_HOLDER and how.holders == 1:
         said = f"Expired {how.changes:,} times in {within}{lost}."
         return FlapView(counted(how.changes, "expiry", "expiries"), within, said, short)
-    holders = counted(how.holders, "holder")
-    said = f"{counted(how.changes, 'change')} of holder in {within}, {holders}{lost}."
+    among = counted(how.holders, "holder")
+    if how.hosts < how.holders:
+        among = f"{among} on {counted(how.hosts, 'host')}"
+    said = f"{counted(how.changes, 'change')} of holder in {within}, {among}{lost}."
     return FlapView(counted(how.changes, "change"), within, said, short)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.changes.change import HOLDER_CHANGES, Change, ChangeType
+from leases.domain.holder_identity import split_holder
 from leases.domain.kind import Kind
 
 _COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
@@ -56,6 +57,7 @@ class Flapping(msgspec.Struct, frozen=True, gc=False):
     changes: int
     since: datetime
     holders: int
+    hosts: int  # where they ran: a process that is started again there is another holder
     gap_seconds: float  # without a holder
     within: timedelta
 
@@ -73,7 +75,8 @@ def flapping(changes: Sequence[BriefChange], kind: Kind, now: datetime) -> Flapp
     return Flapping(
         changes=len(counted),
         since=min(one.at for one in counted),
-        holders=len({one.holder for one in counted}),
+        holders=len(holders := {one.holder for one in counted}),
+        hosts=len({split_holder(holder).host or holder for holder in holders}),
         gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
         within=rule.within,
     )

@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 from django.db import connection
 
+from leases.domain.bounded_time import LATEST
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -134,17 +135,19 @@ def born_later(cluster: str, keys: Iterable[ObjectName], at: datetime) -> set[Ob
     return found
 
 
-def gone_since(cluster: str, at: datetime, kinds: Iterable[Kind] = ()) -> set[ObjectName]:
-    """Return the names deleted after that instant; no kinds mean all."""
+def gone_since(
+    cluster: str, at: datetime, kinds: Iterable[Kind] = (), until: datetime = LATEST
+) -> set[ObjectName]:
+    """Return the names deleted after that instant, and up to `until`; no kinds mean all."""
     table = by_index("change_by_kind")
     sql = (
         f"SELECT DISTINCT namespace, name FROM {table} "  # noqa: S608
-        f"WHERE cluster = %s AND kind = %s AND change = %s AND at > %s"
+        f"WHERE cluster = %s AND kind = %s AND change = %s AND at > %s AND at <= %s"
     )
     return {
         ObjectName(*row)
         for kind in kinds or Kind
-        for row in select(sql, [cluster, kind.value, ChangeType.DELETED.value, at])
+        for row in select(sql, [cluster, kind.value, ChangeType.DELETED.value, at, until])
     }
 
 

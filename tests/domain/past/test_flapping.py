@@ -10,6 +10,7 @@ from tests.support.values.leases import after
 from tests.support.values.story import change_at
 
 HALF_AN_HOUR = 1800
+UUIDS = [f"3b1e4a9a-4ce8-42dc-92f4-98d29928ba4{n}" for n in range(5)]
 
 
 def passes(number: int, word: str = "taken_over", every: float = 60, **more) -> list[BriefChange]:
@@ -22,6 +23,12 @@ def test_five_holders_in_half_an_hour_are_too_many_for_an_election():
     assert (found.changes, found.since, found.holders) == (5, after(0), 3)
     assert (found.gap_seconds, found.within.total_seconds()) == (10.0, HALF_AN_HOUR)
     assert flapping(passes(4), Kind.ELECTION, after(300)) is None
+
+
+def test_a_process_that_is_started_again_is_another_holder_on_the_same_host():
+    changes = (change_at(n * 60, "taken_over", f"h-{n % 2}_{UUIDS[n]}") for n in range(5))
+    found = flapping([BriefChange.of(one) for one in changes], Kind.ELECTION, after(300))
+    assert (found.holders, found.hosts) == (5, 2)
 
 
 def test_older_changes_do_not_count():

@@ -138,7 +138,7 @@ def test_an_unwatched_stretch_shows_no_change(page):
 
 def test_a_stretch_watched_in_part_says_so(page):
     text = text_of(page, "timeline/?range=1h&kind=election")
-    assert "No change seen" in text
+    assert "No change of holder seen" in text
     assert "as far as was watched" in text
 
 

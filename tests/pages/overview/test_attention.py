@@ -22,7 +22,8 @@ def lines(*leases, changes=(), flapping=(), going_on=()):
 
 def flaps(name: str = "operator", changes: int = 58, kind: Kind = Kind.ELECTION, **more):
     since, gap = NOW - timedelta(minutes=29), 312.0 if kind is Kind.ELECTION else 0.0
-    how = Flapping(changes, since, 3 if gap else 1, gap, timedelta(minutes=30))
+    hosts = 3 if gap else 1
+    how = Flapping(changes, since, hosts, hosts, gap, timedelta(minutes=30))
     return tracked(name, kind=kind, **more), how
 
 

@@ -125,6 +125,19 @@ def test_a_lease_deleted_inside_the_stretch_keeps_its_lane(operator, store, reme
     assert operator.get(url(now, format="json")).json()["total"] == 4
 
 
+def test_a_lease_deleted_and_made_again_in_the_stretch_changed_its_holder(
+    operator, store, remember, now
+):
+    remember(30, ChangeType.DELETED, None, previous="cp-9")
+    remember(29, ChangeType.CREATED, "cp-1")
+    html = operator.get(url(now)).content.decode()
+    changed = html[html.index("Changed holder in this stretch") :]
+    assert lane_of(html, KEY) in changed.partition("No change of holder")[0]
+    ends = {"from": now - timedelta(hours=1), "to": now - timedelta(minutes=35)}
+    before = url(now, **{end: f"{at:%Y-%m-%dT%H:%M:%SZ}" for end, at in ends.items()})
+    assert "Changed holder" not in operator.get(before).content.decode()
+
+
 def test_time_that_nobody_watched_is_fogged_and_claims_nothing(operator, handed_over, now):
     WatchSpan.objects.all().delete()
     ago = [now - timedelta(minutes=m) for m in (600, 90, 30)]
