@@ -3,13 +3,14 @@ export const PHASES = ["held", "late", "expired", "vacant", "untimed", "deleted"
 export const field = { generation: 0, groups: [], phases: new Uint8Array(0) };
 const HEADER = 12;
 const WHOLE = 0;
+let coming = null; // groups whose phases come with the next message
 let moved = () => {};
 
 /** Call `then(whole)` after phases changed; `whole`: every slot may show another heartbeat. */
 export const onField = (then) => (moved = then);
 
 /** `groups`: [[name, number of slots], ...]; later slots came after the last order. */
-export const takeGroups = (groups) => (field.groups = groups);
+export const takeGroups = (groups) => (coming = groups);
 
 /** How the page's picture is grouped, or null without one. */
 export const fieldShown = () => ({ field: document.querySelector("[data-field]")?.dataset.field ?? null });
@@ -17,6 +18,7 @@ export const fieldShown = () => ({ field: document.querySelector("[data-field]")
 export function takePhases(buffer) {
   const [what, generation, size] = new Uint32Array(buffer, 0, 3);
   if (what === WHOLE) {
+    [field.groups, coming] = [coming ?? field.groups, null];
     field.phases = new Uint8Array(buffer, HEADER);
     field.generation = generation;
     return moved(true);

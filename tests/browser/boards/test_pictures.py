@@ -61,6 +61,23 @@ def test_the_picture_of_all_heartbeats_is_live(page: Page, server: Server, api: 
     wait_for(lambda: phases(page) == [0, 0, 0, 5], what="an empty slot")
 
 
+GROUPS_ALONE = """async () => {
+  const {field, takeGroups} = await import("leaseboard/field");
+  takeGroups([["zone-a", field.phases.length + 50]]);
+  document.dispatchEvent(new Event("visibilitychange"));  // draws
+}"""
+
+
+def test_the_picture_is_drawn_between_new_groups_and_their_phases(
+    page: Page, server: Server
+) -> None:
+    visit(page, server, "nodes/")
+    wait_for(lambda: len(phases(page)) >= 3, what="the picture")
+    wait_for(lambda: page.locator("#comb canvas").evaluate(COLOURS) > 2, what="drawn cells")
+    page.evaluate(GROUPS_ALONE)  # an error fails the test
+    assert page.locator("#comb canvas").evaluate(COLOURS) > 2
+
+
 def test_single_heartbeats_are_looked_into_by_pointer_and_keyboard(
     page: Page, server: Server, api: LeaseApi
 ) -> None:
