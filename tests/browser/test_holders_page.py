@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.api_client import LeaseApi
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving
 
 PATH = "/c/embedded/holders/"
@@ -106,3 +106,20 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visits):
     assert page.evaluate(width) == 0
     expect(row(page, "cp-1").locator(".chips")).to_be_visible()
     expect(row(page, "cp-1").locator("svg.lane")).to_be_hidden()
+
+
+OVERLAPS = """cells => cells.filter((cell) => {
+  const right = Math.max(...[...cell.children].map((part) => part.getBoundingClientRect().right));
+  return right > cell.getBoundingClientRect().right + 1;
+}).length"""
+
+
+def test_what_is_not_known_of_a_node_stays_in_its_column(server, visits):
+    spec = {"holderIdentity": "cp-1", "leaseDurationSeconds": 3600, "renewTime": timestamp()}
+    heartbeat = {"metadata": {"name": "cp-1"}, "spec": spec}
+    LeaseApi(server.kubeconfig).send("POST", leases("kube-node-lease"), heartbeat)
+    page = visits.open_live(f"{PATH}?q=cp-1")
+    expect(page.get_by_text("what its Pods hold is not known")).to_be_visible()
+    for width in (390, 1024, 1440):  # the last is that of the page's profile
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".hold > .blast").evaluate_all(OVERLAPS) == 0
