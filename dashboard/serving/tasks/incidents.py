@@ -33,7 +33,8 @@ logger = logging.getLogger(__name__)
 COLLECT = 0.1  # seconds in which clues are collected
 LOOK_SECONDS = 1.0  # between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
-BUSY_SHARE = 0.02  # of a core that reviews of a large incident may take
+BUSY_SHARE = 0.01  # of a core that reviews may take, as long as they come often enough:
+LONGEST_PAUSE = 5.0  # seconds between two of a large incident
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 # Before the last stop: what happened then may belong to an incident that was not written yet.
 JUDGED_AGAIN = timedelta(minutes=5)
@@ -124,7 +125,7 @@ class Incidents:
         news, questions, spent = await asyncio.to_thread(self._review, now)
         self._tell(news, now)
         self._ask(questions)
-        await asyncio.sleep(max(COLLECT, spent / BUSY_SHARE))
+        await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))
         due = self._casebook.next_review(now)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else LOOK_SECONDS):

@@ -77,6 +77,20 @@ def test_pods_that_lose_it_in_turn_are_flapping_but_stopped_ones_are_not() -> No
     assert causes == [Cause.GRACEFUL_STOP, Cause.GRACEFUL_STOP]
 
 
+def test_flapping_stays_one_incident_while_it_goes_on() -> None:
+    pods = (OLD_TOO, OLD)
+    writes = (_handover(40 * n + 4, pods[n % 2], 2 + 2 * n) for n in range(60))
+    clues = _clues(lease(OLD), *(one for handover in writes for one in handover))
+    book, told = Casebook("c"), {}
+    for clue in clues:
+        book.note(clue)
+        told |= {one.id: one for one in book.review(clue.change.observed_at)}
+    told |= {one.id: one for one in book.review(after(2400))}
+    (going_on,) = [one for one in told.values() if one.members and one.ended is None]
+    assert going_on.members[0] == clues[0].member
+    assert len(going_on.members) == len(clues)
+
+
 @pytest.mark.parametrize(
     ("usual", "writer", "cause"),
     [

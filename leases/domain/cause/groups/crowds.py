@@ -24,6 +24,7 @@ BURST = timedelta(seconds=2)  # one command on several Leases
 ROLLING_GAP = timedelta(seconds=45)  # from one old Pod to the next
 FLAPS = 3
 FLAP_GAP = timedelta(seconds=60)  # from taking it to losing it
+FEW_FLAPS = 300  # one incident, however long they take: it is not over while they go on
 ONE_DEATH = timedelta(seconds=10)
 
 _API = (Cause.API_OUTAGE, Cause.API_SLOW)
@@ -83,7 +84,7 @@ def flapping(left: list[Judged]) -> list[Group]:
             by_key[one.episode.key].append(one)
     groups = []
     for there in by_key.values():
-        for chain in chains(there, FLAP_GAP, lambda one: one.episode.ended_at or one.at):
+        for chain in chains(there, FLAP_GAP, _ended_at, few=FEW_FLAPS):
             if len(chain) < FLAPS:
                 continue
             hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
@@ -99,6 +100,10 @@ def flapping(left: list[Judged]) -> list[Group]:
             verdict = Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence[:20])
             groups.append(Group(tuple(chain), verdict))
     return groups
+
+
+def _ended_at(one: Judged) -> datetime:
+    return one.episode.ended_at or one.at
 
 
 def rolling(left: list[Judged]) -> list[Group]:

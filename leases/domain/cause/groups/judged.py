@@ -41,17 +41,22 @@ def chains(
     gap: timedelta,
     end: Callable[[Judged], datetime],
     longest: timedelta = LONGEST,
+    few: int = 0,
 ) -> list[list[Judged]]:
     """Cut a list where more than `gap` passes between one episode and the next, and after the
-    `longest` time: no incident grows for ever.
+    `longest` time, unless it has no more than a `few` episodes: no incident grows for ever.
     """
     found: list[list[Judged]] = []
     until: datetime | None = None
     for one in some_of:
         late = until is None or one.lost_at - until > gap
-        if until is None or late or one.lost_at - found[-1][0].lost_at > longest:
+        if until is None or late or _is_full(found[-1], one, longest, few):
             found.append([])
             until = end(one)
         found[-1].append(one)
         until = max(until, end(one))
     return found
+
+
+def _is_full(chain: list[Judged], one: Judged, longest: timedelta, few: int) -> bool:
+    return len(chain) >= few and one.lost_at - chain[0].lost_at > longest
