@@ -86,6 +86,10 @@ class RenewalLog:
             ring.take(tracked, self._ahead)
         return ring.intervals(self._ahead)
 
+    def follows(self, key: ObjectName) -> bool:
+        """Whether all renewals of this Lease are added; those beyond MAX_LEASES are not."""
+        return key in self._rings
+
     def longest(self, key: ObjectName) -> float:
         """The longest interval, in seconds, that is known of one Lease; 0.0 if none is."""
         ring = self._rings.get(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any
 
 import msgspec
@@ -106,11 +107,21 @@ def none_near(watched: WatchedCluster, now: datetime) -> Calm:
         usual = "There is no connection to the cluster, so its renewals are not known."
         return Calm("Not watched now", connection.detail or usual, "i-unplug")
     elections = list(watched.store.select((Kind.ELECTION,), _HELD))
-    seen = sum(lease.renewals_seen > 0 for lease in elections)
+    seen = [lease for lease in elections if lease.renewals_seen > 0]
     if not seen:
         return Calm("No election was renewed yet", "Nothing can be said of its margin.", "i-clock")
     since = connection.since if now - connection.since < HOUR else now - HOUR
-    text = f"{counted(seen, 'election')} renewed since {when(since, now)}."
+    text = f"{counted(len(seen), 'election')} renewed since {when(since, now)}."
+    tight = sum(_is_tight(watched, lease, now - HOUR) for lease in seen)
+    if tight:
+        what = (
+            f"{counted(tight, 'election')} ran out, or always leaves less than a third of the time."
+        )
+        return Calm("No near miss", f"{text} {what}", "i-clock")
+    unseen = sum(not watched.renewals.follows(lease.key) for lease in seen)
+    if unseen:
+        what = f"The margin of {counted(unseen, 'election')} is not followed."
+        return Calm("No near miss is known", f"{text} {what}", "i-clock")
     return Calm("Every renewal left more than a third of the time", text, "st-held", "is-held")
 
 
@@ -159,6 +170,14 @@ def _miss_of(watched: WatchedCluster, lease: Tracked, since: datetime) -> NearMi
         cadence=cadence,
         intervals=intervals,
     )
+
+
+def _is_tight(watched: WatchedCluster, lease: Tracked, since: datetime) -> bool:
+    """Whether a renewal came in the last third or later, though it is no near miss."""
+    limit = NEAR * (lease.lasts_seconds or inf)
+    if watched.renewals.longest(lease.key) < limit:
+        return False
+    return any(one.seconds >= limit for one in watched.renewals.of(lease) if one.since >= since)
 
 
 def _is_near(interval: float, duration: int) -> bool:

@@ -110,3 +110,18 @@ def test_no_near_miss_is_good_news_only_where_renewals_were_seen(watched, board)
         state=ConnectionState.STALE, since=NOW, detail="It does not answer."
     )
     assert none_near(watched, NOW).css == ""
+
+
+@pytest.mark.parametrize("tight", [(14.0,) * 6, (*USUAL, 16.0, 2.0)])
+def test_a_habit_or_a_loss_is_no_near_miss_and_no_good_news_either(watched, tight):
+    assert renew(watched, {"calm": USUAL, "tight": tight}) == []
+    calm = none_near(watched, NOW)
+    assert (calm.title, calm.css) == ("No near miss", "")
+    assert "1 election ran out, or always leaves less than a third" in calm.text
+
+
+def test_elections_whose_renewals_are_not_followed_are_no_good_news(watched, monkeypatch):
+    monkeypatch.setattr("leases.tracking.renewal_intervals.MAX_LEASES", 1)
+    renew(watched, {"calm": USUAL, "other": USUAL})
+    calm = none_near(watched, NOW)
+    assert (calm.title, calm.css) == ("No near miss is known", "")
