@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.parts.formatting import clock, shortened
+from dashboard.parts.formatting import shortened, when
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
@@ -19,11 +19,11 @@ from leases.models import Badge
 from leases.tracking.tracked_lease import Tracked
 
 MAX_LABEL = 60  # characters
-UNKNOWN, DELETED = "unknown", "deleted"
+UNKNOWN, DELETED, NONE = "unknown", "deleted", "none"
 # White text on these has a contrast of 4.5 or more.
 COLOURS = {
     "held": "#1f7a55", "late": "#8f5f00", "expired": "#c42b28", "vacant": "#7645b8",
-    "untimed": "#51606f", DELETED: "#5c6875", UNKNOWN: "#5c6875",
+    "untimed": "#51606f", DELETED: "#5c6875", UNKNOWN: "#5c6875", NONE: "#5c6875",
 }  # fmt: skip
 _COUNTED = {
     Phase.HELD: "held", Phase.LATE: "held", Phase.UNTIMED: "held", Phase.VACANT: "vacant",
@@ -32,20 +32,23 @@ _COUNTED = {
 
 
 class BadgeState(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is the worst one. `as_of` is None when the cluster was never read."""
+    """`state` is the worst one, NONE if no Lease has a holder. `as_of` is None when the cluster was
+    never read.
+    """
 
     label: str
     state: str
     words: str
     counts: dict[str, int]
     as_of: datetime | None
+    now: datetime
     stale: bool
 
     @property
     def message(self) -> str:
         if self.as_of is None:
             return f"{UNKNOWN}: not read yet"
-        moment = f"{clock(self.as_of)} UTC"
+        moment = f"{when(self.as_of, self.now)} UTC"
         return f"{self.words}, stale since {moment}" if self.stale else f"{self.words}, {moment}"
 
     @property
@@ -67,6 +70,7 @@ def badge_state(badge: Badge, cluster: WatchedCluster | None, now: datetime) -> 
         words=words,
         counts=counts,
         as_of=as_of,
+        now=now,
         stale=not live,
     )
 
@@ -79,7 +83,8 @@ def _read(badge: Badge, cluster: WatchedCluster) -> tuple[str, str, dict[str, in
     found, trouble = _of_namespace(badge, cluster) if badge.namespace else _of_cluster(cluster)
     counts = {word: found[word] for word in ("held", "vacant", "expired")}
     words = ", ".join(f"{number:,} {word}" for word, number in counts.items())
-    return trouble, words, counts
+    state = NONE if trouble == "held" and not counts["held"] else trouble
+    return state, words, counts
 
 
 def _of_namespace(badge: Badge, cluster: WatchedCluster) -> tuple[Counter[str], str]:

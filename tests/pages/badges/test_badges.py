@@ -10,6 +10,8 @@ import pytest
 from django.test import Client
 
 from dashboard.access.redaction import redact
+from dashboard.pages.badges.state import COLOURS
+from dashboard.parts.formatting import day
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from leases.models import Badge, SecurityRecord
@@ -72,6 +74,21 @@ def test_a_badge_shows_a_lease_a_namespace_or_a_cluster(
     assert picture["Content-Type"] == "image/svg+xml"
     texts = [one.text for one in ET.fromstring(picture.content).iter() if one.text]  # noqa: S314
     assert label in texts
+
+
+def test_a_badge_without_a_holder_is_not_green(live, admin):
+    path = make(admin, "no-such-namespace")
+    shown = Client().get(f"{path}.json").json()
+    assert (shown["state"], shown["message"][:29]) == ("none", "0 held, 0 vacant, 0 expired, ")
+    assert shown["color"] != COLOURS["held"]
+    assert COLOURS["held"] not in Client().get(f"{path}.svg").content.decode()
+
+
+def test_a_badge_that_is_stale_since_another_day_names_the_day(live, admin):
+    path, now = make(admin), datetime.now(UTC)
+    heard_at = now - timedelta(days=3)
+    live.connect(Connection(state=ConnectionState.STALE, since=heard_at, heard_at=heard_at), now)
+    assert f"stale since {day(heard_at)} " in Client().get(f"{path}.json").json()["message"]
 
 
 def test_a_badge_says_that_it_is_stale(live, admin):
