@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
 
 from dashboard import clock
 from dashboard.access.sign_in.client_address import full_address
@@ -42,11 +43,15 @@ def note_origin(request: HttpRequest) -> None:
 
 
 def open_sessions(own_key: str | None = None) -> Iterator[OpenSession]:
-    """All of everybody. Decodes each: Django keeps no column that says whose it is."""
+    """All of everybody but those of before a new password, which open nothing any more. Decodes
+    each: Django keeps no column that says whose it is.
+    """
     store = SessionStore()
+    hashes = {user.pk: user.get_session_auth_hash() for user in User.objects.only("password")}
     for row in Session.objects.filter(expire_date__gt=clock.now()).order_by("-expire_date"):
         said = store.decode(row.session_data)
-        if SESSION_KEY not in said:
+        mine = hashes.get(int(said.get(SESSION_KEY, 0)))
+        if mine is None or not constant_time_compare(said.get(HASH_SESSION_KEY, ""), mine):
             continue
         began, address, browser = said.get(ORIGIN, ("", "", ""))
         yield OpenSession(

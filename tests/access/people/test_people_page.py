@@ -149,6 +149,7 @@ def test_a_reset_ends_sessions_and_the_link_leads_to_a_new_password(browser):
     olga.save()
     hers = browser_of(olga)
     answer = act(browser, olga, "reset")
+    assert b"No session is open" in answer.content
     assert hers.get("/audit/").status_code == 302
     assert not User.objects.get(pk=olga.pk).has_usable_password()
     assert ("ada", "olga: reset") in log("password_changed")
