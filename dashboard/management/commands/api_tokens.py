@@ -30,7 +30,7 @@ class Command(RefusingCommand):
         create.add_argument("--person", required=True, help="who it reads as: a username")
         create.add_argument("--role", default="operator", help="operator or admin (operator)")
         create.add_argument("--days", default="90", help="how long it opens (90)")
-        verbs.add_parser("list", help="all tokens that open something")
+        verbs.add_parser("list", help="all tokens that were not revoked and did not expire")
         revoke = verbs.add_parser("revoke", help="refuse a token from now on")
         revoke.add_argument("number", help="its number in the list")
         for each in (create, revoke):
@@ -76,10 +76,13 @@ class Command(RefusingCommand):
         self.stdout.write(text)
 
     def _list(self) -> None:
-        found = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now())
+        now = clock.now()
+        found = ApiToken.objects.filter(revoked_at=None, expires_at__gt=now)
         for token in found.select_related("user").order_by("pk"):
-            until = f"{token.expires_at:%Y-%m-%d}"
-            self.stdout.write(f"{token.pk}\t{token.name}\t{token.user}\t{token.role}\t{until}")
+            parts = [token.pk, token.name, token.user, token.role, f"{token.expires_at:%Y-%m-%d}"]
+            if closed := api_tokens.why_closed(token, now=now):
+                parts.append(f"opens nothing now: {closed}")
+            self.stdout.write("\t".join(map(str, parts)))
 
     def _revoke(self, number: str) -> None:
         if not number.isdecimal() or not api_tokens.revoke(int(number[:18]), now=clock.now()):

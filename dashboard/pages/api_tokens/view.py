@@ -25,6 +25,11 @@ from leases.models import ApiToken
 
 MAX_SHOWN = 500
 MAX_NUMBER = 2**63 - 1  # of a row, in the database
+# Why a token opens nothing for now, though it was not revoked and did not expire.
+_REASONS = {
+    api_tokens.INACTIVE: "not now: account deactivated",
+    api_tokens.MAY_NOT_READ: "not now: person has no role",
+}
 
 
 def _check(request: HttpRequest) -> HttpResponseBase | None:
@@ -88,8 +93,16 @@ def _presented(user: User, all_of_them: bool) -> list[dict[str, Any]]:
     now = clock.now()
     found = ApiToken.objects.select_related("user").order_by("-created_at", "-pk")
     shown = (found if all_of_them else found.filter(user=user))[:MAX_SHOWN]
+    people: dict[int, User] = {}  # each person's rights are read once
+    for token in shown:
+        token.user = people.setdefault(token.user_id, token.user)
     items = [
-        {"token": token, "open": token.revoked_at is None and now < token.expires_at}
+        {
+            "token": token,
+            "open": token.revoked_at is None and now < token.expires_at,
+            "closed": _REASONS.get(api_tokens.why_closed(token, now=now) or ""),
+            "less": token.role not in ("operator", *api_tokens.roles_for(token.user)),
+        }
         for token in shown
     ]
     return sorted(items, key=lambda item: not item["open"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -72,6 +73,23 @@ def test_an_admin_sees_and_revokes_all_and_others_their_own():
     assert path in browser_of(ada).get("/tokens/").content.decode()
     assert browser_of(ada).post(path).status_code == 302
     assert ApiToken.objects.get().revoked_at is not None
+
+
+def test_a_token_that_opens_nothing_now_is_not_listed_as_open(capsys):
+    ada, olga, eva = member("ada", "admin"), member("olga", "operator"), member("eva", "admin")
+    browser_of(olga).post("/tokens/", FORM)
+    text = text_in(browser_of(eva).post("/tokens/", FORM | {"role": "admin"}).content.decode())
+    eva.groups.set([Group.objects.get(name="operator")])
+    olga.is_active = False
+    olga.save()
+    listed = browser_of(ada).get("/tokens/").content.decode()
+    assert "not now: account deactivated" in listed
+    assert "admin, now reads as operator" in listed
+    assert status_of(text) == 200
+    eva.groups.clear()
+    assert "not now: person has no role" in browser_of(ada).get("/tokens/").content.decode()
+    call_command("api_tokens", "list")
+    assert capsys.readouterr().out.count("opens nothing now: The ") == 2
 
 
 def test_the_command_makes_lists_and_revokes(capsys):
