@@ -184,8 +184,11 @@ def _found(
         )
         for one in shown
     ]
-    key = ObjectName(wanted.namespace, wanted.lease if wanted.namespace else "")
-    whole = sum_of(cluster, period, since, key)
+    name = "" if of_namespace else wanted.lease
+    if name and not wanted.namespace:
+        whole = found.sum()
+    else:
+        whole = sum_of(cluster, period, since, ObjectName(wanted.namespace, name))
     what = ("namespace",) if of_namespace else ("Lease",)
     return {
         "lines": lines,

@@ -38,6 +38,14 @@ class Found(msgspec.Struct, frozen=True):
     def part(self, place: slice) -> list[PeriodTotals]:
         return [_found(row) for row in self.rows[place]]
 
+    def sum(self) -> PeriodTotals | None:
+        """Return the totals of all rows together, counted up to the earliest of their moments."""
+        found = list(self.all())
+        if not found:
+            return None
+        totals = sum((one.totals for one in found), Totals())
+        return PeriodTotals(ObjectName("", ""), totals, min(one.until for one in found))
+
     def all(self) -> Iterator[PeriodTotals]:
         return map(_found, self.rows.iterator(chunk_size=CHUNK))
 

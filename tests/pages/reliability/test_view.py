@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -69,6 +70,19 @@ def test_periods_namespaces_and_filters_choose_the_rows(kept, operator):
     assert (quarter["watched_seconds"], quarter["unwatched_seconds"]) == (4 * WHOLE, 2 * WHOLE)
     assert [one["name"] for one in items(operator, "namespace=apps&lease=good")] == [GOOD]
     assert items(operator, "namespace=other") == []
+
+
+def sums(browser, query: str) -> list[str]:
+    """The key figures of the page: with and without a holder."""
+    page = text_of(browser.get(f"{PAGE}?date={FRIDAY}&{query}"))
+    return re.findall(r'<span class="v">([^<]*)</span>', page)[:2]
+
+
+def test_the_sums_are_of_the_rows_that_are_shown(kept, operator):
+    assert sums(operator, "lease=good") == sums(operator, "namespace=apps&lease=good")
+    assert sums(operator, "lease=good") != sums(operator, "")
+    both = "by=namespace&namespace=apps"
+    assert sums(operator, f"{both}&lease=good") == sums(operator, both) != []
 
 
 def test_pages_and_files_have_every_row(kept, operator):
