@@ -46,7 +46,7 @@ def incident_markdown(
     url: str,
     now: datetime,
 ) -> str:
-    """The whole document. `url` is the page of the incident."""
+    """The whole document. `url` is the page of the incident, `now` the moment of what is known."""
     lines = [f"# {plain(incident.sentence)}", "", *_facts(incident, url, now)]
     lines += ["", "## Evidence", "", *_evidence(incident)]
     lines += ["", "## Timeline", "", *_timeline(incident, story)]
@@ -93,7 +93,12 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
         ("Cluster", code(incident.cluster)),
         ("Cause", plain(f"{cause}. {CAUSE_MEANINGS[incident.cause]}")),
         ("Began", _moment(incident.began)),
-        ("Ended", f"{_moment(ended)}, after {length}" if ended else f"goes on, for {length}"),
+        (
+            "Ended",
+            f"{_moment(ended)}, after {length}"
+            if ended
+            else f"went on up to {_moment(now)}, for {length}",
+        ),
         ("Longest time without a holder", age(gap) if gap else "none"),
         ("Leases", f"{len(incident.leases):,}"),
         ("Hosts", _list(incident.hosts)),

@@ -66,6 +66,11 @@ def test_markdown_has_facts_evidence_timeline_and_notes():
     assert "**olga**, 20 Nov 2026 12:00:00.123:\n\n> Rack 14.\n>\n> Power \\*tripped\\*." in text
 
 
+def test_markdown_of_an_incident_that_goes_on_names_its_moment():
+    text = markdown(an_incident(ended=None))
+    assert "| Ended | went on up to 20 Nov 2026 12:05:00.123, for 5 m" in text
+
+
 def test_hostile_text_does_not_become_markup():
     story = [msgspec.structs.replace(a_story()[0], holder=EVIL, previous_holder=EVIL)]
     evidence = (Evidence(EVIL, Source.PODS),)
