@@ -21,6 +21,7 @@ from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
 from leases.history.notify import quiet_times as stored
 from leases.models import QuietTime
+from leases.wire.name_rules import label_name_errors, subdomain_errors
 
 MAX_REASON = 500
 MAX_LISTED = 500
@@ -62,6 +63,15 @@ class QuietForm(PlainForm):
         self.fields["cluster"].choices = choices  # type: ignore[attr-defined]
         self._now = now
 
+    def clean_lease(self) -> tuple[str, str]:
+        """Refuse what no Lease can match: such a mute would hold nothing back."""
+        namespace, _, name = self.cleaned_data["lease"].partition("/")
+        if (namespace and label_name_errors(namespace)) or (name and subdomain_errors(name)):
+            raise forms.ValidationError(
+                "Write a namespace, or namespace/name. Patterns do not work."
+            )
+        return namespace, name
+
     def clean_since(self) -> datetime:
         return self._moment("since") or self._now
 
@@ -88,11 +98,11 @@ class QuietForm(PlainForm):
 
     def row(self, who: str) -> QuietTime:
         given = self.cleaned_data
-        namespace, _, name = given["lease"].partition("/")
+        namespace, name = given["lease"]
         return QuietTime(
             cluster=given["cluster"],
-            namespace=namespace.strip()[:63],
-            name=name.strip()[:253],
+            namespace=namespace,
+            name=name,
             since=given["since"],
             until=given["until"],
             reason=given["reason"],
