@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from leases.models import Acknowledgement
+from django.db import transaction
+
+from leases.domain.notify.message import Stage
+from leases.models import Acknowledgement, Notification
+
+MAX_OUTCOME = 300  # characters
 
 
 def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
@@ -12,10 +17,23 @@ def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
 
 
 def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Acknowledgement:
-    """Note who takes care of it. The first person stays."""
-    found, _ = Acknowledgement.objects.get_or_create(
-        cluster=cluster, incident=incident, defaults={"who": who, "at": at}
-    )
+    """Note who takes care of it. The first person stays. That it worsened is not told any more,
+    unless a receiver may have been sent it already."""
+    with transaction.atomic():
+        found, _ = Acknowledgement.objects.get_or_create(
+            cluster=cluster, incident=incident, defaults={"who": who, "at": at}
+        )
+        Notification.objects.filter(
+            cluster=cluster,
+            incident=incident,
+            stage=Stage.WORSENED.value,
+            state=Notification.WAITING,
+            attempts=0,
+        ).update(
+            state=Notification.WITHDRAWN,
+            ended_at=at,
+            outcome=f"Not sent: {found.who} takes care of the incident."[:MAX_OUTCOME],
+        )
     return found
 
 

@@ -12,6 +12,7 @@ from leases.domain.kind import Kind
 from leases.domain.notify.choice import Choice
 from leases.domain.notify.message import Stage
 from leases.history.notify import outbox
+from leases.history.notify.acknowledgements import acknowledge
 from leases.history.notify.claims import CLAIM, claim, finish
 from leases.history.notify.delivery_log import KEPT, forget_messages
 from leases.history.notify.quiet_times import end
@@ -197,6 +198,20 @@ def test_an_acknowledged_incident_is_not_sent_when_it_worsens(acknowledged):
         Acknowledgement.objects.create(cluster="a", incident="one", who="olga", at=T0)
     record(replace(mild, cause=Cause.NODE_DOWN), at=T0 + SECOND)
     assert stages(send(T0 + SECOND)) == ([] if acknowledged else [Stage.WORSENED])
+    record(OVER, at=T0 + 2 * SECOND)
+    assert stages(send(T0 + 2 * SECOND)) == [Stage.OVER]
+
+
+def test_an_acknowledgement_withdraws_that_it_worsened():
+    a_receiver()
+    mild = replace(OPEN, cause=Cause.CRASH, worst_gap_seconds=1.0)
+    record(mild)
+    send()
+    record(replace(mild, cause=Cause.NODE_DOWN), at=T0 + SECOND)
+    acknowledge("a", "one", who="olga", at=T0 + SECOND)
+    assert stages(send(T0 + SECOND)) == []
+    waited = Notification.objects.get(state=Notification.WITHDRAWN)
+    assert waited.outcome == "Not sent: olga takes care of the incident."
     record(OVER, at=T0 + 2 * SECOND)
     assert stages(send(T0 + 2 * SECOND)) == [Stage.OVER]
 
