@@ -34,6 +34,10 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str
 
 
+class _Ended(Exception):
+    """The server ended the watch before its first event."""
+
+
 class _Stop(Exception):
     """The rest cannot be examined; the reason is found already."""
 
@@ -208,6 +212,12 @@ class _Examination:
             async with self._client.open_watch(version, timeout_seconds=60) as watch:
                 opened = time.monotonic() - began
                 first = await _first_event(watch.readings().__anext__)
+        except _Ended:
+            self._add(
+                "watch", Level.WARNING, "A watch opened, but the server ended it at once.",
+                "A proxy in between may cut long answers: look at its timeouts and buffers.",
+            )  # fmt: skip
+            return
         except ApiError as error:
             raise self._fail("watch", error) from None
         heard = "no event within" if first is None else "the first event after"
@@ -219,11 +229,13 @@ class _Examination:
 
 
 async def _first_event(read: Callable[[], object]) -> float | None:
-    """Seconds to the first event; None: none came."""
+    """Seconds to the first event; None: none came. Raises _Ended."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(LISTEN_SECONDS):
             await read()  # type: ignore[misc]
-    except (TimeoutError, StopAsyncIteration):
+    except TimeoutError:
         return None
+    except StopAsyncIteration:
+        raise _Ended from None
     return time.monotonic() - began

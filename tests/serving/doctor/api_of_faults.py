@@ -30,6 +30,7 @@ class Faults:
     hangs: bool = False
     version: Any = None  # instead of Kubernetes' own
     has_leases: bool = True
+    cuts: bool = False  # ends each watch at once
     tls: ssl.SSLContext | None = None
     leaseboard: str = ""  # the version of a Leaseboard that it pretends to be
 
@@ -102,6 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        if self.server.faults.cuts:
+            self.wfile.write(b"0\r\n\r\n")
+            return
         line = json.dumps(EVENT).encode() + b"\n"
         self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
         self.wfile.flush()

@@ -196,6 +196,7 @@ BROKEN: dict[str, tuple[Callable[[SetUp], Any], str, str, str, int]] = {
         faulty(version=b"<h1>Welcome</h1>"), "reach", "not as a Kubernetes API", "the port", 2,
     ),
     "no Leases": (faulty(has_leases=False), "watch", "does not serve coordination", "1.14", 2),
+    "watch is cut": (faulty(cuts=True), "watch", "ended it at once", "A proxy in between", 1),
     "no kubeconfig": (no_kubeconfig, "source", "no kubeconfig at", "LEASEBOARD_KUBECONFIG", 2),
     "no context": (no_context, "source", "those there are: staging", "Correct the source", 2),
     "data cannot be written": (
