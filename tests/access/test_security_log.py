@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.contrib.auth.models import Group
 from django.db import DatabaseError
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from dashboard.access.security_log import SecurityEvent, record
+from dashboard.parts.frame.responses import LINES_AT_ONCE
 from leases.history.write import security_retention
 from leases.history.write.security_retention import forget_security
 from leases.models import SecurityRecord, WallLink
-from tests.support.board import member
+from tests.support.board import browser_of, member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("board")]
 
@@ -52,6 +56,28 @@ def test_a_flood_of_wrong_passwords_writes_a_bounded_number_of_lines():
         browser.post("/sign-in/", {"username": "gil", "password": "no"})
     outcomes = [line[4] for line in lines()]
     assert outcomes == ["wrong name or password"] * 5 + ["too many mistakes: refused for 60 s"]
+
+
+def test_an_export_ends_with_the_role_that_allowed_it():
+    ada = member("ada", "admin")
+    client = AsyncClient()
+    client.cookies = browser_of(ada).cookies
+    for number in range(LINES_AT_ONCE + 1):
+        kept("sign_in", about=str(number))
+
+    operators, got = [Group.objects.get(name="operator")], []
+
+    async def read() -> None:
+        answer = await client.get("/security-log/?format=csv")
+        try:
+            async for part in answer.streaming_content:
+                got.append(part)
+                await sync_to_async(ada.groups.set)(operators)
+        except asyncio.CancelledError:
+            got.append("cut")
+
+    async_to_sync(read)()
+    assert [len(got), got[-1]] == [2, "cut"]
 
 
 def test_a_line_holds_what_a_database_can_store_and_no_secret():

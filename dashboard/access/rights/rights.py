@@ -102,6 +102,15 @@ def _right_of_token(text: str, scope: Mapping[str, Any]) -> TokenRight:
         raise AccessRefused(str(error)) from error
 
 
+def still_may(user: AbstractBaseUser | AnonymousUser | TokenPerson, permission: str) -> bool:
+    """Whether the user of a request has this permission now, as the database knows it."""
+    if isinstance(user, TokenPerson):
+        token = ApiToken.objects.select_related("user").filter(pk=user.token.pk).first()
+        return token is not None and TokenPerson(token).has_perm(permission)
+    account = User.objects.filter(pk=user.pk or 0).first()
+    return account is not None and account.has_perm(permission)
+
+
 class RightsReader:
     """Asks the database which rights have ended: hundreds in one query of each sort.
 

@@ -80,7 +80,13 @@ def _list(request: ClusterRequest) -> HttpResponseBase:
     if answer_as in EXPORTS:
         lines, content_type = EXPORTS[answer_as]
         name = f"audit-{now:%Y%m%dT%H%M%SZ}.{answer_as}"
-        return responses.stream(request, lines(wanted), content_type=content_type, filename=name)
+        return responses.stream(
+            request,
+            lines(wanted),
+            content_type=content_type,
+            filename=name,
+            permission=READ_TRAIL,
+        )
     found = Paginator(audit_trail.matching(wanted), limit).get_page(page)
     if answer_as == "json":
         total = found.paginator.count

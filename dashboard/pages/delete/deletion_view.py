@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
+from dashboard.access.roles import EDIT
 from dashboard.board import running_board
 from dashboard.parts.formatting import age
 from dashboard.parts.frame import responses
@@ -53,7 +54,11 @@ def deletion(request: ClusterRequest, cluster: str, number: int) -> HttpResponse
     if answer_as == "csv":
         filename = f"{cluster}-deletion-{row.pk}.csv"
         return responses.stream(
-            request, _csv(row), content_type="text/csv; charset=utf-8", filename=filename
+            request,
+            _csv(row),
+            content_type="text/csv; charset=utf-8",
+            filename=filename,
+            permission=EDIT,
         )
     partial = request.htmx and not request.htmx.history_restore_request
     template = "deletions/_progress.html" if partial else "deletions/one.html"

@@ -18,7 +18,8 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.http import push_url
 
 from dashboard.access.guards import ClusterRequest
-from dashboard.access.rights.rights import Right, right_of_user
+from dashboard.access.rights.rights import right_of_user, still_may
+from dashboard.access.roles import VIEW
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.access.sign_in.client_address import full_address
 from dashboard.board import running_board
@@ -32,6 +33,7 @@ FORMATS = ("", "html", "json")
 REGIONS = "X-Regions"  # the parts of the open page that a script fetches again
 
 LINES_AT_ONCE = 500
+ROLE_TAKEN = "Your role does not allow this export any more."
 BAD_REQUEST = 400
 
 
@@ -95,9 +97,14 @@ def next_page_url(request: ClusterRequest, *, number: int, limit: int, total: in
 
 
 def stream(
-    request: ClusterRequest, lines: Iterator[str], *, content_type: str, filename: str
+    request: ClusterRequest,
+    lines: Iterator[str],
+    *,
+    content_type: str,
+    filename: str,
+    permission: str = VIEW,
 ) -> StreamingHttpResponse:
-    """Send lines while they are made; HEAD makes none.
+    """Send lines while they are made; HEAD makes none. `permission` is what reading them takes.
 
     Through ASGI, Django would first collect a plain iterator in memory: hence the async one.
     """
@@ -108,7 +115,7 @@ def stream(
     by_asgi = isinstance(request, ASGIRequest)
     parts: Iterator[str] | AsyncIterator[str] = lines
     if by_asgi:
-        parts = _parts(lines, right_of_user(request.user, request.session), filename)
+        parts = _parts(request, lines, filename, permission)
     response = StreamingHttpResponse(parts, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
@@ -124,7 +131,9 @@ def _record_export(request: HttpRequest) -> None:
     )
 
 
-async def _parts(lines: Iterator[str], right: Right, filename: str) -> AsyncIterator[str]:
+async def _parts(
+    request: ClusterRequest, lines: Iterator[str], filename: str, permission: str
+) -> AsyncIterator[str]:
     """Join lines to parts, each made in the thread of the database.
 
     A long answer breaks off when the right to read ends. The connection breaks too, so nobody takes
@@ -132,10 +141,13 @@ async def _parts(lines: Iterator[str], right: Right, filename: str) -> AsyncIter
     """
     rights = running_board().rights
     ended: list[str] = []
-    grant = rights.add(right, ended.append)
+    grant = rights.add(right_of_user(request.user, request.session), ended.append)
 
     def next_part() -> str:
-        return "".join(islice(lines, LINES_AT_ONCE))
+        part = "".join(islice(lines, LINES_AT_ONCE))
+        if part and permission != VIEW and not still_may(request.user, permission):
+            ended.append(ROLE_TAKEN)
+        return part
 
     try:
         while part := await sync_to_async(next_part)():
