@@ -55,9 +55,15 @@ def deactivate(user: User, by: Admin) -> None:
     with keeping_an_admin():
         user.is_active = False
         user.save(update_fields=["is_active"])
-        end_sessions(user)
-        SignInLink.objects.filter(user=user, used_at=None).delete()
+        end_ways_in(user)
     by.note(SecurityEvent.DEACTIVATED, str(user))
+
+
+def end_ways_in(user: User) -> None:
+    """End the sessions and unused sign-in links of a closed account: they would open it again once
+    it is activated."""
+    end_sessions(user)
+    SignInLink.objects.filter(user=user, used_at=None).delete()
 
 
 def activate(user: User, by: Admin) -> None:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.access.new_person_form import NewPersonForm
+from dashboard.access.people.account_changes import end_ways_in
 from dashboard.access.people.admin_records import RecordedChanges
 from dashboard.access.people.admins import keeping_an_admin
 from dashboard.access.people.manageable import (
@@ -63,6 +64,11 @@ class PeopleAdmin(KeepsAnAdmin, RecordedChanges, Users):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_manage(_actor(request), obj))
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            end_ways_in(obj)
 
     def user_change_password(self, request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
         return keep_own_pages(super().user_change_password, request, *args, **named)

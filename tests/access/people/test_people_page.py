@@ -143,6 +143,19 @@ def test_deactivation_ends_sessions_links_and_open_sockets(board, browser):
     assert hers.get("/audit/").status_code == 302  # its session does not come back
 
 
+def test_deactivation_under_admin_ends_sessions_and_links_too(browser):
+    olga = member("olga", "operator")
+    act(browser, olga, "reset")
+    olga.refresh_from_db()
+    hers = browser_of(olga)
+    fields = {"username": "olga", "groups": [group.pk for group in olga.groups.all()]}
+    fields |= {"date_joined_0": "2026-11-20", "date_joined_1": "12:00:00"}
+    assert browser.post(f"/admin/auth/user/{olga.pk}/change/", fields).status_code == 302
+    assert not SignInLink.objects.filter(user=olga).exists()
+    assert act(browser, olga, "activate").status_code == 302
+    assert hers.get("/audit/").status_code == 302  # its session does not come back
+
+
 def test_a_reset_ends_sessions_and_the_link_leads_to_a_new_password(browser):
     olga = member("olga", "operator")
     olga.set_password(PASSWORD)
