@@ -174,6 +174,8 @@ class ReceiverForm(PlainForm):
         receiver.choice = msgspec.json.encode(msgspec.convert(choice, Choice)).decode()
         receiver.group_seconds, receiver.enabled = given["group_seconds"], given["enabled"]
         receiver.failures, receiver.retry_at, receiver.last_error = 0, None, ""
+        if target != self._known:  # nothing was sent there yet
+            receiver.last_sent_at = None
         receiver.save()
         if not receiver.enabled:
             drop_waiting(receiver.pk, now)

@@ -72,9 +72,12 @@ def test_what_is_left_empty_stays_but_no_secret_goes_to_a_new_place(browser):
     browser.post(f"{URL}{one.pk}/", WEBHOOK | {"name": "all", "url": "", "secret": ""})
     one.refresh_from_db()
     assert (one.name, unseal(one.sealed).secret, one.enabled) == ("all", f"{CANARY}-key", True)
+    Receiver.objects.update(last_sent_at=clock.now())
+    assert "works" in text_of(browser.get("/notifications/"))
     moved = {"url": "https://elsewhere.example.com/", "secret": ""}
     browser.post(f"{URL}{one.pk}/", WEBHOOK | moved)
     one.refresh_from_db()
+    assert "not tried yet" in text_of(browser.get("/notifications/"))
     assert (unseal(one.sealed).url, unseal(one.sealed).secret) == (moved["url"], "")
 
 
