@@ -58,7 +58,8 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
         _add(request, stored, notes, form.cleaned_data["text"], now)
         return redirect(f"{incident_url(cluster, incident)}#notes")
     if answer_as == "json":
-        return responses.json(incident_item(stored.incident, stored.changes))
+        item = incident_item(stored.incident, stored.changes)
+        return responses.json(item | responses.unless_live(request.cluster, now))
     if answer_as == "markdown":
         return _markdown(request, stored, notes, now)
     return _page(request, stored, notes, form, shown, now)

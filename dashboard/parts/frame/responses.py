@@ -81,10 +81,15 @@ def items(
 ) -> HttpResponse:
     """As docs/api.md has it. `known`: the cluster whose present state the items show."""
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
-    if known is not None and known.store.connection.state is not ConnectionState.LIVE:
-        answer["as_of"] = microtime_or_none(known.read_at(now))
-        answer["connection"] = known.store.connection.state.value
-    return json(answer)
+    return json(answer | (unless_live(known, now) if known is not None else {}))
+
+
+def unless_live(known: WatchedCluster, now: datetime) -> dict[str, Any]:
+    """The fields that say since when an answer may be outdated; none while the watch is live."""
+    state = known.store.connection.state
+    if state is ConnectionState.LIVE:
+        return {}
+    return {"as_of": microtime_or_none(known.read_at(now)), "connection": state.value}
 
 
 def next_page_url(request: ClusterRequest, *, number: int, limit: int, total: int) -> str | None:

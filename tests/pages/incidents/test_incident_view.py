@@ -12,6 +12,7 @@ from dashboard import clock
 from dashboard.pages.incidents.note_form import MAX_NOTE, MAX_NOTES
 from leases import models
 from leases.domain.cause.incident import Cause, Evidence, Source
+from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import browser_of, member
@@ -122,6 +123,15 @@ def test_a_note_needs_the_token_of_the_form(told):
     browser.force_login(member("nadia", "operator"))
     assert browser.post(URL, {"text": "forged"}).status_code == 403
     assert not models.IncidentNote.objects.exists()
+
+
+def test_its_json_says_since_when_it_may_be_outdated(told, board, operator):
+    store, now = board.clusters["a"].store, clock.now()
+    store.connect(Connection(state=ConnectionState.LIVE, since=T0, heard_at=now), now)
+    assert "connection" not in operator.get(f"{URL}?format=json").json()
+    store.connect(Connection(state=ConnectionState.STALE, since=now, heard_at=T0), now)
+    item = operator.get(f"{URL}?format=json").json()
+    assert (item["connection"], item["as_of"]) == ("stale", "2026-11-20T12:00:00.123456Z")
 
 
 def test_it_answers_as_json_and_as_markdown_with_its_notes(told, operator):
