@@ -84,9 +84,14 @@ class Casebook:
 
     def watch(self, connection: Connection, now: datetime) -> None:
         """Our own watch broke, or lives again."""
-        self._known.watch(connection, now)
-        self._judged.clear()
-        self._dirty = self._dirty or bool(self._episodes)
+        found = self._known.watch(connection, now)
+        if found is None:
+            return
+        # What was over before the break is judged without it.
+        later = [number for number, one in self._judged.items() if one.at >= found.since]
+        for number in later:
+            del self._judged[number]
+        self._dirty = self._dirty or bool(later)
 
     def learn(self, facts: Iterable[Fact]) -> None:
         """Add what the cluster answered."""

@@ -70,14 +70,16 @@ class Knowledge:
                 self.refusals[place] = max(fact.at, self.refusals.get(place, fact.at))
         return names
 
-    def watch(self, connection: Connection, now: datetime) -> None:
-        """Note a break of our watch, and its end."""
+    def watch(self, connection: Connection, now: datetime) -> Break | None:
+        """Note a break of our watch, or its end. Returns the break."""
         last = self.breaks[-1] if self.breaks and self.breaks[-1].until is None else None
-        if connection.state is ConnectionState.STALE:
-            if last is None:
-                self.breaks.append(Break(connection.heard_at or connection.since))
-        elif connection.state is ConnectionState.LIVE and last is not None:
+        if connection.state is ConnectionState.STALE and last is None:
+            self.breaks.append(Break(connection.heard_at or connection.since))
+            return self.breaks[-1]
+        if connection.state is ConnectionState.LIVE and last is not None:
             last.until = now
+            return last
+        return None
 
     def broken(self, since: datetime, until: datetime) -> float:
         """Return for how many seconds of that time our watch was broken, short breaks left out."""

@@ -12,6 +12,7 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
+from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.wire.watch_events import Applied, Deleted, Listed
@@ -49,6 +50,21 @@ def told(book: Casebook, seconds: float) -> dict[str, Incident]:
     for step in range(int(seconds)):
         found |= {one.id: one for one in book.review(after(step))}
     return found
+
+
+def test_a_break_of_the_watch_changes_what_happened_in_it_alone() -> None:
+    book = Casebook("c")
+    before = clues((18, None))
+    (during,) = clues((14, lease(POD, renewed=14, version=2)), (40, None))
+    during = replace(during, change=replace(during.change, name="other"))
+    for clue in (*before, during):
+        book.note(clue)
+    causes = [one.cause for one in told(book, 60).values()]
+    assert len(causes) == 2
+    assert Cause.API_OUTAGE not in causes
+    book.watch(Connection(state=ConnectionState.STALE, since=after(16)), after(60))
+    (changed,) = book.review(after(61))
+    assert (changed.cause, changed.leases[0].name) == (Cause.API_OUTAGE, "other")
 
 
 def test_a_release_and_what_ends_its_gap_are_one_incident_told_once() -> None:
