@@ -91,6 +91,28 @@ def test_flapping_stays_one_incident_while_it_goes_on() -> None:
     assert len(going_on.members) == len(clues)
 
 
+@pytest.mark.parametrize(("others", "cause"), [(0, Cause.CRASH), (4, Cause.API_OUTAGE)])
+def test_the_only_writer_of_a_cluster_that_dies_is_no_trouble_of_the_api(
+    others: int, cause: Cause
+) -> None:
+    store = Store("c")
+    store.replace(Listed((lease(OLD),), "1"), NOON)
+    store.silences.connected(NOON)
+    for number in range(1, 30):
+        for write in range(1 + others):  # others write at other times
+            store.silences.wrote(after(2 * number + write * 0.1))
+        store.follow(
+            [Applied(lease(OLD, renewed=2 * number, version=number + 1))], after(2 * number)
+        )
+    update = store.turn(after(74))
+    assert update is not None
+    book = Casebook("c")
+    for clue in update.clues:
+        book.note(clue)
+    (incident,) = [one for step in range(75, 90) for one in book.review(after(step))][-1:]
+    assert incident.cause is cause
+
+
 @pytest.mark.parametrize(
     ("usual", "writer", "cause"),
     [

@@ -11,7 +11,7 @@ from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, 
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 
-EXPECTED = 4.0  # writes that did not come: fewer prove nothing
+EXPECTED = 4.0  # writes of others that did not come: fewer prove nothing
 OUTAGE = 10.0  # seconds of silence; a shorter one is slowness
 COVERED = 0.45  # of the time since the last renewal
 SHARE = 0.33  # of that time, in one silence
@@ -53,9 +53,14 @@ def api_trouble(scene: Scene) -> Verdict | None:
 
 
 def silences(episode: Episode) -> list[Silence]:
-    """Return the silences that say something, of all clues."""
+    """Return the silences that say something, of all clues.
+
+    The renewals of a holder that died are missing in any case.
+    """
     found = {one.since: one for clue in episode.clues for one in clue.silences}
-    return [one for one in found.values() if one.expected >= EXPECTED]
+    return [
+        one for one in found.values() if one.expected - one.seconds / episode.rhythm >= EXPECTED
+    ]
 
 
 def overlap(quiet: list[Silence], clue: Clue) -> float:
