@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.visits import Profiles, Visits
+from tests.browser.visits import PATIENCE, Profiles, Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
-expect.set_options(timeout=60_000)  # ms: several tests may share two slow cores
+expect.set_options(timeout=PATIENCE)
 
 # One process draws all pages, and outlives them: to start one costs half a second of a core.
 FLAGS = [
@@ -49,6 +49,7 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser) -> Iterator[Page]:
     """A fresh profile's page; any error in its console fails the test."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE)
     fresh = context.new_page()
     errors: list[str] = []
     fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)

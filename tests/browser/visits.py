@@ -12,6 +12,7 @@ from tests.support.processes import Server
 from tests.support.signing_in import cookies, signed_in
 
 SIZE = {"width": 1440, "height": 900}
+PATIENCE = 60_000  # ms: several tests may share two slow cores
 
 
 class Profiles:
@@ -31,6 +32,7 @@ class Profiles:
         key = repr(sorted(options.items()))
         if key not in self._contexts:
             self._contexts[key] = self._browser.new_context(**options)
+            self._contexts[key].set_default_timeout(PATIENCE)
         context = self._contexts[key]
         if not context.cookies():
             context.add_cookies(keep)
