@@ -57,6 +57,7 @@ def page(browser: Browser) -> Iterator[Page]:
     fresh.leaseboard_errors = errors  # type: ignore[attr-defined]
     yield fresh
     context.close()
+    assert not errors, errors
 
 
 @pytest.fixture(scope="module")
