@@ -24,6 +24,7 @@ MAX_QUESTIONS = 50  # of one incident
 JUST_NOW = timedelta(seconds=5)
 WINDOW = timedelta(seconds=10)
 MAX_IN_WINDOW = 50  # of all incidents
+ROOM = 1000  # entries before those of closed episodes are dropped
 # Causes that Pods, Nodes and Events cannot make better.
 _CLEAR = frozenset(
     {
@@ -43,6 +44,7 @@ class Inquiries:
         self._lately: dict[Question, datetime] = {}
         self._recent: deque[datetime] = deque()
         self._number = count()
+        self._room = ROOM
 
     def open(self, episode: Episode, now: datetime) -> None:
         self._asked[id(episode)] = set()
@@ -67,6 +69,10 @@ class Inquiries:
         self._asked.pop(id(episode), None)
         self._since.pop(id(episode), None)
         self._count.pop(id(episode), None)
+        if len(self._due) > self._room:  # those that wait for their turn hold what is over
+            self._due = [one for one in self._due if id(one[2]) in self._asked]
+            heapq.heapify(self._due)
+            self._room = 2 * len(self._due) + ROOM
 
     def asked(self, episode: Episode) -> int:
         return self._count.get(id(episode), 0)
@@ -87,8 +93,7 @@ class Inquiries:
         found: dict[Question, None] = {}
         left = MAX_IN_WINDOW - len(self._recent)
         done: set[int] = set()
-        waiting: list[Episode] = []
-        while self._due and self._due[0][0] <= now:
+        while self._due and self._due[0][0] <= now and len(found) < left:
             episode = heapq.heappop(self._due)[2]
             if id(episode) not in self._asked or id(episode) in done:
                 continue
@@ -96,16 +101,11 @@ class Inquiries:
             incident = incident_of(episode)
             if spent.get(incident, 0) >= MAX_QUESTIONS or _enough(judge(episode)):
                 continue
-            if left - len(found) <= 0:
-                waiting.append(episode)
-                continue
             new = self._unasked(episode, now, left - len(found))
             found |= dict.fromkeys(new)
             self._count[id(episode)] = self.asked(episode) + len(new)
             if incident in spent:
                 spent[incident] += len(new)
-        for episode in waiting:
-            self._push(episode, now + WINDOW)
         self._recent.extend(now for _ in found)
         return list(found)
 

@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
+from leases.domain.cause.episode import Episode
 from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
+from leases.domain.cause.inquiry import Inquiries
+from leases.domain.cause.knowledge import Knowledge
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
@@ -296,3 +299,13 @@ def test_no_order_of_facts_changes_the_settled_result(writes, facts, random) -> 
             assert book.review(after(step)) == []
         results.append({one.id: one for one in incidents.values() if one.members})
     assert results[0] == results[1]
+
+
+def test_what_waits_for_its_turn_to_be_asked_is_not_kept_for_ever() -> None:
+    inquiries = Inquiries(Knowledge())
+    (clue, *_) = stopped()
+    for number in range(5_000):
+        episode = Episode(clue)
+        inquiries.open(episode, after(number))
+        inquiries.close(episode)
+    assert len(inquiries._due) < 2_500
