@@ -135,7 +135,9 @@ class Casebook:
             episode = self._episodes.get(number)
             if episode is not None and episode.open:  # else time alone changes no verdict
                 self._judged.pop(number, None)
-        groups = grouped([self._judge(one, now) for one in self._episodes.values()])
+        known = self._judged
+        judged = [known.get(key) or self._judge(one, now) for key, one in self._episodes.items()]
+        groups = grouped(judged)
         news = [one for group in groups for one in self._tell(group, now)]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.groups.judged import Group, Judged, chains
+from leases.domain.cause.groups.judged import Group, Judged, chains, several
 from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.cause.verdict import Verdict, clock, some, span
 from leases.domain.changes.change import ChangeType
@@ -83,7 +83,7 @@ def flapping(left: list[Judged]) -> list[Group]:
         if one.verdict.cause in (*_FLAPS, Cause.GRACEFUL_STOP):
             by_key[one.episode.key].append(one)
     groups = []
-    for there in by_key.values():
+    for there in several(by_key, FLAPS):
         for chain in chains(there, FLAP_GAP, _ended_at, few=FEW_FLAPS):
             if len(chain) < FLAPS:
                 continue
@@ -113,7 +113,7 @@ def rolling(left: list[Judged]) -> list[Group]:
         if one.verdict.cause in (Cause.GRACEFUL_STOP, Cause.ROLLOUT) and one.episode.loser:
             by_key[one.episode.key].append(one)
     groups = []
-    for there in by_key.values():
+    for there in several(by_key):
         for chain in chains(there, ROLLING_GAP, lambda one: one.at):
             rollouts = [one for one in chain if one.verdict.cause is Cause.ROLLOUT]
             losers = [one.episode.loser for one in chain if one.episode.loser is not None]
@@ -145,7 +145,7 @@ def bursts(left: list[Judged]) -> list[Group]:
         elif one.verdict.cause is Cause.SCALED_DOWN:
             by_writer[one.verdict.confidence, ChangeType.RELEASED].append(one)
     groups = []
-    for there in by_writer.values():
+    for there in several(by_writer):
         ordered = sorted(there, key=_ends_at)
         for chain in chains(ordered, BURST, _ends_at):
             if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
@@ -174,7 +174,7 @@ def one_pod(left: list[Judged]) -> list[Group]:
         if loser is not None and loser.is_pod and one.verdict.cause is not Cause.BY_HAND:
             by_pod[loser.host].append(one)
     groups = []
-    for there in by_pod.values():
+    for there in several(by_pod):
         ordered = sorted(there, key=lambda one: one.lost_at)
         for chain in chains(ordered, ONE_DEATH, lambda one: one.lost_at):
             if len({one.episode.key for one in chain}) > 1:

@@ -43,6 +43,8 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
         there = [one for one in alike if one.node]
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
         lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
+        if not sure and len(lost) < 2:
+            continue
         for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):
             together = len(chain) > 1 and _same_death(chain)
             removed = [one for one in left if _is_removed(one, name)] if sure else []

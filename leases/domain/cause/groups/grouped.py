@@ -16,6 +16,8 @@ def grouped(judged: Iterable[Judged]) -> list[Group]:
     groups: list[Group] = []
     for claim in (outages, dead_nodes, drains, storms, rolling, flapping, bursts, one_pod, series):
         found = claim(left)
+        if not found:
+            continue
         groups += found
         claimed = {id(one.episode) for group in found for one in group.episodes}
         left = [one for one in left if id(one.episode) not in claimed]

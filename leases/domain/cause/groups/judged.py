@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import msgspec
 
@@ -11,6 +12,8 @@ from leases.domain.cause.episode import Episode
 from leases.domain.cause.verdict import Verdict
 
 LONGEST = timedelta(minutes=30)  # of one incident
+
+K = TypeVar("K")
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -56,6 +59,11 @@ def chains(
         found[-1].append(one)
         until = max(until, end(one))
     return found
+
+
+def several(by: dict[K, list[Judged]], least: int = 2) -> Iterator[list[Judged]]:
+    """Yield those lists alone that can be a group: most episodes stand alone."""
+    return (there for there in by.values() if len(there) >= least)
 
 
 def _is_full(chain: list[Judged], one: Judged, longest: timedelta, few: int) -> bool:
