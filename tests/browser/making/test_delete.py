@@ -83,7 +83,12 @@ def test_another_holder_in_between_is_shown_and_loses_nothing(visit: Open, api: 
 def test_a_live_holder_makes_it_anew(visit: Open, api: LeaseApi, server: Server) -> None:
     with contending(server.kubeconfig, "default", "alive", "py-1", duration=6, deadline=4):
         page = open_form(visit, "alive")
-        expect(page.get_by_text("Until then two may act at once")).to_be_visible()
+
+        def warns() -> bool:
+            page.reload()
+            return page.get_by_text("Until then two may act at once").is_visible()
+
+        wait_for(warns, what="the warning; before the first renewal it may be a lock", every=0.5)
         before = api.send("GET", f"{leases()}/alive")["metadata"]["uid"]
         page.get_by_label("Type default/alive").fill("default/alive")
         page.get_by_label("Reason").fill("drill")
