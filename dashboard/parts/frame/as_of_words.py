@@ -105,7 +105,7 @@ def group_titles(
     known = {
         "trouble": f"Without a holder {moment}, late or flapping",
         "nobody": f"Without a holder at {when(at, now)}",
-        "changed": "Changed holder in this stretch",
+        "changed": "Lost or changed their holder in this stretch",
         "quiet": quiet,
         "absent": "Did not exist yet",
     }

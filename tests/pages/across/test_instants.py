@@ -131,7 +131,7 @@ def test_an_unwatched_stretch_shows_no_change(page):
     assert "no change" not in text
     assert "Not watched" in text
     assert "Nobody watched, " in words(text)
-    assert "changed holders" not in text
+    assert "changed their holder" not in text
     lanes = text[text.index('id="lanes"') :]
     assert not re.search(r'data-dot[^>]*>\s*<svg class="st"', lanes)
 

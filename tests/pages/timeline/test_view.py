@@ -131,11 +131,11 @@ def test_a_lease_deleted_and_made_again_in_the_stretch_changed_its_holder(
     remember(30, ChangeType.DELETED, None, previous="cp-9")
     remember(29, ChangeType.CREATED, "cp-1")
     html = operator.get(url(now)).content.decode()
-    changed = html[html.index("Changed holder in this stretch") :]
+    changed = html[html.index("Lost or changed their holder in this stretch") :]
     assert lane_of(html, KEY) in changed.partition("No change of holder")[0]
     ends = {"from": now - timedelta(hours=1), "to": now - timedelta(minutes=35)}
     before = url(now, **{end: f"{at:%Y-%m-%dT%H:%M:%SZ}" for end, at in ends.items()})
-    assert "Changed holder" not in operator.get(before).content.decode()
+    assert "changed their holder in" not in operator.get(before).content.decode()
 
 
 def test_time_that_nobody_watched_is_fogged_and_claims_nothing(operator, handed_over, now):
