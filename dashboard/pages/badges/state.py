@@ -19,11 +19,11 @@ from leases.models import Badge
 from leases.tracking.tracked_lease import Tracked
 
 MAX_LABEL = 60  # characters
-UNKNOWN, DELETED, NONE = "unknown", "deleted", "none"
+UNKNOWN, ABSENT, NONE = "unknown", "absent", "none"
 # White text on these has a contrast of 4.5 or more.
 COLOURS = {
     "held": "#1f7a55", "late": "#8f5f00", "expired": "#c42b28", "vacant": "#7645b8",
-    "untimed": "#51606f", DELETED: "#5c6875", UNKNOWN: "#5c6875", NONE: "#5c6875",
+    "untimed": "#51606f", ABSENT: "#5c6875", UNKNOWN: "#5c6875", NONE: "#5c6875",
 }  # fmt: skip
 _COUNTED = {
     Phase.HELD: "held", Phase.LATE: "held", Phase.UNTIMED: "held", Phase.VACANT: "vacant",
@@ -78,8 +78,9 @@ def badge_state(badge: Badge, cluster: WatchedCluster | None, now: datetime) -> 
 def _read(badge: Badge, cluster: WatchedCluster) -> tuple[str, str, dict[str, int]]:
     if badge.lease:
         tracked = cluster.store.get(ObjectName(badge.namespace, badge.lease))
-        word = DELETED if tracked is None else tracked.phase.value
-        return word, word, {}
+        if tracked is None:
+            return ABSENT, "does not exist", {}
+        return tracked.phase.value, tracked.phase.value, {}
     found, trouble = _of_namespace(badge, cluster) if badge.namespace else _of_cluster(cluster)
     counts = {word: found[word] for word in ("held", "vacant", "expired")}
     words = ", ".join(f"{number:,} {word}" for word, number in counts.items())

@@ -23,6 +23,7 @@ from dashboard.board import running_board
 from dashboard.forms.plain_form import NO_NUL, PlainForm
 from dashboard.forms.widgets import Choice, Text
 from leases.models import Badge
+from leases.wire.name_rules import label_name_errors, subdomain_errors
 
 MAX_BADGES = 1000  # that open
 MAX_NUMBER = 2**63 - 1  # of a row, in the database
@@ -54,8 +55,13 @@ class BadgeForm(PlainForm):
 
     def clean_lease(self) -> tuple[str, str]:
         namespace, _, name = self.cleaned_data["lease"].partition("/")
-        if (name and not namespace) or "/" in name or len(namespace) > 63 or len(name) > 253:
+        if name and not namespace:
             raise forms.ValidationError("Write a namespace, or namespace/name.")
+        wrong = label_name_errors(namespace) if namespace else []
+        if wrong or (name and subdomain_errors(name)):
+            raise forms.ValidationError(
+                "Write the name of one namespace, or namespace/name of one Lease, as in Kubernetes."
+            )
         return namespace, name
 
     def clean(self) -> dict[str, Any]:

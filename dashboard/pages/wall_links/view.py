@@ -77,10 +77,11 @@ def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 def _presented() -> list[dict[str, Any]]:
-    now = clock.now()
+    now, clusters = clock.now(), running_board().clusters
     return [
         {
             "link": link,
+            "unwatched": not any(cluster in clusters for cluster in link.clusters),
             "open": link.revoked_at is None and (link.expires_at is None or now < link.expires_at),
         }
         for link in WallLink.objects.order_by("-created_at", "-pk")

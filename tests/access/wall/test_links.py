@@ -124,6 +124,11 @@ def test_a_form_that_cannot_be_used_says_why(board, admin, fields, said):
     assert WallLink.objects.count() == 1
 
 
+def test_a_link_whose_cluster_is_not_watched_says_so(board, admin):
+    link("lobby", "gone")
+    assert "its cluster is not watched" in admin.get("/wall-links/").content.decode()
+
+
 def test_revoking_asks_first(board, admin):
     one, token = link()
     page = admin.get("/wall-links/").content.decode()
