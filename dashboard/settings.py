@@ -124,6 +124,7 @@ AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "dashboard.access.sign_in.new_password.EndSignInLinks"},
 ]
 
 USE_TZ = True

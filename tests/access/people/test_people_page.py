@@ -14,6 +14,7 @@ from dashboard import clock
 from dashboard.access.people.last_seen import SEEN
 from dashboard.access.rights import rights
 from dashboard.access.rights.rights import UserRight
+from dashboard.access.sign_in import links
 from leases.models import Person, SecurityRecord, SignInLink
 from tests.support.board import browser_of, member
 from tests.support.proxy_visitor import ProxyBrowser, set_proxy
@@ -75,9 +76,12 @@ def test_a_password_is_changed_by_who_knows_the_old_one():
     ada = User.objects.create_superuser("root", password=PASSWORD)
     browser = browser_of(ada)
     new = {"new_password1": f"{PASSWORD}2", "new_password2": f"{PASSWORD}2"}
+    token = links.create(ada, now=clock.now())
     assert browser.post("/account/password/", {"old_password": "x"} | new).status_code == 400
     assert browser.post("/account/password/", {"old_password": PASSWORD} | new).status_code == 302
     assert browser.get("/people/").status_code == 200  # still signed in
+    with pytest.raises(links.LinkError):  # whoever had an old link cannot use it after that
+        links.find_user(token, now=clock.now())
 
 
 @pytest.mark.parametrize(
