@@ -5,6 +5,7 @@
 // lets htmx fetch and swap all of them with one request, except those that the person is using.
 import { followed, scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
+import { inUse } from "leaseboard/in_use";
 
 const SPACING = 2500; // ms between two fetches
 const WRITTEN = 1000; // ms until history has a change that the socket sent
@@ -12,6 +13,7 @@ const waiting = new Set();
 let timer = null;
 let last = 0;
 let drawn = () => {};
+const here = () => location.pathname + location.search;
 
 /** Call `then` after regions were drawn. */
 export const afterDrawing = (then) => (drawn = then);
@@ -59,7 +61,7 @@ async function fetchRegions() {
     const selectOOB = ids.map((id) => `#${id}`).join();
     const headers = { "X-Regions": ids.join(" ") };
     const how = { source: "body", target: "body", swap: "none settle:0", selectOOB, headers };
-    await htmx.ajax("GET", location.pathname + location.search, how).catch(() => {}); // the socket says why
+    await htmx.ajax("GET", here(), how).catch(() => {}); // the socket says why
   }
   if (waiting.size) timer = setTimeout(fetchRegions, SPACING);
 }
@@ -69,7 +71,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const ids = detail.requestConfig.headers["X-Regions"];
   if (!ids) return;
   const drawnBy = Number(detail.xhr.getResponseHeader("X-Clock-Jumps"));
-  if (drawnBy !== followed()) return (detail.shouldSwap = false); // its moments are of another clock: fetch again
+  const left = detail.target === document.body && detail.pathInfo.finalRequestPath !== here();
+  if (left || drawnBy !== followed()) return (detail.shouldSwap = false); // of another URL or clock: fetch again
   if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
   if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing
   if (detail.shouldSwap) for (const id of ids.split(" ")) waiting.delete(id);
@@ -86,14 +89,3 @@ document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
     fragment.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
   }
 });
-
-/** Whether the pointer, the focus or a selection is in `el`; its data-in-use may ask less of the pointer. */
-function inUse(el) {
-  if (!el) return false;
-  const selection = getSelection();
-  return (
-    el.matches(el.dataset.inUse ?? ":hover") ||
-    el.contains(document.activeElement) ||
-    (!selection.isCollapsed && el.contains(selection.anchorNode))
-  );
-}

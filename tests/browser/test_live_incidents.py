@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases, timestamp
-from tests.support.processes import Server, serving
+from tests.support.processes import Server, serving, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +110,29 @@ def test_a_wall_shows_an_incident_as_it_begins_changes_and_ends(
         api.delete(name)
     expect(row).to_have_count(0)
     expect(lanes).to_have_count(1)
+
+
+def test_parts_fetched_for_another_filter_are_not_drawn(visits: Visits, api: LeaseApi) -> None:
+    api.create("filtered", holder="pod-1", duration=60)
+    steal(api, "filtered")
+    page = visits.open_live("/c/embedded/incidents/")
+    expect(page.locator("#board")).to_contain_text("default/filtered")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held or "x-regions" not in route.request.headers:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route(re.compile(r"/incidents/$"), hold)
+    page.evaluate("import('leaseboard/regions').then(({ refetch }) => refetch('all'))")
+    wait_for(lambda: held or page.wait_for_timeout(50), what="the parts without a filter")
+    page.get_by_role("link", name=re.compile(r"^Over \d")).click()
+    expect(page).to_have_url(re.compile("incidents/[?]"))
+    page.locator("h1").click()  # nothing in the list is in use
+    route, response = held[0]
+    with page.expect_response(route.request.url):
+        route.fulfill(response=response)
+    page.wait_for_timeout(500)  # of swapping
+    assert page.locator("#board [aria-current]", has_text="Over").count() == 1

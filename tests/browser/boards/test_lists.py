@@ -195,3 +195,26 @@ def test_grouping_is_part_of_the_url(page: Page, server: Server, api: LeaseApi) 
     expect(page.locator("#groups")).to_contain_text("The Nodes have no zones")
     page.go_back()
     expect(page.locator("#groups")).to_have_count(0)
+
+
+@pytest.mark.parametrize("first", ["state", "namespace"])
+def test_of_two_quick_choices_the_later_one_is_shown_whichever_answer_comes_first(
+    page: Page, server: Server, api: LeaseApi, first: str
+) -> None:
+    held: dict[str, Route] = {}
+
+    def hold(route: Route) -> None:
+        held["state" if "sort=-state" in route.request.url else "namespace"] = route
+
+    visit(page, server, "leases/?q=web&kind=election&sort=state")
+    page.route(re.compile(r"sort=(-state|namespace)$"), hold)
+    for head in ("State", "Namespace"):
+        page.locator("thead").get_by_role("link", name=head, exact=True).click()
+    wait_for(lambda: len(held) == 2 or page.wait_for_timeout(50), what="both requests")
+    for name in sorted(held, key=lambda name: name != first):
+        with page.expect_response(held[name].request.url):
+            held[name].continue_()
+        page.wait_for_timeout(300)  # of swapping
+    expect(page.locator("th[aria-sort]")).to_contain_text("Namespace")
+    expect(page).to_have_url(re.compile(r"sort=namespace$"))
+    expect_names(page, "web-1", "web-2", "web-3")
