@@ -51,15 +51,16 @@ def page(
     query: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Answer htmx with the part, and everybody else (and htmx going back in history) with the whole
-    page.
+    """Answer htmx with the part, and everybody else with the whole page: also htmx going back in
+    history, and an open page that fetches parts, some of which lie beside `part`.
 
     `query` is the query string of the page's state, without the empty fields of a form.
     """
     partial = request.htmx and not request.htmx.history_restore_request
+    partial = partial and REGIONS not in request.headers
     response = render(request, part if partial else whole, context, status=status)
-    patch_vary_headers(response, ["HX-Request"])
-    if partial and REGIONS not in request.headers:
+    patch_vary_headers(response, ["HX-Request", REGIONS])
+    if partial:
         shown = f"{request.path}?{query}" if query else request.path
         # A refused filter stays in the address as it was typed.
         push_url(response, request.get_full_path() if status == BAD_REQUEST else shown)

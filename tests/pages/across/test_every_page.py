@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.pages.conftest import text_of
+from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY, browser_of, member
 from tests.support.page_paths import PATHS
 
@@ -25,6 +25,14 @@ def test_every_icon_on_a_page_is_in_its_sprite(path, store, admin):
     html = text_of(admin.get(path))
     wanted = set(re.findall(r'<use href="#([^"]+)"', html))
     assert wanted <= set(re.findall(r'<symbol id="([^"]+)"', html))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_open_page_can_fetch_every_part_that_it_draws_again(path, store, admin):
+    tags = re.findall(r"<[^>]* data-region=[^>]*>", text_of(admin.get(path)))
+    ids = [re.search(r' id="([^"]+)"', tag)[1] for tag in tags]
+    answer = text_of(admin.get(path, headers=HTMX | {"X-Regions": " ".join(ids)}))
+    assert [one for one in ids if f' id="{one}"' not in answer] == []
 
 
 def test_only_admins_get_the_mark_that_they_may_edit(store, operator, admin):
