@@ -63,6 +63,9 @@ GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
     }
     return gap;
   })"""
+CUT_ANEW = (
+    """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"""
+)
 WIDER = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 
 
@@ -96,6 +99,7 @@ def test_every_name_is_told_from_its_siblings_at_every_size(name: str, visits: V
     found = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(CUT_ANEW)
         seen = names_seen(page, NAMES)
         assert seen or name in WITHOUT_LISTS
         wrong = too_short(seen) + alike(seen)
