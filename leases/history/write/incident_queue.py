@@ -6,13 +6,16 @@ import logging
 from collections.abc import Iterable
 from itertools import islice
 
-from leases.domain.cause.incident import Cause, Incident, Member
+from msgspec.structs import replace
+
+from leases.domain.cause.incident import Incident, Member
 from leases.history.write.backlog import MAX_WAITING
 from leases.history.write.insert_incidents import IncidentBatch, Mark, Reviewed
 
 logger = logging.getLogger(__name__)
 
 INCIDENTS_PER_WRITE = 50
+SETTLED_PER_WRITE = 500
 MARKS_PER_WRITE = 500
 MAX_OWN = 10_000
 COPIES_PER_WRITE = 2000  # changes read for the stories, unless one incident has more
@@ -25,16 +28,16 @@ class IncidentQueue:
         self._cluster = cluster
         self._most = most
         self._reviewed: dict[str, Reviewed] = {}
+        self._settled: dict[str, Reviewed] = {}  # as written before, but settled and over
         self._marks: dict[Member, Mark] = {}
-        # Of the incidents that may change: what is marked already.
-        self._marked: dict[str, tuple[Cause, frozenset[Member]]] = {}
+        self._known: dict[str, Incident] = {}  # that may change, as told last
         self._own: dict[str, None] = {}  # ids that this process told lately
         self._lost = False
 
     def restore(self, incidents: Iterable[Incident], unmarked: set[Member]) -> None:
         """Note what an earlier run wrote; mark the changes that it had not marked yet."""
         for incident in incidents:
-            self._marked[incident.id] = (incident.cause, frozenset(incident.members))
+            self._known[incident.id] = incident
             self._own[incident.id] = None
             for member in unmarked.intersection(incident.members):
                 self._marks[member] = Mark(member, incident.cause, incident.id)
@@ -47,20 +50,32 @@ class IncidentQueue:
             self._lost = True
             return
         self._lost = False
-        self._reviewed[incident.id] = reviewed
         self._own[incident.id] = None
         if len(self._own) > MAX_OWN:
             del self._own[next(iter(self._own))]
-        cause, members = self._marked.pop(incident.id, (None, frozenset[Member]()))
+        known = self._known.pop(incident.id, None)
+        over = incident.settled and incident.ended is not None
+        if not (incident.part_of or over):
+            self._known[incident.id] = incident
+        waits = incident.id in self._reviewed
+        if over and not waits and known is not None and replace(known, settled=True) == incident:
+            self._settled[incident.id] = reviewed
+            return
+        self._settled.pop(incident.id, None)
+        self._reviewed[incident.id] = reviewed
+        self._mark(incident, known)
+
+    def _mark(self, incident: Incident, known: Incident | None) -> None:
+        """Mark the changes whose cause or incident is not known yet."""
+        same = known is not None and known.cause is incident.cause
+        marked = frozenset(known.members) if known is not None and same else frozenset[Member]()
         for member in incident.members:
-            if cause is not incident.cause or member not in members:
+            if member not in marked:
                 self._marks[member] = Mark(member, incident.cause, incident.id)
-        if not (incident.part_of or (incident.settled and incident.ended)):
-            self._marked[incident.id] = (incident.cause, frozenset(incident.members))
 
     def take(self) -> IncidentBatch | None:
         """Take what fits into one transaction; None: nothing waits."""
-        if not self._reviewed and not self._marks:
+        if not (self._reviewed or self._settled or self._marks):
             return None
         taken: list[Reviewed] = []
         copies = 0
@@ -71,7 +86,12 @@ class IncidentQueue:
             taken.append(one)
         for one in taken:
             del self._reviewed[one.incident.id]
+        settled = tuple(islice(self._settled.values(), SETTLED_PER_WRITE))
+        for one in settled:
+            del self._settled[one.incident.id]
         marks = tuple(islice(self._marks.values(), MARKS_PER_WRITE))
         for mark in marks:
             del self._marks[mark.member]
-        return IncidentBatch(self._cluster, tuple(taken), marks, frozenset(self._own))
+        return IncidentBatch(
+            self._cluster, tuple(taken), marks, own=frozenset(self._own), settled=settled
+        )

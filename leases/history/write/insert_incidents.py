@@ -5,7 +5,7 @@ Every replica finds the same incidents under the same ids. Of two versions the n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -18,7 +18,7 @@ from leases.domain.cause.incident import Cause, Incident, Member
 from leases.history.change_row import COLUMNS, to_change
 from leases.history.incident_row import Story, incident_values, story_of
 from leases.history.notify.outbox import queue_messages
-from leases.history.read.raw_select import select
+from leases.history.read.raw_select import moment, select
 from leases.history.refused_rows import (
     Refusal,
     What,
@@ -29,13 +29,17 @@ from leases.history.refused_rows import (
 )
 from leases.history.write.bulk_insert import execute_many, insert
 from leases.history.write.replica_lock import transaction_in_turn
-from leases.models import IncidentNote, IncidentRecord
+from leases.models import IncidentNote
 
 MAX_STORY = 2000  # copies of changes in one incident
 MEMBERS_PER_SELECT = 300
 _MARK = (
     "UPDATE leases_change SET cause = %s, incident = %s "
     "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
+)
+_SETTLE = (
+    "UPDATE leases_incident SET settled = TRUE, members = '[]', updated_at = %s "
+    "WHERE cluster = %s AND incident = %s AND updated_at <= %s"
 )
 _KEY = ("cluster", "incident")
 Name = tuple[str, str, str]  # of a change: namespace and name of its Lease, identity
@@ -63,6 +67,7 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     reviewed: tuple[Reviewed, ...]
     marks: tuple[Mark, ...]
     own: frozenset[str] = frozenset()  # ids of incidents that this process told
+    settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
 def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
@@ -83,8 +88,12 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
 
     with transaction_in_turn(batch.cluster):
         same = same_elsewhere(batch)
-        reviewed = [one for told in batch.reviewed for one in _under(same, told)]
+        settled = [one for one in batch.settled if one.incident.id not in same]
+        changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
+        reviewed = [one for told in changed for one in _under(same, told)]
         write_all_but_refused(reviewed, write_incidents, refuse)
+        settle(batch.cluster, settled)
+        reviewed += settled
         queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
         marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
         write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
@@ -99,9 +108,9 @@ def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
     Two replicas may order the expiries of one moment differently. Then each takes another change
     for the first one of the incident, from which the id follows.
     """
-    ids = {mark.incident for mark in batch.marks} | {one.incident.id for one in batch.reviewed}
-    rows = IncidentRecord.objects.filter(cluster=batch.cluster, incident__in=ids)
-    stored = dict(rows.values_list("incident", "part_of"))
+    ids = {mark.incident for mark in batch.marks}
+    ids |= {one.incident.id for one in (*batch.reviewed, *batch.settled)}
+    stored = dict(_of_incidents(batch.cluster, ids, "incident, part_of"))
     found = {one: heir for one, heir in stored.items() if heir and heir not in batch.own}
     began_with = {
         _name(one.incident.members[0]): one.incident.id
@@ -128,11 +137,10 @@ def _under(same: dict[str, str], told: Reviewed) -> list[Reviewed]:
 def write_incidents(reviewed: Sequence[Reviewed]) -> None:
     """Insert or update these incidents of one cluster. Runs in the caller's transaction."""
     cluster = reviewed[0].incident.cluster
-    ids = [one.incident.id for one in reviewed]
-    rows = IncidentRecord.objects.filter(cluster=cluster, incident__in=ids)
+    ids = {one.incident.id for one in reviewed}
     stored = {
-        number: (updated_at, story_of(story))
-        for number, updated_at, story in rows.values_list("incident", "updated_at", "story")
+        number: (moment(updated_at), story_of(story))
+        for number, updated_at, story in _of_incidents(cluster, ids, "incident, updated_at, story")
     }
     newest = {one.incident.id: one for one in sorted(reviewed, key=lambda one: one.at)}
     for number, (updated_at, _) in stored.items():
@@ -157,6 +165,13 @@ def write_incidents(reviewed: Sequence[Reviewed]) -> None:
         if one.incident.part_of:
             notes = IncidentNote.objects.filter(cluster=cluster, incident=one.incident.id)
             notes.update(incident=one.incident.part_of)
+
+
+def settle(cluster: str, settled: Iterable[Reviewed]) -> None:
+    """Store that these incidents are settled. They are over: nobody needs their members."""
+    time = connection.ops.adapt_datetimefield_value
+    rows = [(time(one.at), cluster, one.incident.id, time(one.at)) for one in settled]
+    execute_many(_SETTLE, rows)
 
 
 def write_marks(cluster: str, marks: Iterable[Mark]) -> None:
@@ -193,6 +208,17 @@ def _in_order(story: Story) -> Story:
 
 def _name(member: Member) -> Name:
     return member.lease.namespace, member.lease.name, member.identity
+
+
+def _of_incidents(cluster: str, ids: Collection[str], columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the incidents that are stored."""
+    if ids:
+        marks = ", ".join(["%s"] * len(ids))
+        yield from select(
+            f"SELECT {columns} FROM leases_incident "  # noqa: S608
+            f"WHERE cluster = %s AND incident IN ({marks})",
+            [cluster, *ids],
+        )
 
 
 def _stored(cluster: str, names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:

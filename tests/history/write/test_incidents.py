@@ -144,3 +144,74 @@ def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkey
     assert (len(first.reviewed), len(first.marks)) == (1, 3)
     assert (len(second.reviewed), len(second.marks)) == (0, 1)
     assert queue.take() is None
+
+
+OVER = msgspec.structs.replace(OPEN, ended=T0 + timedelta(seconds=9))
+SETTLED = msgspec.structs.replace(OVER, settled=True)
+LATER = T0 + timedelta(seconds=120)
+
+
+def rows() -> list[tuple[object, ...]]:
+    found = IncidentRecord.objects.order_by("pk")
+    return list(found.values_list("incident", "settled", "members", "updated_at"))
+
+
+async def test_an_incident_that_only_settles_keeps_all_but_its_members(monkeypatch):
+    one = a_recorder()
+    one.record(cluster="a", changes=CHANGES)
+    one.record_incidents("a", [Reviewed(OVER, T0)])
+    await one.flush()
+    known = await in_thread(lambda: incident_of("a", "one"))
+    # Its story is not read and written again: in a storm that would be half of all writing.
+    monkeypatch.setattr(insert_incidents, "write_incidents", lambda _: pytest.fail("written"))
+    one.record_incidents("a", [Reviewed(SETTLED, LATER)])
+    await one.flush()
+    assert await in_thread(rows) == [("one", True, "[]", LATER)]
+    found = await in_thread(lambda: incident_of("a", "one"))
+    assert (found.story, len(found.story)) == (known.story, 4)
+    assert found.incident == msgspec.structs.replace(known.incident, settled=True)
+    await one.in_thread(let_go)
+
+
+async def test_what_another_replica_knows_better_stays():
+    first, second = a_recorder(), a_recorder()
+    for one in (first, second):
+        one.record(cluster="a", changes=CHANGES)
+        one.record_incidents("a", [Reviewed(OVER, T0)])
+        await one.flush()
+    newer = msgspec.structs.replace(OPEN, cause=Cause.DRAIN)
+    second.record_incidents("a", [Reviewed(newer, LATER + timedelta(seconds=1))])
+    first.record_incidents("a", [Reviewed(SETTLED, LATER)])
+    for one in (second, first):
+        await one.flush()
+        await one.in_thread(let_go)
+    assert [row[1] for row in await in_thread(rows)] == [False]
+
+
+async def test_an_incident_of_another_replica_settles_under_its_id():
+    other = msgspec.structs.replace(OVER, id="two", members=OPEN.members[::-1])
+    first, second = a_recorder(), a_recorder()
+    told = [(first, OVER, T0), (second, other, T0)]
+    told.append((second, msgspec.structs.replace(other, settled=True), LATER))
+    for one, incident, at in told:
+        one.record(cluster="a", changes=CHANGES)
+        one.record_incidents("a", [Reviewed(incident, at)])
+        await one.flush()
+    assert [row[:2] for row in await in_thread(rows) if row[0] == "one"] == [("one", True)]
+    for one in (first, second):
+        await one.in_thread(let_go)
+
+
+def test_one_that_changed_and_settled_before_it_was_written_is_written_whole():
+    queue = IncidentQueue("a")
+    queue.add(Reviewed(OVER, T0))
+    queue.add(Reviewed(SETTLED, LATER))
+    batch = queue.take()
+    assert ([one.incident for one in batch.reviewed], batch.settled) == ([SETTLED], ())
+    queue.add(Reviewed(OVER, T0))
+    queue.take()
+    queue.add(Reviewed(SETTLED, LATER))
+    queue.add(Reviewed(msgspec.structs.replace(SETTLED, cause=Cause.DRAIN), LATER))
+    batch = queue.take()
+    assert ([one.incident.cause for one in batch.reviewed], batch.settled) == ([Cause.DRAIN], ())
+    assert len(batch.marks) == 4
