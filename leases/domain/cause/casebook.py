@@ -21,7 +21,7 @@ from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
 from leases.domain.cause.rules.judge import judge
 from leases.domain.cause.scene import Scene
-from leases.domain.cause.telling import given_up, incident_id, incident_of, withdrawn
+from leases.domain.cause.telling import ToldOf, given_up, incident_id, incident_of, withdrawn
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection
@@ -51,7 +51,7 @@ class Casebook:
         self._incident_of: dict[int, str] = {}
         self._spent: dict[str, int] = {}  # questions asked for each incident
         self._told: dict[str, Incident] = {}
-        self._states: dict[str, tuple[object, ...]] = {}  # of what was told
+        self._told_of: dict[str, ToldOf] = {}
         self._going_on = GoingOn()
         self._times: list[tuple[datetime, int, int]] = []
         self._serial = count()
@@ -98,7 +98,7 @@ class Casebook:
         refusals = len(self._known.refusals)
         names = self._known.learn(facts)
         if len(self._known.refusals) > refusals:  # tell again, with what could not be read
-            self._states.clear()
+            self._told_of.clear()
             self._dirty = True
         for name in names:
             for number in self._about.get(name, ()):
@@ -222,24 +222,23 @@ class Casebook:
 
     def _tell(self, group: Group, now: datetime) -> list[Incident]:
         number = group.episodes[0].number
-        settled = now - max(one.changed_at for one in group.episodes) >= SETTLED_AFTER
-        verdict = group.verdict
-        told = (verdict.cause, verdict.confidence, verdict.sentence, settled)
-        state = (*told, *[one.serial for one in group.episodes])
-        if self._states.get(number) == state:
+        told_of = self._told_of.get(number)
+        if told_of is not None and told_of.still_holds(group, now):
             return []
+        told_of = ToldOf.of(group, SETTLED_AFTER)
+        settled = now >= told_of.settles_at
         episodes = [one.episode for one in group.episodes]
         for one in episodes:
             self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
         known = self._told.get(number)
-        sure = verdict.confidence is Confidence.CERTAIN
+        sure = group.verdict.confidence is Confidence.CERTAIN
         begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
             return []
         without = self._inquiries.without(episodes, group.verdict, now)
         incident = incident_of(self._cluster, number, group, without=without, settled=settled)
-        self._told[number], self._states[number] = incident, state
+        self._told[number], self._told_of[number] = incident, told_of
         if settled:
             self._settle(episodes, incident)
         return [] if incident == known else [incident]
@@ -253,7 +252,7 @@ class Casebook:
         news = []
         for number in gone:
             incident = self._told.pop(number)
-            self._states.pop(number, None)
+            self._told_of.pop(number, None)
             self._spent.pop(number, None)
             if number in heirs:
                 news.append(withdrawn(incident, heirs[number]))
@@ -266,7 +265,7 @@ class Casebook:
         for one in episodes:
             self._drop(one)
         self._told.pop(incident.id, None)
-        self._states.pop(incident.id, None)
+        self._told_of.pop(incident.id, None)
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.ended_at is None}
         if still_open:

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timedelta
 
 import msgspec
 
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.groups.judged import Group
 from leases.domain.cause.incident import Cause, Evidence, Incident, Source
+from leases.domain.cause.verdict import Verdict
 
 MAX_HOSTS = 50
 MAX_EVIDENCE = 25
+
+
+class ToldOf(msgspec.Struct, frozen=True):
+    """What an incident was told of. Nothing else changes it."""
+
+    verdict: Verdict
+    serials: list[int]  # of the judgements
+    settles_at: datetime
+
+    @classmethod
+    def of(cls, group: Group, settled_after: timedelta) -> ToldOf:
+        settles_at = max(one.changed_at for one in group.episodes) + settled_after
+        return cls(group.verdict, [one.serial for one in group.episodes], settles_at)
+
+    def still_holds(self, group: Group, now: datetime) -> bool:
+        if now >= self.settles_at or [one.serial for one in group.episodes] != self.serials:
+            return False
+        old, new = self.verdict, group.verdict
+        return old is new or _said(old) == _said(new)
+
+
+def _said(verdict: Verdict) -> tuple[str, str, str]:
+    return verdict.cause, verdict.confidence, verdict.sentence
 
 
 def incident_id(cluster: str, first: Clue) -> str:

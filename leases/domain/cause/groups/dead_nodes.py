@@ -26,6 +26,7 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
     hearts = [one for one in left if _is_lost_heartbeat(one)]
     many = _many_nodes(hearts)
     by_node = _by_node(left)
+    unsure = [one for one in left if _may_have_died(one)] if hearts else []
     names: dict[str, list[Judged]] = {one.episode.key.name: [one] for one in hearts}
     if many:
         # One group under one name; its elections are looked up under each node's.
@@ -37,10 +38,12 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
         for heart in mine:
             on_it = by_node.pop(heart.episode.key.name, [])
             there += [one for one in on_it if _died_with(one, heart)]
-        there = there or _one_death(left, mine)
+        there = there or _one_death(unsure, mine)
         groups.append(_node_group([*mine, *there], name))
     for name, alike in by_node.items():
         there = [one for one in alike if one.node]
+        if not there:
+            continue
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
         lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
         if not sure and len(lost) < 2:
@@ -74,16 +77,16 @@ def _is_removed(one: Judged, name: str) -> bool:
 
 
 def _node_group(there: list[Judged], name: str) -> Group:
+    if len(there) == 1 and there[0].episode.kind is Kind.HEARTBEAT:
+        return Group(tuple(there), there[0].verdict, _hosts(there, name))
     there = sorted(there, key=lambda one: one.at)
     hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
     elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
     stopped = min(one.lost_at for one in (hearts or there))
     evidence = tuple(dict.fromkeys(fact for one in there[:20] for fact in one.verdict.evidence))
     if not elections:
-        lead = hearts[0].verdict
-        if len(hearts) > 1:
-            sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
-            lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
+        sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
+        lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
         return Group(tuple(there), lead, _hosts(hearts, name))
     within = max(one.at for one in elections) - min(one.at for one in elections)
     count = f"{len(elections)} election{'s' if len(elections) > 1 else ''}"
@@ -146,18 +149,20 @@ def _died_with(one: Judged, heart: Judged) -> bool:
     )
 
 
-def _one_death(left: list[Judged], hearts: list[Judged]) -> list[Judged]:
-    """From Leases alone: several elections that fell silent in the same moment as a node."""
-    heart = max(hearts, key=lambda one: one.lost_at)
-    alike = [
-        one
-        for one in left
-        if not one.node
+def _may_have_died(one: Judged) -> bool:
+    """Whether an election ran out, and nothing tells where its holder ran or why it died."""
+    return (
+        not one.node
         and one.episode.kind is not Kind.HEARTBEAT
         and one.episode.opening is ChangeType.EXPIRED
         and one.verdict.confidence is Confidence.POSSIBLE
-        and _same_death([one, heart])
-    ]
+    )
+
+
+def _one_death(unsure: list[Judged], hearts: list[Judged]) -> list[Judged]:
+    """From Leases alone: several elections that fell silent in the same moment as a node."""
+    heart = max(hearts, key=lambda one: one.lost_at)
+    alike = [one for one in unsure if _same_death([one, heart])]
     while len(alike) > 2 and not _same_death([*alike, heart]):
         alike.remove(min(alike, key=lambda one: _death(one)[1]))
     return alike if len(alike) > 2 else []
