@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from leases.domain.cause.incident import Incident
+from leases.domain.cause.incident import Cause, Incident
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
@@ -29,7 +29,8 @@ def explain(recent: Recent, incidents: Iterable[Incident]) -> list[Change]:
         if incident is None:
             continue
         known = msgspec.structs.replace(change, cause=incident.cause, incident=incident.id)
-        if known != change:
+        given_up = incident.settled and incident.cause is Cause.UNKNOWN
+        if known != change or given_up:  # then nobody looks for the cause any more
             recent[place] = (seq, known)
             found.append(known)
     return found

@@ -45,7 +45,7 @@ class ShownFeed:
         if self._form == "number":
             return {"changes": len(fresh)}, lacks_more
         form = live_html.CHANGES[self._form]
-        lines = [live_html.render_change(change, form, now.date()) for _, change in fresh]
+        lines = [live_html.render_change(change, form, now) for _, change in fresh]
         return {"feed": lines}, lacks_more
 
     def explained(self, turn: int, now: datetime) -> list[str]:
@@ -54,4 +54,4 @@ class ShownFeed:
         if self.number is None or form is None:
             return []
         fresh = [change for at, change in self._hub.explained if at > turn]
-        return [live_html.render_change(change, form, now.date()) for change in fresh]
+        return [live_html.render_change(change, form, now) for change in fresh]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dashboard.parts.change_sentence import change_line
+from dashboard.parts.frame.live_html import CHANGES, render_change
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
 from tests.support.values.changes import T0, a_change
@@ -32,6 +33,16 @@ def test_a_cause_that_is_not_known_is_said_to_be_sought_until_it_is_settled(minu
     line = change_line(change, T0 + timedelta(minutes=minutes))
     assert line.cause is not None
     assert line.cause.word == says
+
+
+@pytest.mark.parametrize("hour", [-6, 6])
+@pytest.mark.parametrize(
+    ("minutes", "says"), [(1, "looking for the cause"), (3, "cause not known")]
+)
+def test_a_line_of_an_open_page_says_so_too_at_any_time_of_day(hour, minutes, says):
+    at = T0 + timedelta(hours=hour)
+    change = a_change(cause=Cause.UNKNOWN, incident="5e1f", at=at, observed_at=at)
+    assert says in render_change(change, CHANGES["line"], at + timedelta(minutes=minutes))
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_an_expiry_goes_from_the_last_holder_to_nobody():
 @pytest.mark.parametrize("form", CHANGES.values())
 def test_names_from_the_cluster_are_text_and_never_markup(form):
     change = a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>")
-    html = render_change(change, form, NOW.date())
+    html = render_change(change, form, NOW)
     assert "<img" not in html
     assert "&lt;img src=x onerror" in html
     assert "<b>x" not in html

@@ -10,9 +10,11 @@ from datetime import UTC, date, datetime, time
 from functools import lru_cache
 
 from django.template.loader import render_to_string
+from msgspec.structs import replace
 
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.kept.flapping_leases import flapping_of
+from dashboard.parts.lease.change_cause import ChangeCause, change_cause
 from dashboard.parts.lease.head import lease_view
 from dashboard.parts.lease.row import row_view
 from dashboard.parts.lease.wall_tile import wall_tile
@@ -51,11 +53,16 @@ def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activit
     return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
 
 
-@lru_cache(maxsize=512)
-def render_change(change: Change, template: str, today: date) -> str:
+def render_change(change: Change, template: str, now: datetime) -> str:
     """A change with a template of CHANGES, drawn once for all pages."""
-    noon = datetime.combine(today, time(12), UTC)  # the text has no ages: only the date counts
-    return _plain(template, {"line": change_line(change, noon)})
+    return _draw_change(change, template, now.date(), change_cause(change, now))
+
+
+@lru_cache(maxsize=512)
+def _draw_change(change: Change, template: str, today: date, cause: ChangeCause | None) -> str:
+    # The text has no ages: of the time only the date counts, and whether the cause is still sought.
+    line = change_line(change, datetime.combine(today, time(12), UTC))
+    return _plain(template, {"line": replace(line, cause=cause)})
 
 
 def _plain(template: str, context: dict[str, object]) -> str:

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from dashboard.live import publisher
 from dashboard.live.drawn_rows import Drawings
@@ -142,6 +143,20 @@ def test_lines_whose_cause_became_known_are_drawn_again_once(page, hub):
     assert hub.newest()[1][-1][1].incident == "5e1f"
     hub.incidents_moved([open_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
     assert "explained" not in page.frame(NOW)
+
+
+def test_an_open_page_learns_that_nobody_looks_for_a_cause_any_more(page, hub):
+    page.show(Show({}, feed=hub.seq))
+    write(hub, seconds=1, version="2", holder_identity="cp-2")
+    page.frame(NOW)
+    member = Member(KEY, identity(hub.recent[-1][1]))
+    sought = open_incident(KEY, cause=Cause.UNKNOWN, members=(member,), settled=False)
+    hub.incidents_moved([sought])
+    (line,) = page.frame(NOW + timedelta(seconds=3))["explained"]
+    assert "looking for the cause" in line
+    hub.incidents_moved([replace(sought, settled=True)])
+    (line,) = page.frame(NOW + timedelta(seconds=125))["explained"]
+    assert "cause not known" in line
 
 
 def test_a_page_that_only_counts_changes_gets_no_lines_again(page, hub):

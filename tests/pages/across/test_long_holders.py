@@ -131,7 +131,7 @@ def test_a_frame_of_the_live_socket_is_small(crowd):
     for number in range(10):
         change = a_change(number, holder=a_holder(number), previous_holder=a_holder(number + 1))
         for template in CHANGES.values():
-            assert len(render_change(change, template, now.date())) < 8_000
+            assert len(render_change(change, template, now)) < 8_000
 
 
 def test_metrics_name_a_long_holder_by_its_ends(crowd, admin):
