@@ -135,6 +135,7 @@ def test_a_drag_over_the_lane_of_a_lease_zooms_down_to_a_minute(
     page.goto(lease_url(server, f"from={text_of(6)}&to={text_of(0)}"))
     for share in (0.2, 0.02):  # of the lane
         lane = page.locator("[data-zoomer].on")
+        lane.hover()  # brings it into view and waits until nothing moves it
         box = lane.bounding_box()
         assert box
         changed = other_stretch(page)
