@@ -24,7 +24,11 @@ FAMILIES = (
     ("duration_seconds", "gauge", "leaseDurationSeconds."),
     ("expiry_timestamp_seconds", "gauge", "When others may take it, by our own clock."),
     ("holder_changes_total", "counter", "Changes of holder since the start."),
-    ("unheld_seconds_total", "counter", "Seconds in which nobody validly held it."),
+    (
+        "unheld_seconds_total",
+        "counter",
+        "Seconds in which nobody validly held it, as far as it is watched.",
+    ),
 )
 
 
@@ -68,7 +72,8 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
         yield 2, f"{PREFIX}duration_seconds{{{labels}}} {spec.lease_duration_seconds}"
     if runs_out_at is not None:
         yield 3, f"{PREFIX}expiry_timestamp_seconds{{{labels}}} {runs_out_at.timestamp():.3f}"
-    changes, unheld = cluster.counters.election(tracked, now)
+    # As of the last word of the cluster: nobody knows whether a gap goes on while nobody watches.
+    changes, unheld = cluster.counters.election(tracked, cluster.as_of(now))
     yield 4, f"{PREFIX}holder_changes_total{{{labels}}} {changes}"
     yield 5, f"{PREFIX}unheld_seconds_total{{{labels}}} {unheld:.3f}"
 

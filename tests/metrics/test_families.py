@@ -18,6 +18,7 @@ from dashboard.metrics.elections import exposition
 from dashboard.serving.runtime import Runtime
 from leases.domain.cause.clue import LateRenewal
 from leases.domain.cause.incident import Cause
+from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from leases.history.write.recorder import StateSource
 from leases.tracking.tracked_lease import Update
@@ -142,6 +143,12 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     assert cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
     text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
+    heard_at = tracked.gap_since + timedelta(seconds=2)
+    gone = Connection(state=ConnectionState.STALE, since=heard_at, heard_at=heard_at)
+    live, cluster.store.connection = cluster.store.connection, gone
+    text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
+    assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 2\.000$", text, re.MULTILINE)
+    cluster.store.connection = live
     found = samples()
     assert not [name for name in found if name[0] == "leaseboard_election_holder_info"]
     assert ("leaseboard_election_unheld_seconds_total", *which) in found
