@@ -39,6 +39,7 @@ class Inquiries:
         self._known = known
         self._due: list[tuple[datetime, int, Episode]] = []
         self._asked: dict[int, set[tuple[int, Question]]] = {}
+        self._possible: dict[int, tuple[Question, ...]] = {}  # until more is known
         self._count: dict[int, int] = {}
         self._since: dict[int, list[datetime]] = {}  # when its rounds began
         self._lately: dict[Question, datetime] = {}
@@ -62,11 +63,13 @@ class Inquiries:
 
     def again(self, episode: Episode, now: datetime) -> None:
         """Something new is known: perhaps more can be asked."""
+        self._possible.pop(id(episode), None)
         if id(episode) in self._asked:
             self._push(episode, now)
 
     def close(self, episode: Episode) -> None:
         self._asked.pop(id(episode), None)
+        self._possible.pop(id(episode), None)
         self._since.pop(id(episode), None)
         self._count.pop(id(episode), None)
         if len(self._due) > self._room:  # those that wait for their turn hold what is over
@@ -114,7 +117,9 @@ class Inquiries:
         asked, begun = self._asked[id(episode)], self._since[id(episode)]
         number = sum(1 for since in begun for wait in ROUNDS if now - since >= wait)
         new: list[Question] = []
-        for question in wanted(episode, self._known, now):
+        for question in self._all(episode, now):
+            if self._known.refused(question.source, question.key.namespace, now):
+                continue
             if len(new) < most and (number, question) not in asked:
                 asked.add((number, question))
                 new += [question] if self._is_new(question, now) else []
@@ -138,10 +143,18 @@ class Inquiries:
         refused = {
             question.source
             for one in episodes[:MAX_QUESTIONS]
-            for question in _all(one, self._known, now)
+            for question in self._all(one, now)
             if self._known.refused(question.source, question.key.namespace, now)
         }
         return tuple(source for source in Source if source in refused)
+
+    def _all(self, episode: Episode, now: datetime) -> tuple[Question, ...]:
+        """Return what could tell more of it, refused or not."""
+        found = self._possible.get(id(episode))
+        if found is None:
+            found = tuple(_all(episode, self._known, now))
+            self._possible[id(episode)] = found
+        return found
 
     def _push(self, episode: Episode, at: datetime) -> None:
         heapq.heappush(self._due, (at, next(self._number), episode))
@@ -151,13 +164,6 @@ def _enough(verdict: Verdict) -> bool:
     return verdict.confidence is Confidence.CERTAIN or (
         verdict.cause in _CLEAR and verdict.confidence is Confidence.LIKELY
     )
-
-
-def wanted(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question]:
-    """Yield what is worth asking of sources that were not refused."""
-    for question in _all(episode, known, now):
-        if not known.refused(question.source, question.key.namespace, now):
-            yield question
 
 
 def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question]:
