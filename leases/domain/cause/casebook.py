@@ -34,7 +34,7 @@ FIRST_TOLD_AFTER = timedelta(seconds=2)
 BETWEEN_REVIEWS = timedelta(seconds=1)
 # When the time that passed may change a verdict: see the rules of handover and writes.
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
-EPISODES_A_SECOND = 500
+EPISODES_A_SECOND = 300
 MAX_EPISODES = 5000
 
 
