@@ -38,9 +38,16 @@ def start(tmp_path: Path, api: LeaseApi, port: int | None = None) -> Server:
     return server
 
 
+SENTENCES = """() => [...document.querySelectorAll('[data-feed] > li p')].map((line) => {
+  const copy = line.cloneNode(true);
+  copy.querySelector('.why-link')?.remove();  // it comes later
+  return copy.textContent;
+})"""
+
+
 def sentences(page: Page) -> list[str]:
-    lines = page.locator("[data-feed] > li p").all_inner_texts()
-    return [re.sub(r"\s+", " ", line).strip() for line in lines]
+    """Each change of the feed, without its cause."""
+    return [re.sub(r"\s+", " ", line).strip() for line in page.evaluate(SENTENCES)]
 
 
 def leave(page: Page) -> None:

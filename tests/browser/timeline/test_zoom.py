@@ -15,6 +15,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.timeline.conftest import (
     NOW,
     asked,
+    back,
     drawn_brush,
     moment,
     stretch,
@@ -150,8 +151,8 @@ def test_a_drag_over_the_lane_of_a_lease_zooms_down_to_a_minute(
         drawn(page)
     assert timedelta(minutes=1) <= length(page) < timedelta(minutes=3)
     expect(page.locator("#past .note").first).to_contain_text("term")
-    page.go_back()
-    page.wait_for_url(lambda url: "from=" in url)
+    back(page)
+    assert asked(page, "from")
 
 
 def test_a_band_on_the_page_of_a_lease_zooms_and_its_keys_too(server: Server, page: Page) -> None:
