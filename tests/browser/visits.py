@@ -4,15 +4,17 @@ policy, is kept.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.processes import Server
+from tests.support.processes import Server, wait_for
 from tests.support.signing_in import cookies, signed_in
 
 SIZE = {"width": 1440, "height": 900}
 PATIENCE = 60_000  # ms: several tests may share two slow cores
+LEASE = re.compile(r"/c/[^/]+/leases/[^/]+/[^/?]+/")
 
 
 class Profiles:
@@ -80,8 +82,10 @@ class Visits:
         return page
 
     def open(self, path: str, **options: Any) -> Page:
-        """A page of the server."""
+        """A page of the server. One of a Lease waits until the server has heard of the Lease."""
         page = self.page(**options)
+        if LEASE.match(path):
+            wait_for(lambda: page.request.head(f"{self.url}{path}").ok, what=path)
         page.goto(f"{self.url}{path}")
         return page
 
