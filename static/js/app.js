@@ -20,3 +20,8 @@ document.addEventListener("htmx:afterSettle", ({ target }) => {
   scan(target);
   live?.show();
 });
+// Back and forward change the URL of a page that still loads, and htmx does not hear of it yet.
+document.addEventListener("DOMContentLoaded", () => {
+  const asked = new URL(performance.getEntriesByType("navigation")[0].name);
+  if (asked.pathname + asked.search !== location.pathname + location.search) location.reload();
+});

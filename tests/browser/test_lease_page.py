@@ -130,6 +130,22 @@ def test_a_range_is_a_url_and_back_returns_to_the_one_before(story, visits):
     expect(chosen).to_have_text("7 d")
 
 
+def test_forward_before_the_scripts_run_shows_the_page_of_the_url(story, visits):
+    page = visits.open(f"{PATH}?range=1h")
+    page.locator("#past .seg").get_by_role("link", name="7 d").click()
+    chosen = page.locator("#past .seg [aria-current]")
+    expect(chosen).to_have_text("7 d")
+    held = []
+    script = re.compile(r"/htmx.*\.js")
+    page.route(script, lambda route: route.continue_() if held else held.append(route))
+    page.evaluate("history.back()")
+    wait_for(lambda: held or page.wait_for_timeout(50), what="htmx of the page before")
+    page.evaluate("history.forward()")
+    held[0].continue_()
+    expect(chosen).to_have_text("7 d")
+    assert page.url.endswith("?range=7d")
+
+
 def test_yaml_is_copied_as_it_stands(story, visits):
     page = visits.open(PATH, permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy", exact=True).click()
