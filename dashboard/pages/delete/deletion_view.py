@@ -73,10 +73,9 @@ def stop_deletion(request: ClusterRequest, cluster: str, number: int) -> HttpRes
     """Stop it. What is deleted stays deleted."""
     check_edit(request.user)
     row = _find(cluster, number)
-    records.ask_to_stop(row.pk)
+    if not records.ask_to_stop(row.pk):
+        messages.info(request, "It had ended before. Nothing was stopped.")
     running_board().deletions[cluster].wake()
-    if row.state in Deletion.ACTIVE:
-        messages.success(request, "It stops after the requests that are on their way.")
     return redirect("deletion", cluster, row.pk)
 
 

@@ -130,8 +130,10 @@ def _not_tried(deletion: Deletion) -> list[Chosen]:
     return [one for one in unpack(bytes(deletion.chosen)) if (one.namespace, one.name) not in tried]
 
 
-def ask_to_stop(number: int) -> None:
-    Deletion.objects.filter(pk=number, state__in=Deletion.ACTIVE).update(stop_asked=True)
+def ask_to_stop(number: int) -> bool:
+    """Whether it had not ended before."""
+    active = Deletion.objects.filter(pk=number, state__in=Deletion.ACTIVE)
+    return bool(active.update(stop_asked=True))
 
 
 def open_rows(deletion: Deletion, leases: Iterable[Chosen], now: datetime) -> list[Edit]:

@@ -255,6 +255,16 @@ def test_another_admin_may_stop_it(store, admin):
     assert Deletion.objects.get().stop_asked
 
 
+def test_a_stop_that_comes_too_late_says_so(store, admin):
+    confirm(admin, "namespace=apps", "2")
+    stop = f"/c/a/deletions/{Deletion.objects.get().pk}/stop/"
+    assert "It had ended before" not in admin.post(stop, follow=True).content.decode()
+    Deletion.objects.update(state=Deletion.DONE, ended_at=clock.now())
+    page = admin.post(stop, follow=True).content.decode()
+    assert "It had ended before. Nothing was stopped." in page
+    assert "The stop came too late: every Lease had its request." in page
+
+
 def test_what_the_cluster_would_refuse_is_said_beforehand(board, store, admin):
     verdicts = board.clusters["a"].verdicts
     verdicts["", "apps", "delete"] = verdicts["", "", "delete"] = (clock.now(), False)
