@@ -58,7 +58,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     # Real servers send a bookmark about every minute if anything was written.
     bookmark: float = 90.0
     renew: float = 10.0  # do not read credentials more often than this
-    replay: float = 1.0  # a backlog comes at once: after this long without an event it is over
+    replay: float = 3.0  # a backlog comes at once: after this long without an event it is over
     short: float = 1.0  # do not reopen at once a watch that ends sooner
 
 

@@ -37,7 +37,9 @@ from leases.wire.watch_events import (
 logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = (300, 600)  # each watch lasts a random time in between, as in client-go
-REPLAY_SECONDS = 30
+# A bookmark comes two seconds before a watch ends: after it, or its version, no backlog is left.
+# Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go, nextBookmarkTime.
+REPLAY_SECONDS = 4
 REPLAY_TRIES = 3  # tries in a row that bring no event
 MAX_RETRY_AFTER = 300.0
 
@@ -233,6 +235,7 @@ async def _between(
             return
         except TimeoutError:
             if since == began:  # after events, a silence may be ours or the network's: look again
+                logger.info("nothing was replayed since resourceVersion %s of %d", since, until)
                 return
         except ApiError as error:
             logger.info("the replay broke at resourceVersion %s: %s", since, error)

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from leases.kube.backoff import Backoff
+from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
 from leases.wire.watch_events import Listed
@@ -190,6 +191,33 @@ async def test_a_replay_ends_when_the_backlog_does_though_nothing_reached_the_li
     cluster.script("watch", past, stream(end="hang"), stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
     assert words_of(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
+
+
+async def test_a_bookmark_of_the_lists_version_ends_a_replay(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    past = stream(modified("a", version=91), bookmark(100), end="hang")
+    cluster.script("watch", past, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
+    assert words_of(seen) == ["Replayed Applied a@91", "Listed 0 start", "Connected"]
+    lasts = int(cluster.seen("watch")[0].query["timeoutSeconds"])
+    assert lasts - 2 < Timeouts().replay  # the API server's bookmark comes first
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=Timeouts().replay)])
+async def test_a_backlog_that_comes_late_is_replayed(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    async def late(connection: Connection) -> None:
+        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await asyncio.sleep(1.5)
+        line = modified("a", version=100)
+        await connection.send(f"{len(line):x}\r\n".encode() + line + b"\r\n0\r\n\r\n")
+
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    cluster.script("watch", late, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
+    assert words_of(seen) == ["Replayed Applied a@100", "Listed 1 start", "Connected"]
 
 
 async def test_a_past_the_cluster_has_forgotten_is_skipped(
