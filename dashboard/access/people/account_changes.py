@@ -15,7 +15,7 @@ from dashboard.access.people.sessions import end_sessions
 from dashboard.access.roles import ROLES
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.access.sign_in import links
-from leases.models import Person, SignInLink
+from leases.models import Person
 
 
 class Admin(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def end_ways_in(user: User) -> None:
     """End the sessions and unused sign-in links of a closed account: they would open it again once
     it is activated."""
     end_sessions(user)
-    SignInLink.objects.filter(user=user, used_at=None).delete()
+    links.withdraw(user)
 
 
 def activate(user: User, by: Admin) -> None:
@@ -87,6 +87,6 @@ def open_for_proxy(user: User, by: Admin) -> None:
 
 
 def _sign_in_link(user: User, by: Admin) -> str:
-    SignInLink.objects.filter(user=user, used_at=None).delete()
+    links.withdraw(user)
     by.note(SecurityEvent.LINK_CREATED, f"sign-in link for {user}")
     return links.create(user, now=clock.now())

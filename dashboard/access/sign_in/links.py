@@ -36,6 +36,11 @@ def create(user: User, *, now: datetime) -> str:
     return token
 
 
+def withdraw(user: User) -> None:
+    """End the links of this user that nobody has used."""
+    SignInLink.objects.filter(user=user, used_at=None).delete()
+
+
 def find_user(token: str, *, now: datetime) -> User:
     """The user whom this token signs in. Raises LinkError for one that does not open."""
     link = SignInLink.objects.select_related("user").filter(digest=digest_of(token)).first()

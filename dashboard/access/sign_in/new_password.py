@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leases.models import SignInLink
+from dashboard.access.sign_in import links
 
 
 class EndSignInLinks:
@@ -15,7 +15,7 @@ class EndSignInLinks:
 
     def password_changed(self, password: str, user: Any = None) -> None:
         del password
-        SignInLink.objects.filter(user=user, used_at=None).delete()
+        links.withdraw(user)
 
     def get_help_text(self) -> str:
         return "A new password ends the sign-in links that were not used."

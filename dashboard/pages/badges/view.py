@@ -20,10 +20,10 @@ from dashboard.access.roles import BADGES
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.access.tokens import digest_of, new_token
 from dashboard.board import running_board
+from dashboard.forms.lease_field import LeaseField
 from dashboard.forms.plain_form import NO_NUL, PlainForm
 from dashboard.forms.widgets import Choice, Text
 from leases.models import Badge
-from leases.wire.name_rules import label_name_errors, subdomain_errors
 
 MAX_BADGES = 1000  # that open
 MAX_NUMBER = 2**63 - 1  # of a row, in the database
@@ -40,29 +40,11 @@ class BadgeForm(PlainForm):
         help_text="Where it is shown, so that it can be revoked without the others.",
     )
     cluster = forms.ChoiceField(label="Cluster", widget=Choice())
-    lease = forms.CharField(
-        label="Namespace or Lease",
-        required=False,
-        max_length=317,
-        widget=Text(mono=True, placeholder="kube-system or kube-system/scheduler"),
-        validators=[NO_NUL],
-        help_text="Empty: the whole cluster.",
-    )
+    lease = LeaseField(help_text="Empty: the whole cluster.")
 
     def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["cluster"].choices = [(name, name) for name in clusters]  # type: ignore[attr-defined]
-
-    def clean_lease(self) -> tuple[str, str]:
-        namespace, _, name = self.cleaned_data["lease"].partition("/")
-        if name and not namespace:
-            raise forms.ValidationError("Write a namespace, or namespace/name.")
-        wrong = label_name_errors(namespace) if namespace else []
-        if wrong or (name and subdomain_errors(name)):
-            raise forms.ValidationError(
-                "Write the name of one namespace, or namespace/name of one Lease, as in Kubernetes."
-            )
-        return namespace, name
 
     def clean(self) -> dict[str, Any]:
         if Badge.objects.filter(revoked_at=None).count() >= MAX_BADGES:

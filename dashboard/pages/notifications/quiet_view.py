@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import clock
 from dashboard.board import running_board
+from dashboard.forms.lease_field import LeaseField
 from dashboard.forms.plain_form import NO_NUL, PlainForm
 from dashboard.forms.widgets import Area, Choice, Text
 from dashboard.pages.notifications.access import receivers_required
@@ -21,7 +22,6 @@ from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
 from leases.history.notify import quiet_times as stored
 from leases.models import QuietTime
-from leases.wire.name_rules import label_name_errors, subdomain_errors
 
 MAX_REASON = 500
 MAX_LISTED = 500
@@ -32,14 +32,7 @@ class QuietForm(PlainForm):
     """A mute, or a window. Empty fields mean all Leases, from now, until somebody ends it."""
 
     cluster = forms.ChoiceField(label="Cluster", required=False, widget=Choice())
-    lease = forms.CharField(
-        label="Namespace or Lease",
-        required=False,
-        max_length=320,
-        widget=Text(mono=True, placeholder="kube-system or kube-system/scheduler"),
-        validators=[NO_NUL],
-        help_text="Empty: all Leases.",
-    )
+    lease = LeaseField(help_text="Empty: all Leases.")
     since = forms.CharField(
         label="From, UTC",
         required=False,
@@ -62,15 +55,6 @@ class QuietForm(PlainForm):
         choices = [("", "all clusters"), *((name, name) for name in clusters)]
         self.fields["cluster"].choices = choices  # type: ignore[attr-defined]
         self._now = now
-
-    def clean_lease(self) -> tuple[str, str]:
-        """Refuse what no Lease can match: such a mute would hold nothing back."""
-        namespace, _, name = self.cleaned_data["lease"].partition("/")
-        if (namespace and label_name_errors(namespace)) or (name and subdomain_errors(name)):
-            raise forms.ValidationError(
-                "Write a namespace, or namespace/name. Patterns do not work."
-            )
-        return namespace, name
 
     def clean_since(self) -> datetime:
         return self._moment("since") or self._now

@@ -56,8 +56,8 @@ def page(
 
     `query` is the query string of the page's state, without the empty fields of a form.
     """
-    partial = request.htmx and not request.htmx.history_restore_request
-    partial = partial and REGIONS not in request.headers
+    wants_all = request.htmx.history_restore_request or REGIONS in request.headers
+    partial = request.htmx and not wants_all
     response = render(request, part if partial else whole, context, status=status)
     patch_vary_headers(response, ["HX-Request", REGIONS])
     if partial:

@@ -183,9 +183,10 @@ def test_a_mute_is_added_from_the_address_and_ended(browser):
         ({"until": "2020-01-01T00:00"}, "This time has passed"),
         ({"since": "2999-01-02T00:00", "until": "2999-01-01T00:00"}, "must end after it begins"),
         ({"reason": ""}, "This field is required"),
-        ({"lease": "keda/*"}, "Patterns do not work"),
-        ({"lease": "keda/x/y"}, "Write a namespace, or namespace/name"),
-        ({"lease": f"{'n' * 64}/x"}, "Write a namespace, or namespace/name"),
+        ({"lease": "keda/*"}, "without patterns"),
+        ({"lease": "keda/x/y"}, "Write the name of one namespace, or namespace/name"),
+        ({"lease": "/x"}, "Write the name of one namespace, or namespace/name"),
+        ({"lease": f"{'n' * 64}/x"}, "Write the name of one namespace, or namespace/name"),
     ],
 )
 def test_a_wrong_time_is_told_in_a_sentence(browser, wrong, sentence):
