@@ -1,5 +1,5 @@
 """How failed sign-ins slow down further ones: django-axes counts them in the database, for all
-replicas at once; what counts, and for how long, is decided here.
+replicas at once. The settings AXES_* say how many, and for how long.
 
 After MAX_FAILURES wrong passwords from one address, or four times as many for one account, no
 further password is checked for COOL_OFF. A browser in which the person has signed in before has

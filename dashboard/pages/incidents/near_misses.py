@@ -19,12 +19,11 @@ from dashboard.parts.lease.shown_name import ShownName, shown_name
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.phase import Phase
+from leases.domain.phase import DEADLINE_SHARE, Phase
 from leases.tracking.renewal_intervals import SLOT, SLOTS, Interval
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime, microtime_or_none
 
-NEAR = 2 / 3  # of the duration: from here on a renewal is a near miss
 OVERDUE = 2.0  # times the cadence: see the phase `late`; some Leases are always renewed late
 HOUR = timedelta(seconds=SLOT * SLOTS)
 BARS = 24
@@ -151,7 +150,7 @@ def _look(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
 
 def _miss_of(watched: WatchedCluster, lease: Tracked, since: datetime) -> NearMiss | None:
     duration = lease.lasts_seconds
-    if not duration or watched.renewals.longest(lease.key) < NEAR * duration:
+    if not duration or watched.renewals.longest(lease.key) < DEADLINE_SHARE * duration:
         return None
     intervals = tuple(one for one in watched.renewals.of(lease) if one.since >= since)
     cadence = lease.cadence_seconds
@@ -173,14 +172,14 @@ def _miss_of(watched: WatchedCluster, lease: Tracked, since: datetime) -> NearMi
 
 def _is_tight(watched: WatchedCluster, lease: Tracked, since: datetime) -> bool:
     """Whether a renewal came in the last third or later, though it is no near miss."""
-    limit = NEAR * (lease.lasts_seconds or inf)
+    limit = DEADLINE_SHARE * (lease.lasts_seconds or inf)
     if watched.renewals.longest(lease.key) < limit:
         return False
     return any(one.seconds >= limit for one in watched.renewals.of(lease) if one.since >= since)
 
 
 def _is_near(interval: float, duration: int) -> bool:
-    return NEAR * duration <= interval < duration
+    return DEADLINE_SHARE * duration <= interval < duration
 
 
 def _bars(miss: NearMiss, now: datetime) -> Iterable[Bar]:
@@ -190,7 +189,7 @@ def _bars(miss: NearMiss, now: datetime) -> Iterable[Bar]:
         if longest:
             share = min(1.0, longest / miss.duration)
             height = round(max(1.0, share * (HEIGHT - LIMIT)), 1)
-            hot = longest >= NEAR * miss.duration
+            hot = longest >= DEADLINE_SHARE * miss.duration
             yield Bar(place * step, round(HEIGHT - height, 1), height, hot)
 
 
