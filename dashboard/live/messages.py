@@ -19,8 +19,9 @@ from leases.domain.connection import Connection
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.export import as_item, format_moment
+from leases.history.read.export import as_item
 from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime
 
 MAX_SHOWN = 500
 
@@ -123,7 +124,7 @@ def changes_message(
     """One frame of the public feed. Only a frame about incidents has `incidents`."""
     message: dict[str, Any] = {
         "seq": seq,
-        "now": format_moment(now),
+        "now": format_microtime(now),
         "changes": [as_item(change) for change in changes],
         "counts": counts,
     }

@@ -23,8 +23,9 @@ from dashboard.parts.query.url_parameters import BadFilter
 from leases.actions.delete_many import records, report
 from leases.actions.delete_many.report import Line, Tally
 from leases.domain.lease import ObjectName
-from leases.history.read.export import csv_cell, format_moment
+from leases.history.read.csv_cells import csv_cell
 from leases.models import Deletion
+from leases.wire.microtime import format_microtime
 
 LISTED = 50  # deletions on the page of all
 SHOWN = 200  # Leases in a report; the CSV has all
@@ -125,5 +126,5 @@ def _csv(row: Deletion) -> Iterator[str]:
 
 
 def _cells(line: Line) -> tuple[str | None, ...]:
-    at = format_moment(line.at) if line.at else None
+    at = format_microtime(line.at) if line.at else None
     return (line.namespace, line.name, line.uid, line.fate, line.detail, at)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dashboard.parts.query.time_range import TimeRange
-from leases.history.read.export import csv_cell, format_moment
+from leases.history.read.csv_cells import csv_cell
 from leases.history.read.stretch_totals import LeaseTotals
+from leases.wire.microtime import format_microtime
 
 FIELDS = ("cluster", "namespace", "name", "kind", "from", "to", "changes", "handovers",
           "gap_seconds")  # fmt: skip
@@ -19,8 +20,8 @@ def ranked_item(cluster: str, one: LeaseTotals, shown: TimeRange) -> dict[str, A
         one.key.namespace,
         one.key.name,
         one.kind.value,
-        format_moment(shown.since),
-        format_moment(shown.until),
+        format_microtime(shown.since),
+        format_microtime(shown.until),
         one.changes,
         one.handovers,
         round(one.gap_seconds, 3),

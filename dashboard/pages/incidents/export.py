@@ -8,8 +8,8 @@ from typing import Any
 
 from leases.domain.cause.incident import Incident
 from leases.domain.lease import ObjectName
-from leases.history.read.export import csv_cell, format_moment
-from leases.wire.microtime import microtime_or_none
+from leases.history.read.csv_cells import csv_cell
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 FIELDS = (
     "id", "cluster", "cause", "confidence", "sentence", "began", "ended", "leases", "hosts",
@@ -25,7 +25,7 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
         "cause": incident.cause.value,
         "confidence": incident.confidence.value,
         "sentence": incident.sentence,
-        "began": format_moment(incident.began),
+        "began": format_microtime(incident.began),
         "ended": microtime_or_none(incident.ended),
         "leases": [_lease_item(key) for key in incident.leases],
         "hosts": list(incident.hosts),

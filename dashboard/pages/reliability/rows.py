@@ -15,8 +15,9 @@ from dashboard.parts.lease.shown_name import ShownName, shown_name
 from leases.domain.lease import ObjectName
 from leases.domain.past.periods import Period
 from leases.domain.past.reliability import Totals, allowed_share, budget_left, misses
-from leases.history.read.export import csv_cell, format_moment
+from leases.history.read.csv_cells import csv_cell
 from leases.history.reliability.find_totals import PeriodTotals
+from leases.wire.microtime import format_microtime
 
 DAYS = 14
 FIELDS = ("cluster", "period", "from", "until", "namespace", "name", "objective", "state",
@@ -112,7 +113,7 @@ def item(
         cluster,
         period.value,
         since.isoformat(),
-        format_moment(one.until),
+        format_microtime(one.until),
         one.key.namespace,
         one.key.name or None,
         objective,

@@ -12,8 +12,9 @@ from django.db.models import Q, QuerySet
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.history.database_text import from_stored, from_stored_json, to_stored
-from leases.history.read.export import csv_cell, format_moment
+from leases.history.read.csv_cells import csv_cell
 from leases.models import Edit
+from leases.wire.microtime import format_microtime
 
 CHUNK = 2000
 FIELDS = (
@@ -97,7 +98,7 @@ def as_item(row: Edit) -> dict[str, Any]:
     """Return one row as JSON values: a name for each of FIELDS."""
     values = (
         row.pk,
-        format_moment(row.at),
+        format_microtime(row.at),
         _moment(row.closed_at),
         row.username,
         row.address or None,
@@ -155,4 +156,4 @@ def _oldest_first(wanted: AuditFilter) -> Iterator[Edit]:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else format_moment(moment)
+    return None if moment is None else format_microtime(moment)

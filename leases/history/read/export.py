@@ -1,14 +1,12 @@
 """Export changes as NDJSON and CSV, line by line, in constant memory.
 
-NDJSON is exact. Spreadsheets run CSV cells that look like formulas, so CSV texts are made harmless.
-Source: https://owasp.org/www-community/attacks/CSV_Injection
+NDJSON is exact. In CSV, texts that a spreadsheet would run are made harmless: see csv_cells.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import merge
 from operator import attrgetter
 from typing import Any
@@ -16,26 +14,14 @@ from typing import Any
 import msgspec
 
 from leases.domain.changes.change import Change
+from leases.history.read.csv_cells import csv_cell
 from leases.history.read.find_changes import known_clusters, oldest_first
 from leases.history.read.indexed_search import HistoryFilter
+from leases.wire.microtime import format_microtime
 
 _OURS = ("renewed_at", "renewal", "stored_identity")
 FIELDS = tuple(name for name in Change.__struct_fields__ if name not in _OURS)
 CHUNK = 2000
-# Full-width ones too.
-RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_NEEDS_QUOTES = re.compile("[\",;']")
-# Control characters become their symbols, or the replacement character.
-_SHOWN = (
-    {code: 0x2400 + code for code in range(0x20)}
-    | {0x7F: 0x2421}
-    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-)
-
-
-def format_moment(moment: datetime) -> str:
-    """Format a time for exports: RFC 3339 in UTC with microseconds."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def as_item(change: Change) -> dict[str, Any]:
@@ -43,7 +29,7 @@ def as_item(change: Change) -> dict[str, Any]:
     item: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(change, field)
-        item[field] = format_moment(value) if isinstance(value, datetime) else value
+        item[field] = format_microtime(value) if isinstance(value, datetime) else value
     return item
 
 
@@ -66,17 +52,3 @@ def as_csv(found: Iterable[Change]) -> Iterator[str]:
     for change in found:
         item = as_item(change) | {"fields": " ".join(change.fields)}
         yield ",".join(map(csv_cell, item.values())) + "\r\n"
-
-
-def csv_cell(value: object) -> str:
-    """Make a text safe for spreadsheets; some take a semicolon as the end of a cell."""
-    if not isinstance(value, str):
-        return "" if value is None else str(value).lower()
-    if not value.isprintable():
-        value = value.translate(_SHOWN)
-    if value.startswith(RUN_BY_SPREADSHEETS):
-        value = f"'{value}"
-    if not _NEEDS_QUOTES.search(value):
-        return value
-    quoted = value.replace('"', '""')
-    return f'"{quoted}"'

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from django.db.models import Q, QuerySet
 
-from leases.history.read.export import csv_cell, format_moment
+from leases.history.read.csv_cells import csv_cell
 from leases.models import SecurityRecord
+from leases.wire.microtime import format_microtime
 
 CHUNK = 2000
 FIELDS = ("id", "at", "event", "who", "address", "about", "outcome")
@@ -47,7 +48,7 @@ def as_item(row: SecurityRecord) -> dict[str, Any]:
     """Return one line as JSON values: a name for each of FIELDS."""
     empty_is_null = {"address": row.address or None, "about": row.about or None}
     values = {name: getattr(row, name) for name in FIELDS} | empty_is_null
-    return values | {"at": format_moment(row.at)}
+    return values | {"at": format_microtime(row.at)}
 
 
 def ndjson(wanted: SecurityFilter) -> Iterator[str]:
