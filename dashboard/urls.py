@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dashboard.metrics import health_view
+from dashboard.health import view as health
 from dashboard.metrics import view as metrics
 from dashboard.pages.account import password_view, sign_in_view
 from dashboard.pages.api import view as api
@@ -149,8 +149,8 @@ urlpatterns = [
     path("sign-in/<str:token>/", sign_in_view.by_link, name="sign_in_by_link"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("admin/", admin.site.urls),
-    path("healthz", health_view.healthz, name="healthz"),
-    path("readyz", health_view.readyz, name="readyz"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
 ]
 

@@ -1,3 +1,1 @@
-"""`/metrics`, `/healthz` and `/readyz`. docs/operations.md names all metrics. Tests:
-tests/metrics.
-"""
+"""`/metrics`. docs/operations.md names all metrics. Tests: tests/metrics."""

@@ -15,7 +15,7 @@ from django.urls import URLPattern, URLResolver
 from dashboard import urls
 from dashboard.board import install_board
 from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.metrics import health_view
+from dashboard.health import view as health_view
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import Connection, ConnectionState
 from leases.kube.cluster_source import Source, SourceKind

@@ -10,8 +10,8 @@ import socket
 from pathlib import Path
 
 from dashboard.configuration.version import VERSION
+from dashboard.health.view import VERSION_HEADER
 from dashboard.management.diagnosis.finding import Finding, Level
-from dashboard.metrics.health_view import VERSION_HEADER
 
 MIB = 2**20
 LITTLE_DISK, TOO_LITTLE_DISK = 1024 * MIB, 64 * MIB
