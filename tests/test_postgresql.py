@@ -21,7 +21,7 @@ CHOSEN: dict[str, tuple[str, ...]] = {
     "access/people/test_people.py": (),
     "access/test_strangers.py": (),
     "actions/test_audited.py": FORMS,
-    "actions/test_open_rows.py": FORMS,
+    "actions/test_unanswered_writes.py": FORMS,
     "pages/audit/test_view.py": FORMS,
     "pages/create/test_create.py": FORMS,
     "pages/delete/test_delete_one.py": FORMS,

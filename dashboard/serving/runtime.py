@@ -30,7 +30,6 @@ from dashboard.configuration.setting_values import EVERY_CLUSTER
 from dashboard.live.drawn_rows import Drawings
 from dashboard.live.publisher import Publisher
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.serving.tasks.audit_rows import resolve_open_rows
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
 from dashboard.serving.tasks.cluster_tasks import start_cluster_tasks
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
@@ -42,6 +41,7 @@ from dashboard.serving.tasks.notifications import Notifications
 from dashboard.serving.tasks.reliability import ReliabilityTotals
 from dashboard.serving.tasks.retention import Forgetting
 from dashboard.serving.tasks.supervisor import Supervisor
+from dashboard.serving.tasks.unanswered_writes import resolve_unanswered
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
 from leases.history.read.hourly_activity import Activity
@@ -185,7 +185,7 @@ class Runtime:
         start("rights", self.rights.run, effect="Open pages whose right has ended are not closed.")
         start(
             "audit",
-            partial(resolve_open_rows, self.clusters, self.clock.now),
+            partial(resolve_unanswered, self.clusters, self.clock.now),
             effect="Open rows of the audit trail are not resolved.",
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")

@@ -1,7 +1,7 @@
 """The audit trail: a row with the intent before the call, closed with the outcome after it.
 
 If the process dies in between, or the API does not answer, the row stays open:
-`leases.actions.open_rows` resolves it against the cluster.
+`leases.actions.unanswered_writes` resolves it against the cluster.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def ask_to_stop(number: int) -> bool:
     return bool(active.update(stop_asked=True))
 
 
-def open_rows(deletion: Deletion, leases: Iterable[Chosen], now: datetime) -> list[Edit]:
+def write_intents(deletion: Deletion, leases: Iterable[Chosen], now: datetime) -> list[Edit]:
     """Write the intents of a few deletes, right before they are sent."""
     shared = {name: getattr(deletion, name) for name in SHARED}
     rows = [

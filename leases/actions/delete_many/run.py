@@ -65,7 +65,7 @@ class DeletionRun:
     async def _delete(self, some: list[Chosen]) -> None:
         """Write the intents, send all requests at once, write the answers."""
         in_thread, now = self._in_thread, self._clock
-        rows = await in_thread(partial(records.open_rows, self.deletion, some, now()))
+        rows = await in_thread(partial(records.write_intents, self.deletion, some, now()))
         try:
             answers = await asyncio.gather(*map(self._requests.delete, some))
             await in_thread(partial(records.close_rows, rows, answers, now()))

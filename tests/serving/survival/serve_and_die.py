@@ -19,8 +19,8 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
-from dashboard.serving.tasks import audit_rows
-from leases.actions import open_rows
+from dashboard.serving.tasks import unanswered_writes as task
+from leases.actions import unanswered_writes
 from leases.actions.delete_many import records
 from leases.history.refused_rows import Refusal
 from leases.history.write import recorder
@@ -32,8 +32,8 @@ DIE_AT = Path(os.environ["DIE_AT"])
 OBJECTS = "/apis/coordination.k8s.io/v1/namespaces/"
 
 # A test does not wait until a lost request cannot arrive any more: its sender is dead.
-open_rows.UNDER_WAY = timedelta(0)
-audit_rows.LOOK_SECONDS = 0.2
+unanswered_writes.UNDER_WAY = timedelta(0)
+task.LOOK_SECONDS = 0.2
 records.SILENT = timedelta(0)  # for PostgreSQL, where another process might still run a deletion
 passed: Counter[str] = Counter()
 save, fetch = Edit.asave, Session.fetch

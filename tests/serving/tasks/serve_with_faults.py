@@ -20,7 +20,6 @@ from dashboard.pages.nodes import node_grid
 from dashboard.parts.kept import node_book, watched_cluster
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
-    audit_rows,
     clock_watch,
     deletions,
     incidents,
@@ -29,6 +28,7 @@ from dashboard.serving.tasks import (
     reliability,
     retention,
     supervisor,
+    unanswered_writes,
 )
 from leases.actions.delete_many import records
 from leases.apiserver.http import listening
@@ -107,13 +107,13 @@ patch("overrides", kind_overrides.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("notifications", notifications.Notifications, "_look")
-patch("audit", audit_rows, "resolve_once")
+patch("audit", unanswered_writes, "resolve_once")
 patch("deletions", records, "interrupt_lost")
 patch_run("incidents", incidents.Incidents)
 patch_run("evidence", incidents.Incidents, "look_up")
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", link_use.LinkUse, "write")
-link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = audit_rows.LOOK_SECONDS = 1.0
+link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = unanswered_writes.LOOK_SECONDS = 1.0
 deletions.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled

@@ -246,14 +246,14 @@ async def test_those_whose_turn_had_come_when_it_was_stopped_are_not_tried(
     running, busy, admin, monkeypatch
 ):
     await create(running, "default", [f"n-{number:03}" for number in range(30)])
-    opened = records.open_rows
+    opened = records.write_intents
 
     def stop_after(*given: Any) -> list[Edit]:
         rows = opened(*given)
         running.deletions["a"]._running._stopped.set()
         return rows
 
-    monkeypatch.setattr(records, "open_rows", stop_after)
+    monkeypatch.setattr(records, "write_intents", stop_after)
     address = await start(admin, 30)
     assert (await ended(address)).state == Deletion.STOPPED
     lines = await report(admin, address)

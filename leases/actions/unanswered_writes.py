@@ -61,7 +61,7 @@ async def resolve(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict |
     return verdict
 
 
-async def open_rows(clusters: Iterable[str]) -> list[Edit]:
+async def unanswered(clusters: Iterable[str]) -> list[Edit]:
     """Return the open rows of these clusters that no request of this process is about to close."""
     rows = Edit.objects.filter(outcome=Edit.INTENDED, cluster__in=list(clusters)).order_by("at")
     return [row async for row in rows if row.pk not in audit.running]

@@ -10,7 +10,13 @@ from django.contrib.auth.models import User
 
 from leases.actions.audit import Intent, audited, sending
 from leases.actions.first_event import FirstEvent
-from leases.actions.open_rows import UNDER_WAY, judge_current, judge_event, open_rows, resolve
+from leases.actions.unanswered_writes import (
+    UNDER_WAY,
+    judge_current,
+    judge_event,
+    resolve,
+    unanswered,
+)
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
@@ -166,12 +172,12 @@ async def test_a_cluster_that_went_back_proves_nothing_by_its_silence(client):
 async def test_rows_of_running_requests_and_other_clusters_are_left_alone(client):
     await client.create(BODY)
     row = await crashed(client, "patch")
-    assert [one.pk for one in await open_rows(["a"])] == [row.pk]
-    assert await open_rows(["b"]) == []
+    assert [one.pk for one in await unanswered(["a"])] == [row.pk]
+    assert await unanswered(["b"]) == []
     user = await User.objects.aget()
     intent = Intent(user=user, cluster="a", key=KEY, action="lease.edit", reason="", at=NOW)
     async with audited(intent, before=None, wanted={}, clock=lambda: NOW):
-        assert [one.pk for one in await open_rows(["a"])] == [row.pk]
+        assert [one.pk for one in await unanswered(["a"])] == [row.pk]
 
 
 async def test_a_cluster_that_does_not_answer_leaves_the_row_open(client):

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import DatabaseError
 
 from dashboard.parts.kept.watched_cluster import WatchedCluster
-from leases.actions.open_rows import open_rows, resolve
+from leases.actions.unanswered_writes import resolve, unanswered
 from leases.wire.status import ApiError
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 
 
-async def resolve_open_rows(
+async def resolve_unanswered(
     clusters: Mapping[str, WatchedCluster], now: Callable[[], datetime]
 ) -> None:
     """Look at the start and then again and again, until cancelled."""
@@ -32,7 +32,7 @@ async def resolve_open_rows(
 
 async def resolve_once(clusters: Mapping[str, WatchedCluster], now: datetime) -> None:
     """Resolve what the clusters that answer can prove; the other rows wait."""
-    for row in await open_rows(clusters):
+    for row in await unanswered(clusters):
         client = clusters[row.cluster].client
         if client is None:
             continue
