@@ -1,7 +1,7 @@
 """What pages of history cost the server at 5 million changes over 130,000 Leases, on SQLite.
 
     python3 -m tests.benchmarks.history_scale [--folder FOLDER] [--changes N] [--leases N]
-        [--elections N] [--days N] [--rounds N] [--export N]
+        [--elections N] [--days N] [--rounds N] [--export N] [--no-causes]
 
 Makes the database in FOLDER (by default a temporary one; a database that is there already is
 used as it is), then prints the median and the worst server time of each page, from the request to
@@ -155,6 +155,9 @@ def options(parser: ArgumentParser) -> None:
         ("rounds", 11), ("export", 1_000_000),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument(
+        "--no-causes", dest="causes", action="store_false", help="no change has a cause, to compare"
+    )
 
 
 def measure(asked: Namespace, scratch: Path) -> None:

@@ -104,7 +104,8 @@ def changes(asked: Namespace, end: datetime) -> Iterator[tuple[Any, ...]]:
         renewed = text if change == "expired" else None
         inferred = dice.random() < 0.001
         # Every change of an election has a cause; so many in a row are one incident.
-        cause = None if life.kind == "heartbeat" else CAUSES[number // TOGETHER % len(CAUSES)]
+        caused = asked.causes and life.kind == "election"
+        cause = CAUSES[number // TOGETHER % len(CAUSES)] if caused else None
         incident = cause and f"{number // TOGETHER:016x}"
         version = "" if change == "expired" else str(10_000_000 + number)
         yield (
