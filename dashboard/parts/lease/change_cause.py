@@ -9,7 +9,7 @@ import msgspec
 from dashboard.parts.cause_words import CAUSE_ICONS, CAUSE_MEANINGS, CAUSE_WORDS
 from dashboard.parts.formatting import capitalized
 from dashboard.parts.incident_line import incident_url
-from leases.domain.cause.hands import is_hand
+from leases.domain.cause.human_writers import is_human_writer
 from leases.domain.cause.incident import Cause, Incident
 from leases.domain.changes.change import Change
 from leases.domain.kind import Kind
@@ -51,4 +51,8 @@ def change_cause(change: Change, now: datetime) -> ChangeCause | None:
 
 def written_by_hand(change: Change) -> bool:
     """Whether the writer is a tool of people. The programs that use locks are such tools too."""
-    return change.writer is not None and change.kind is not Kind.LOCK and is_hand(change.writer)
+    return (
+        change.writer is not None
+        and change.kind is not Kind.LOCK
+        and is_human_writer(change.writer)
+    )

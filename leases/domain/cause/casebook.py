@@ -19,9 +19,9 @@ from leases.domain.cause.groups.judged import Group, Judged
 from leases.domain.cause.incident import Confidence, Incident
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
+from leases.domain.cause.make_incident import ToldOf, given_up, incident_id, incident_of, withdrawn
 from leases.domain.cause.rules.judge import judge
 from leases.domain.cause.scene import Scene
-from leases.domain.cause.telling import ToldOf, given_up, incident_id, incident_of, withdrawn
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.changes.change import ChangeType
 from leases.domain.connection import Connection

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.contender import Contender, contender
-from leases.domain.cause.hands import foreign_writer
+from leases.domain.cause.foreign_writer import foreign_writer
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 

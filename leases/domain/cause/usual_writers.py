@@ -7,7 +7,8 @@ from typing import TypeVar
 import msgspec
 
 from leases.domain.cause.clue import Clue
-from leases.domain.cause.hands import foreign_writer, is_hand
+from leases.domain.cause.foreign_writer import foreign_writer
+from leases.domain.cause.human_writers import is_human_writer
 from leases.domain.changes.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -32,7 +33,7 @@ class UsualWriters:
             writer is not None
             and change.change is not ChangeType.RECONFIGURED
             and change.kind is not Kind.HEARTBEAT
-            and not is_hand(writer)
+            and not is_human_writer(writer)
             and foreign_writer(clue) is None
         ):
             remember(self._writers, key, writer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from leases.domain.cause.clue import Clue
-from leases.domain.cause.hands import is_hand
+from leases.domain.cause.human_writers import is_human_writer
 from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
@@ -63,7 +63,7 @@ def _clue(change: Change, identity: str) -> Clue:
 
 def _usual_writer(change: Change) -> str | None:
     """Return who wrote the Lease before a person's program did; that program if nobody is known."""
-    if change.writer is None or not is_hand(change.writer):
+    if change.writer is None or not is_human_writer(change.writer):
         return None
     earlier = of_lease(change.cluster, change.namespace, change.name, MOST_EARLIER)
     known = (

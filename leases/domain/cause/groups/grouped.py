@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leases.domain.cause.groups.crowds import bursts, flapping, one_pod, outages, rolling, storms
+from leases.domain.cause.groups.api_outages import outages
 from leases.domain.cause.groups.dead_nodes import dead_nodes
 from leases.domain.cause.groups.drains import drains, series
 from leases.domain.cause.groups.judged import Group, Judged
+from leases.domain.cause.groups.one_command import bursts
+from leases.domain.cause.groups.one_pod import one_pod
+from leases.domain.cause.groups.repeated_losses import flapping
+from leases.domain.cause.groups.rollouts import rolling, storms
 
 
 def grouped(judged: Iterable[Judged]) -> list[Group]:

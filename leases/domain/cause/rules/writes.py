@@ -7,7 +7,8 @@ from datetime import timedelta
 from leases.domain.bounded_time import after
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.episode import Episode
-from leases.domain.cause.hands import foreign_writer, is_hand
+from leases.domain.cause.foreign_writer import foreign_writer
+from leases.domain.cause.human_writers import is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import Scene
 from leases.domain.cause.verdict import Verdict, certain, clock, likely, possible, seen, span
@@ -35,7 +36,7 @@ def by_hand(scene: Scene) -> Verdict | None:
     episode = scene.episode
     first = episode.first
     writer = foreign_writer(first)
-    if writer is None or ("preferredHolder" in first.change.fields and not is_hand(writer)):
+    if writer is None or ("preferredHolder" in first.change.fields and not is_human_writer(writer)):
         return None
     change = first.change
     did = _DID.get(change.change, "wrote it")
@@ -49,7 +50,7 @@ def by_hand(scene: Scene) -> Verdict | None:
         facts.append(seen(Source.LEASES, "a holder's own release also sets leaseDurationSeconds 1"))
     if episode.happened(ChangeType.EXPIRED) and change.holder:
         facts.append(seen(Source.LEASES, f"{change.holder} never renewed it"))
-    confidence = Confidence.CERTAIN if is_hand(writer) else Confidence.LIKELY
+    confidence = Confidence.CERTAIN if is_human_writer(writer) else Confidence.LIKELY
     return Verdict(Cause.BY_HAND, confidence, sentence, tuple(facts), writer)
 
 

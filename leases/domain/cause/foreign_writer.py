@@ -1,30 +1,16 @@
-"""Tell a person's write from a holder's own, by the field manager and by what it moved."""
+"""Tell a write of somebody else from a holder's own, by the field manager and by what it moved."""
 
 from __future__ import annotations
 
-import re
-
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.contender import contender
+from leases.domain.cause.human_writers import is_human_writer
 from leases.domain.changes.change import ChangeType
 from leases.domain.changes.field_managers import owner_of
 
-# kubectl names itself after its command (kubectl-edit); dashboards, scripts and curl leave the
-# first word of their User-Agent.
-_is_hand = re.compile(
-    r"kubectl(-.*)?|oc(-.*)?|k9s|lens.*|openlens.*|freelens.*|node-fetch|headlamp.*|octant.*|rancher"
-    r"|dashboard|kubernetes-dashboard.*|mozilla|curl|wget|httpie|python-requests.*|python-httpx.*"
-    r"|python-urllib.*|leaseboard.*|terraform.*|helm|ansible.*",
-    re.IGNORECASE,
-).fullmatch
 _TERM = frozenset(
     {ChangeType.ACQUIRED, ChangeType.RELEASED, ChangeType.REPLACED, ChangeType.TAKEN_OVER}
 )
-
-
-def is_hand(manager: str) -> bool:
-    """Whether people use a program with this field manager."""
-    return bool(_is_hand(manager))
 
 
 def foreign_writer(clue: Clue) -> str | None:
@@ -36,7 +22,7 @@ def foreign_writer(clue: Clue) -> str | None:
     if writer is None or after is None or change.change is ChangeType.CREATED:
         return None
     usual = usual_writer(clue)
-    if is_hand(writer):
+    if is_human_writer(writer):
         return None if usual == writer else writer
     if change.change not in _TERM or usual in (None, writer):
         return None
@@ -74,8 +60,8 @@ def usual_writer(clue: Clue) -> str | None:
     if renews is not None and renews != clue.change.writer:
         return renews
     others = [one.name for one in clue.managers if one.name != clue.change.writer]
-    if any(not is_hand(name) for name in others):
-        return next(name for name in others if not is_hand(name))
+    if any(not is_human_writer(name) for name in others):
+        return next(name for name in others if not is_human_writer(name))
     return None if others else renews
 
 
