@@ -17,7 +17,8 @@ from dashboard.pages.notifications.access import receivers_required
 from dashboard.pages.notifications.receiver_form import SORT_WORDS, ReceiverForm
 from dashboard.parts.query.url_parameters import BadFilter, one_of
 from leases.domain.cause.incident import Cause, Confidence
-from leases.domain.notify.message import Gravity, Message, Stage
+from leases.domain.notify.gravity import Gravity
+from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
 from leases.history.notify.claims import queue_test
 from leases.models import Notification, Receiver

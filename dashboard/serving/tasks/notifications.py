@@ -19,12 +19,13 @@ from msgspec.structs import replace
 from dashboard.access.sealing import Unreadable, unseal
 from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
-from leases.history.notify.claims import Delivery, claim, finish, release
+from leases.history.notify.claims import Delivery, claim, release
 from leases.history.notify.delivery_log import (
     FailingReceiver,
     failing_receivers,
     forget_messages,
 )
+from leases.history.notify.delivery_retries import finish
 from leases.history.notify.refreshes import claim_refreshes
 from leases.notify.http_sender import HttpSender
 from leases.notify.outcome import Outcome

@@ -9,10 +9,9 @@ from enum import StrEnum
 import msgspec
 
 from leases.domain.cause.incident import Cause, Confidence, Incident
-from leases.domain.severity import LONG_GAP_SECONDS
+from leases.domain.notify.gravity import Gravity, gravity
 
 MAX_NAMED = 20  # Leases, and hosts, that a message names
-MORE_LEASES = 3  # at least so many more than told, and twice as many, is worse
 
 
 class Stage(StrEnum):
@@ -22,22 +21,6 @@ class Stage(StrEnum):
     WORSENED = "worsened"
     OVER = "over"
     TEST = "test"
-
-
-class Gravity(StrEnum):
-    """As the label `severity` of Prometheus alerts."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
-
-
-_PLANNED = frozenset({
-    Cause.GRACEFUL_STOP, Cause.ROLLOUT, Cause.BY_HAND, Cause.DELETED, Cause.DRAIN,
-    Cause.SCALED_DOWN, Cause.PREFERRED_HOLDER, Cause.RESTART_IN_PLACE,
-})  # fmt: skip
-_GRAVE = frozenset({Cause.NODE_DOWN, Cause.API_OUTAGE, Cause.PARTITION})
-_ORDER = (Gravity.INFO, Gravity.WARNING, Gravity.CRITICAL)
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,28 +45,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     # Of Alertmanager: they identify the alert, so they stay as they were at the first message.
     labels: dict[str, str] = {}
     url: str = ""
-
-
-def gravity(incident: Incident) -> Gravity:
-    gap = incident.worst_gap_seconds
-    if incident.cause in _GRAVE or (gap is not None and gap >= LONG_GAP_SECONDS):
-        return Gravity.CRITICAL
-    return Gravity.INFO if incident.cause in _PLANNED else Gravity.WARNING
-
-
-def next_stage(incident: Incident, told: Message | None) -> Stage | None:
-    """What to tell now after the last message, `told`; None: there is no news."""
-    over = incident.ended is not None or incident.part_of is not None
-    if told is None:
-        return Stage.OVER if over else Stage.OPENED
-    if told.stage is Stage.OVER:
-        return None if over else Stage.OPENED  # it goes on again
-    if over:
-        return Stage.OVER
-    worse = _ORDER.index(gravity(incident)) > _ORDER.index(told.severity)
-    number = len(incident.leases)
-    more = number >= max(2 * told.leases_total, told.leases_total + MORE_LEASES)
-    return Stage.WORSENED if worse or more else None
 
 
 def message_of(

@@ -16,7 +16,8 @@ from django.db import DatabaseError, transaction
 
 from leases.domain.cause.incident import Incident
 from leases.domain.notify.choice import Choice, Subject, chooses, phases_of
-from leases.domain.notify.message import Message, Stage, message_of, next_stage
+from leases.domain.notify.message import Message, Stage, message_of
+from leases.domain.notify.next_message import next_stage
 from leases.domain.notify.quiet import Quiet, is_quiet
 from leases.history.incident_row import as_text, story_of
 from leases.history.notify.quiet_times import quiet_times

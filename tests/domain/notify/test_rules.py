@@ -13,7 +13,9 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.notify import texts
 from leases.domain.notify.choice import Choice, Subject, chooses, phases_of
-from leases.domain.notify.message import Gravity, Stage, message_of, next_stage
+from leases.domain.notify.gravity import Gravity
+from leases.domain.notify.message import Stage, message_of
+from leases.domain.notify.next_message import next_stage
 from leases.domain.notify.quiet import Quiet, is_quiet
 from leases.domain.phase import Phase
 from tests.support.values.changes import T0, a_change

@@ -13,8 +13,9 @@ from leases.domain.notify.choice import Choice
 from leases.domain.notify.message import Stage
 from leases.history.notify import outbox
 from leases.history.notify.acknowledgements import acknowledge
-from leases.history.notify.claims import CLAIM, claim, finish
+from leases.history.notify.claims import CLAIM, claim
 from leases.history.notify.delivery_log import KEPT, forget_messages
+from leases.history.notify.delivery_retries import finish
 from leases.history.notify.quiet_times import end
 from leases.history.notify.refreshes import REFRESH, claim_refreshes
 from leases.history.write.insert_changes import write_changes

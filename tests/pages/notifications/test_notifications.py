@@ -12,7 +12,8 @@ from dashboard.pages.notifications import log_view
 from leases.domain.cause.incident import Cause
 from leases.domain.notify.choice import Choice
 from leases.domain.notify.target import Security
-from leases.history.notify.claims import claim, finish
+from leases.history.notify.claims import claim
+from leases.history.notify.delivery_retries import finish
 from leases.history.notify.outbox import decode_choice
 from leases.models import Notification, QuietTime, Receiver, SecurityRecord
 from tests.pages.conftest import text_of

@@ -14,7 +14,7 @@ from dashboard.access.sealing import Unreadable, seal, unseal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
 from leases.domain.notify.target import Target
-from leases.history.notify import claims
+from leases.history.notify import delivery_retries
 from leases.models import Notification, Receiver
 from tests.support.receiving import http_receiver
 from tests.support.recording import in_thread
@@ -31,7 +31,7 @@ OPEN = incident_with(a_change(1), ended=None, settled=False)
 def clock(monkeypatch):
     """An hour passes at each look."""
     monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(claims, "GIVE_UP", timedelta(days=365))
+    monkeypatch.setattr(delivery_retries, "GIVE_UP", timedelta(days=365))
     hours = iter(range(10_000))
     return lambda: T0 + timedelta(hours=next(hours))
 
