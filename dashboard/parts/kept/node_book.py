@@ -1,33 +1,21 @@
-"""What is known of one cluster's Nodes: read now and then, beside watched heartbeats."""
+"""What is known of one cluster's Nodes, beside its watched heartbeats."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from dashboard import clock
-from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.node import Node
 from leases.domain.steady_clock import Jump, moved
-from leases.kube.lease_client import LeaseClient
-from leases.kube.nodes import list_nodes
 from leases.tracking.store import Store
-from leases.wire.status import ApiError, Forbidden, NotFound
 
-logger = logging.getLogger(__name__)
-
-READ_EVERY = 60.0  # seconds; a list that takes long is read less often
-NONE_EVERY = 5.0  # while there are no Nodes: kubelets may be about to register
-SHARE = 0.02  # of the time that may be spent on reading
-REFUSED_EVERY = 600.0
-COMPARED_EVERY = 10.0  # Nodes with heartbeats
+COMPARED_EVERY = 10.0  # seconds; Nodes with heartbeats
 Grouping = Literal["zone", "pool", "none"]
 
 
@@ -80,42 +68,13 @@ class NodeBook:
         """The wall clock was set: the Nodes were read as long ago as before."""
         self.read_at = moved(self.read_at, jump.by)
 
-    async def follow(self, cluster: WatchedCluster) -> None:
-        """Read them again and again, until cancelled."""
-        while True:
-            started = time.monotonic()
-            wait = 1.0
-            if cluster.client is not None:
-                wait = await self._read(cluster.name, cluster.client)
-            took = time.monotonic() - started
-            await asyncio.sleep(max(wait, took / SHARE))
-
-    async def _read(self, cluster: str, client: LeaseClient) -> float:
-        """Return the seconds until the next reading."""
-        began = clock.now()
-        try:
-            found = await list_nodes(client)
-        except Forbidden:
-            self.problem = "Leaseboard may not list Nodes here: no zones, no readiness."
-            return REFUSED_EVERY
-        except NotFound:
-            self.problem = f"{cluster} serves no Nodes, so no zones and no readiness."
-            return REFUSED_EVERY
-        except ApiError as error:
-            logger.info("%s: Nodes could not be read: %s", cluster, error)
-            self.problem = f"The Nodes could not be read: {client.advise(error)}"
-            return READ_EVERY
+    async def replace(self, found: Iterable[Node], read_at: datetime | None, problem: str) -> None:
+        """These are all Nodes now. A heartbeat without a Node is no news if `read_at` is None."""
         fresh = {node.name: node for node in found}
         if not await asyncio.to_thread(_same_groups, self.nodes, fresh):
             self.version += 1
         self._comparison = (float("-inf"), [], [])
-        self.nodes = fresh
-        if not found:  # then a heartbeat without a Node is no news
-            self.read_at = None
-            self.problem = f"{cluster} has no Nodes, so no zones and no readiness."
-            return NONE_EVERY
-        self.read_at, self.problem = began, ""
-        return READ_EVERY
+        self.nodes, self.read_at, self.problem = fresh, read_at, problem
 
 
 def _same_groups(some: Mapping[str, Node], others: Mapping[str, Node]) -> bool:

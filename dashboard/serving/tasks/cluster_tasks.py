@@ -9,6 +9,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.deletions import Deletions
 from dashboard.serving.tasks.incidents import Incidents
+from dashboard.serving.tasks.node_reading import read_nodes
 from dashboard.serving.tasks.supervisor import Supervisor
 
 
@@ -23,7 +24,8 @@ def start_cluster_tasks(
 ) -> None:
     start, name = partial(supervisor.start, cluster=cluster.name), cluster.name
     start("watch", watch.run, effect=f"The Leases of {name} are not watched.", on_death=watch.died)
-    start("nodes", partial(hub.nodes.follow, cluster), effect=f"The Nodes of {name} are not read.")
+    read = partial(read_nodes, cluster, hub.nodes)
+    start("nodes", read, effect=f"The Nodes of {name} are not read.")
     start("publisher", hub.run, effect=f"Open pages of {name} do not follow what happens.")
     start(
         "deletions",

@@ -17,13 +17,14 @@ from dashboard.access.rights import rights_watch
 from dashboard.access.wall import link_use
 from dashboard.live import page_reader, publisher, shared_drawings
 from dashboard.pages.nodes import node_grid
-from dashboard.parts.kept import node_book, watched_cluster
+from dashboard.parts.kept import watched_cluster
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
     clock_watch,
     deletions,
     incidents,
     kind_overrides,
+    node_reading,
     notifications,
     reliability,
     retention,
@@ -98,7 +99,7 @@ def patch_run(task: str, where: Any, name: str = "run") -> None:
 patch("watch", tracker.Tracker, "_follow")
 patch("watch-deadlines", tracker.Tracker, "tick")
 patch("watch-renewals", tracker.Tracker, "flush", after=True)
-patch("nodes", node_book, "list_nodes")
+patch("nodes", node_reading, "list_nodes")
 patch("publisher", publisher.ClusterHub, "tick")
 patch("recorder", recorder.Recorder, "_batch")
 patch("retention", retention.Forgetting, "run")
