@@ -21,11 +21,12 @@ from django.utils import timezone
 
 from dashboard.access.log_lines.request_id import answer_with_id
 from dashboard.access.sign_in.client_address import client_address
+from dashboard.access.sign_in.password_checks import checks_password
 from dashboard.access.sign_in.slowed_addresses import SLOWED
 from dashboard.serving.requests.busy import BUSY, SIGN_IN_BUSY, answer_busy, answer_slowed
 from dashboard.serving.requests.cut_answer import CutAnswer
 from dashboard.serving.requests.request_threads import Threads, TooBusy
-from dashboard.serving.requests.thread_choice import ThreadChoice, is_sign_in
+from dashboard.serving.requests.thread_pools import ThreadPools
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class OneThreadPages(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.threads = ThreadChoice()
+        self.threads = ThreadPools()
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
@@ -56,7 +57,7 @@ class OneThreadPages(ASGIHandler):
         except asyncio.CancelledError:  # the process ends; uvicorn would answer 500
             await answer.refuse()
         except TooBusy:
-            await answer_busy(send, SIGN_IN_BUSY if is_sign_in(scope) else BUSY)
+            await answer_busy(send, SIGN_IN_BUSY if checks_password(scope) else BUSY)
         took = time.monotonic() - begun
         if took >= settings.LEASEBOARD.slow_seconds:
             logger.warning("%s %s took %.1f s", scope["method"], scope["path"], took)

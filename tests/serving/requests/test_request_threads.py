@@ -12,8 +12,9 @@ from django.db import connections
 from django.urls import reverse
 
 from dashboard.access.sign_in.known_browsers import COOKIE, SALT
+from dashboard.access.sign_in.password_checks import PATHS
 from dashboard.serving.requests.request_threads import Threads, TooBusy
-from dashboard.serving.requests.thread_choice import SIGN_IN, ThreadChoice
+from dashboard.serving.requests.thread_pools import ThreadPools
 
 
 def threads(*, size: int = 2, waiting: int = 3, per_client: int = 3) -> Threads:
@@ -101,13 +102,13 @@ def request(method: str, path: str, cookie: str = "") -> dict[str, object]:
 
 
 def test_password_checks_health_and_slow_apis_have_threads_of_their_own():
-    choice = ThreadChoice()
+    choice = ThreadPools()
     assert choice.of(request("GET", "/healthz")) is choice.health
     assert choice.of(request("GET", "/readyz")) is choice.health
     assert choice.of(request("GET", "/sign-in/")) is choice.pages
     assert choice.of(request("GET", "/c/a/leases/ns/name/")) is choice.pages
     assert choice.of(request("POST", "/c/a/leases/ns/name/edit/")) is choice.of_one_lease
-    assert reverse("sign_in") in SIGN_IN
+    assert reverse("sign_in") in PATHS
     for path in (reverse("sign_in"), reverse("admin:login")):
         assert choice.of(request("POST", path)) is choice.sign_in
     assert choice.sign_in.size == 1
@@ -116,7 +117,7 @@ def test_password_checks_health_and_slow_apis_have_threads_of_their_own():
 def test_a_known_browser_does_not_wait_among_strangers():
     from django.core import signing
 
-    choice = ThreadChoice()
+    choice = ThreadPools()
     known = f"a=b; {COOKIE}={signing.dumps(['ada', 'x'], salt=SALT)}"
     assert choice.of(request("POST", "/sign-in/", known)) is choice.known_sign_in
     assert choice.of(request("POST", "/sign-in/", known[:-1])) is choice.sign_in
