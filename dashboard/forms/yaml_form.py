@@ -7,10 +7,10 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.admin_form import Problem
+from dashboard.forms.read_yaml import Document, YamlProblem, read_yaml
 from dashboard.forms.release_form import LOST, TermForm
 from dashboard.forms.seen import one_line_break
 from dashboard.forms.widgets import YamlEditor
-from dashboard.forms.yaml_text import Document, YamlProblem, read_yaml
 from leases.domain.edit.lease_write import YamlEdit
 from leases.domain.edit.merge_patch import at_path, patch_between
 

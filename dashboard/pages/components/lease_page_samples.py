@@ -10,7 +10,7 @@ import msgspec
 from dashboard.charts.time_scale import Scale
 from dashboard.forms.collision import Collision
 from dashboard.pages.components.sample_leases import OTHER_POD, POD, PROCESS, sample_lease
-from dashboard.pages.edit.verdict import VerdictView, difference
+from dashboard.pages.edit.dry_run_verdict import VerdictView, difference
 from dashboard.pages.edit.what_happens import of_hand_over
 from dashboard.pages.holders.holder_row import holder_rows
 from dashboard.pages.lease.events_and_candidates import asked_view

@@ -19,7 +19,7 @@ from dashboard.access.guards import check_editor, check_writable, find_cluster
 from dashboard.forms.create_form import CreateLeaseForm
 from dashboard.pages.create.meaning import meaning_of
 from dashboard.parts.audit_intent import intent_of
-from dashboard.parts.frame.yaml_text import to_yaml, without_managed_fields
+from dashboard.parts.frame.lease_yaml import to_yaml, without_managed_fields
 from dashboard.parts.holder_name import holder_view
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.kept.write_access import may_write

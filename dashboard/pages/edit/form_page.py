@@ -14,8 +14,8 @@ from dashboard.access.guards import check_editor, check_writable, find_cluster
 from dashboard.forms.admin_form import AdminForm
 from dashboard.forms.collision import Collision, writers_of
 from dashboard.forms.pairs_field import press
+from dashboard.pages.edit.dry_run_verdict import verdict_view
 from dashboard.pages.edit.read_lease import as_read
-from dashboard.pages.edit.verdict import verdict_view
 from dashboard.pages.edit.what_happens import WhatHappens
 from dashboard.parts.audit_intent import intent_of
 from dashboard.parts.kept.watched_cluster import WatchedCluster

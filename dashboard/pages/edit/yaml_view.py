@@ -11,7 +11,7 @@ from dashboard.forms.collision import Collision
 from dashboard.forms.yaml_form import YamlForm
 from dashboard.pages.edit.form_page import FormPage, answer
 from dashboard.pages.edit.what_happens import WhatHappens, of_edit
-from dashboard.parts.frame.yaml_text import to_yaml, without_managed_fields
+from dashboard.parts.frame.lease_yaml import to_yaml, without_managed_fields
 from leases.actions.guarded_write import Guard, Moved, Refused
 from leases.domain.edit.lease_write import FieldEdit, YamlEdit
 from leases.domain.edit.merge_patch import at_path, leaves, merged

@@ -10,9 +10,9 @@ from dashboard.pages.leases.as_of_search import FoundAsOf
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.frame.list_controls import LeaseLinks
 from dashboard.parts.holder_name import holder_view
-from dashboard.parts.lease.excuse import ABANDONED, MAY_BE_VACANT
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.lease.shown_name import shown_name
+from dashboard.parts.lease.vacancy_reason import ABANDONED, MAY_BE_VACANT
 from dashboard.parts.query.blind_times import why_blind
 from dashboard.parts.query.lease_filter import LeaseFilter
 from dashboard.parts.query.url_time import write_moment

@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from dashboard.parts.formatting import age, seconds
 from dashboard.parts.holder_name import HolderView, holder_view
-from dashboard.parts.lease.excuse import excuse_in_full
 from dashboard.parts.lease.forecast import ForecastView, forecast_view
 from dashboard.parts.lease.not_understood import skipped_in_full
 from dashboard.parts.lease.page_links import LAST_HOUR, history_url, holder_url, timeline_url
 from dashboard.parts.lease.phase_reason import WhyPart, why
 from dashboard.parts.lease.row import RowView, row_view
+from dashboard.parts.lease.vacancy_reason import excuse_in_full
 from leases.domain.election.candidates import end_of_term
 from leases.domain.kind import Kind
 from leases.domain.past.flapping import Flapping

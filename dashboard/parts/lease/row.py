@@ -11,11 +11,11 @@ from django.urls import reverse
 from dashboard.charts.sparkline import Sparkline, sparkline
 from dashboard.parts.formatting import age, thousands, when
 from dashboard.parts.holder_name import HolderView, holder_view
-from dashboard.parts.lease.excuse import excuse_of
 from dashboard.parts.lease.flapping import FlapView, flap_view
 from dashboard.parts.lease.freshness import Freshness, freshness
 from dashboard.parts.lease.not_understood import skipped_in_short, state_of
 from dashboard.parts.lease.shown_name import ShownName, shown_name
+from dashboard.parts.lease.vacancy_reason import excuse_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.past.flapping import Flapping

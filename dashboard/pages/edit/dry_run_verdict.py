@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dashboard.parts.formatting import shortened
-from dashboard.parts.frame.yaml_text import diff_lines, to_yaml, without_managed_fields
+from dashboard.parts.frame.lease_yaml import diff_lines, to_yaml, without_managed_fields
 from leases.actions.guarded_write import Verdict
 from leases.domain.edit.merge_patch import Kept
 
