@@ -26,6 +26,7 @@ from leases.tracking.tracked_lease import Tracked, Update
 MAX_DRAWN = 3  # rows in one frame, because other tasks need the loop too
 HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer reports it
 ANOTHER_PROCESS = -1  # drew the page: nobody knows how far its clock was off
+UNKNOWN_TURN = -1  # of incidents: the page may lack any cause
 _numbers = count()
 
 
@@ -86,6 +87,7 @@ class PageReader:
         self._told = self._hub.moves.number
         if moves is None:
             self._refetch = True
+            self._incident_turn = UNKNOWN_TURN
         elif (first := next((move for move in moves if move.incidents), None)) is not None:
             self._incident_turn = min(self._incident_turn, first.turn)
         self._elsewhere.catch_up(moves, self._hub.store, self._sent.get("row", {}))

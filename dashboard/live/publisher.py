@@ -282,10 +282,12 @@ class Publisher:
         menu = ClusterMenu(stores)
         self.hubs = {name: ClusterHub(store, menu) for name, store in stores.items()}
 
-    def fill(self, cluster: str, newest_first: Iterable[Change]) -> None:
+    def fill(self, cluster: str, newest_first: Sequence[Change]) -> None:
         """Start from the newest changes in history, so that a page is not empty after a restart."""
         hub = self.hubs[cluster]
         hub.recent.extendleft((hub.seq, change) for change in newest_first)
+        known = [change for change in newest_first if change.incident is not None]
+        hub.explained.extend((hub.incident_turn, change) for change in reversed(known))
 
     def publish(self, update: Update) -> None:
         """Take the updates of the trackers."""

@@ -12,9 +12,11 @@ from dashboard.live import publisher
 from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
+from dashboard.live.publisher import Publisher
 from leases.domain.cause.incident import Cause, Member
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
+from leases.tracking.store import Store
 from leases.wire.watch_events import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
@@ -143,6 +145,20 @@ def test_lines_whose_cause_became_known_are_drawn_again_once(page, hub):
     assert hub.newest()[1][-1][1].incident == "5e1f"
     hub.incidents_moved([open_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
     assert "explained" not in page.frame(NOW)
+
+
+def test_a_page_of_an_earlier_process_learns_the_causes_that_were_known_since():
+    hubs = Publisher({"a": Store("a")})
+    known = replace(CHANGE, cause=Cause.ROLLOUT, incident="5e1f")
+    hubs.fill("a", [known, replace(CHANGE, holder="cp-9")])
+    page = PageReader(hubs.hubs["a"], Drawings())
+    page.show(Show({}, feed=1, drawn="1-1.0"))
+    (line,) = page.frame(NOW)["explained"]
+    assert "/incidents/5e1f/" in line
+    assert "explained" not in page.frame(NOW + timedelta(seconds=2))
+    fresh = PageReader(hubs.hubs["a"], Drawings())
+    fresh.show(Show({}, feed=hubs.hubs["a"].seq, drawn=hubs.hubs["a"].moves.stamp))
+    assert "explained" not in fresh.frame(NOW)
 
 
 def test_an_open_page_learns_that_nobody_looks_for_a_cause_any_more(page, hub):
