@@ -106,7 +106,7 @@ class Runtime:
             name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
             for name, cluster in self.clusters.items()
         }
-        self.notifications = Notifications(in_thread, process=process, clock=self.clock.now)
+        self.notifications = Notifications(in_thread, self.clusters, process, self.clock.now)
         self.reliability = ReliabilityTotals(
             self.clusters, self.recorder, self.clock, days=options.reliability_days
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -44,11 +44,12 @@ class Notifications:
     def __init__(
         self,
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
-        *,
+        clusters: Collection[str],
         process: str,
         clock: Callable[[], datetime],
     ) -> None:
         self._in_thread = in_thread
+        self._clusters = clusters
         self._process = process
         self._clock = clock
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
@@ -89,7 +90,8 @@ class Notifications:
         busy = set(self._sending.values())
         due = await self._in_thread(partial(claim, self._process, now, busy))
         busy |= {delivery.receiver for delivery in due}
-        due += await self._in_thread(partial(claim_refreshes, now, busy))
+        remind = partial(claim_refreshes, now, watched=self._clusters, busy=busy)
+        due += await self._in_thread(remind)
         self.failing = await self._in_thread(failing_receivers)
         for delivery in due:
             task = asyncio.create_task(self._send(sender, delivery))

@@ -18,11 +18,14 @@ MAX_REFRESHED = 500  # alerts of one receiver
 _TOLD = (Stage.OPENED.value, Stage.WORSENED.value)
 
 
-def claim_refreshes(now: datetime, busy: Collection[int] = ()) -> list[Delivery]:
+def claim_refreshes(
+    now: datetime, *, watched: Collection[str], busy: Collection[int] = ()
+) -> list[Delivery]:
     """Return one delivery of each Alertmanager that is to be reminded; one replica gets it.
 
-    `busy` are the receivers to which this process is sending: the end of an incident that is on
-    its way must not be overtaken by an older reminder.
+    `watched` are the clusters that are watched: of others nobody would report the end. `busy` are
+    the receivers to which this process is sending: the end of an incident that is on its way must
+    not be overtaken by an older reminder.
     """
     due = Q(refreshed_at=None) | Q(refreshed_at__lte=now - REFRESH)
     may = Q(retry_at=None) | Q(retry_at__lte=now)
@@ -30,7 +33,7 @@ def claim_refreshes(now: datetime, busy: Collection[int] = ()) -> list[Delivery]
     found = []
     for one in receivers.exclude(pk__in=busy):
         mine = Receiver.objects.filter(due, pk=one.pk).update(refreshed_at=now)
-        rows = _going_on(one) if mine else []
+        rows = _going_on(one, watched) if mine else []
         if rows:
             found.append(
                 Delivery(
@@ -47,11 +50,12 @@ def claim_refreshes(now: datetime, busy: Collection[int] = ()) -> list[Delivery]
     return found
 
 
-def _going_on(receiver: Receiver) -> list[Notification]:
+def _going_on(receiver: Receiver, watched: Collection[str]) -> list[Notification]:
     """The newest message about each incident that it was told of and that goes on."""
     rows = Notification.objects.filter(receiver=receiver, stage__in=_TOLD)
     newest: dict[tuple[str, str], Notification] = {}
-    open_now = set(IncidentRecord.objects.filter(ended=None).values_list("cluster", "incident"))
+    going_on = IncidentRecord.objects.filter(ended=None, cluster__in=watched)
+    open_now = set(going_on.values_list("cluster", "incident"))
     if not open_now:
         return []
     sent = rows.filter(state=Notification.SENT, incident__in={number for _, number in open_now})

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from asgiref.sync import sync_to_async
 from django.db import OperationalError
+from msgspec.structs import replace
 
 from dashboard.access.sealing import Unreadable, seal, unseal
 from dashboard.serving.tasks import notifications
@@ -58,7 +59,7 @@ async def test_a_message_comes_at_least_once_under_one_id(clock, settings, caplo
         target = Target(url=f"{receiver.url}/C4NARY", secret="a secret that signs")
         await sync_to_async(a_receiver)(sealed=seal(target))
         await sync_to_async(record)(OPEN)
-        task = Notifications(in_thread, process="one", clock=clock)
+        task = Notifications(in_thread, ["a"], "one", clock)
         failing = [OperationalError("disk I/O error")]
 
         async def broken_once(work):
@@ -91,7 +92,7 @@ async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
         await sync_to_async(a_receiver)("mail", sort="email", sealed=seal(Target()))
         await sync_to_async(a_receiver)("hook", sealed=seal(Target(url=receiver.url)))
         await sync_to_async(record)(OPEN)
-        task = Notifications(in_thread, process="one", clock=clock)
+        task = Notifications(in_thread, ["a"], "one", clock)
         async with asyncio.timeout(60):
             running = asyncio.create_task(task.run())
             while not (receiver.received and task.failing):
@@ -102,6 +103,24 @@ async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
         with pytest.raises(asyncio.CancelledError):
             await running
     assert "failed on an unexpected error" in caplog.text
+
+
+async def test_alertmanager_is_reminded_of_what_goes_on_in_watched_clusters(clock):
+    async with http_receiver() as receiver:
+        target = Target(url=receiver.url)
+        await sync_to_async(a_receiver)(sort="alertmanager", sealed=seal(target))
+        await sync_to_async(record)(OPEN)
+        await sync_to_async(record)(replace(OPEN, cluster="watched no more", id="two"))
+        running = asyncio.create_task(Notifications(in_thread, ["a"], "one", clock).run())
+        async with asyncio.timeout(60):
+            while len(receiver.received) < 5:
+                await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    told = [alert["labels"]["incident"] for one in receiver.received for alert in one.json]
+    assert sorted(told[:2]) == ["one", "two"]
+    assert set(told[2:]) == {"one"}
 
 
 def test_another_secret_key_reads_no_target(settings):

@@ -42,7 +42,7 @@ class Sender:
     def __init__(self, process: str, clock: Callable[[], datetime]) -> None:
         self._thread = ThreadPoolExecutor(1)
         self._killed = False
-        sending = Notifications(self._in_thread, process=process, clock=clock)
+        sending = Notifications(self._in_thread, ["a"], process, clock)
         self._task = asyncio.create_task(sending.run())
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
