@@ -22,7 +22,7 @@ else:
 people_admin.register()
 
 
-class ReadOnly(Base):
+class ReadOnlyAdmin(Base):
     """Rows that nobody may add, change or delete by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -36,14 +36,14 @@ class ReadOnly(Base):
 
 
 @admin.register(Edit)
-class EditAdmin(ReadOnly):
+class EditAdmin(ReadOnlyAdmin):
     """Every write through a form."""
 
     list_display = ("at", "username", "cluster", "namespace", "name", "action", "outcome")
 
 
 @admin.register(RefusedRow)
-class RefusedRowAdmin(ReadOnly):
+class RefusedRowAdmin(ReadOnlyAdmin):
     """Rows that the database refused, with their full content."""
 
     list_display = ("at", "cluster", "what", "namespace", "name", "error")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,17 @@ def test_modules_and_functions_stay_small(path):
 
 def test_no_file_is_named_for_everything():
     assert not [path for path in modules() if path.name in NO_NAMES]
+
+
+def test_no_two_public_classes_share_a_name():
+    found = Counter(
+        node.name
+        for path in modules()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    del found["Command"]  # Django's name of each
+    assert [name for name, number in found.items() if number > 1] == []
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ _PURPOSE = b"leaseboard receivers"
 _decode = msgspec.json.Decoder(Target).decode
 
 
-class Unreadable(Exception):
+class CannotUnseal(Exception):
     """Sealed with another secret key."""
 
 
@@ -31,11 +31,11 @@ def seal(target: Target) -> str:
 
 
 def unseal(sealed: str) -> Target:
-    """Raises Unreadable."""
+    """Raises CannotUnseal."""
     try:
         target = _decode(_cipher(settings.SECRET_KEY).decrypt(sealed.encode()))
     except (InvalidToken, msgspec.MsgspecError) as error:
-        raise Unreadable(
+        raise CannotUnseal(
             "Its address was stored with another secret key: write it again, or give all replicas "
             "the same LEASEBOARD_SECRET_KEY."
         ) from error

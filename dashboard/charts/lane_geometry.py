@@ -54,7 +54,7 @@ class Fog(msgspec.Struct, frozen=True):
     until: datetime
 
 
-class Mark(msgspec.Struct, frozen=True):
+class LaneMark(msgspec.Struct, frozen=True):
     """Something that happened at a moment; one mark may stand for `number` close ones."""
 
     x: float
@@ -94,17 +94,17 @@ def fog(spans: Iterable[tuple[datetime, datetime]], scale: Scale) -> tuple[Fog, 
     return tuple(found)
 
 
-def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[Mark, ...]:
+def marks(moments: Iterable[tuple[datetime, str]], scale: Scale) -> tuple[LaneMark, ...]:
     """The marks inside the scale; equal marks too close together become one."""
-    found: list[Mark] = []
+    found: list[LaneMark] = []
     inside = (moment for moment in moments if scale.since <= moment[0] <= scale.until)
     for at, what in sorted(inside):
         x = percent(scale.x(at))
         last = found[-1] if found else None
         if last is not None and last.what == what and x - last.x < NARROW:
-            found[-1] = Mark(last.x, last.at, what, last.number + 1)
+            found[-1] = LaneMark(last.x, last.at, what, last.number + 1)
         else:
-            found.append(Mark(x, at, what))
+            found.append(LaneMark(x, at, what))
     return tuple(found)
 
 

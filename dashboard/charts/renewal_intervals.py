@@ -33,7 +33,7 @@ class IntervalBar(msgspec.Struct, frozen=True, kw_only=True):
     phase: str
 
 
-class Line(msgspec.Struct, frozen=True):
+class ScaleLine(msgspec.Struct, frozen=True):
     y: float
     seconds: float
 
@@ -42,10 +42,10 @@ class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
     """`unknown` is the width in percent of the unwatched time at the beginning."""
 
     bars: tuple[IntervalBar, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ScaleLine, ...]
     ticks: tuple[Tick, ...]
-    limit: Line | None
-    usual: Line | None
+    limit: ScaleLine | None
+    usual: ScaleLine | None
     longest: IntervalBar | None
     unknown: float
 
@@ -124,8 +124,8 @@ def _phase(seconds: float, duration: float | None, late_after: float | None) -> 
     return "late" if late_after is not None and seconds > late_after else "held"
 
 
-def _line(seconds: float, unit: float) -> Line:
-    return Line(round(BOTTOM - seconds * unit, 1), seconds)
+def _line(seconds: float, unit: float) -> ScaleLine:
+    return ScaleLine(round(BOTTOM - seconds * unit, 1), seconds)
 
 
 def _levels(highest: float) -> list[float]:

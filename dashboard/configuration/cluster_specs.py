@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from leases.kube.cluster_source import FORMS, Source, SourceKind, parse_source
+from leases.kube.cluster_source import FORMS, ClusterSource, SourceKind, parse_source
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 
@@ -17,7 +17,7 @@ class ClusterSpec:
     """One Lease API to watch: its short name in URLs and rows, and its source."""
 
     name: str
-    source: Source
+    source: ClusterSource
 
 
 def parse_cluster(text: str) -> ClusterSpec:

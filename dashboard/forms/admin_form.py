@@ -18,7 +18,7 @@ from leases.wire.status import ApiError
 MAX_REASON = 500
 
 
-class Problem:
+class FieldProblem:
     """An error of the form for the summary: where it is, its label, one sentence."""
 
     def __init__(self, anchor: str, label: str, text: str) -> None:
@@ -102,10 +102,10 @@ class AdminForm(forms.Form):
         longest = max(inside, key=len, default=None)
         return None if longest is None else self.field_of_cause[longest]
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FieldProblem]:
         """All errors, in the order of the fields; those of the whole form come first."""
-        found = [Problem("", "", str(text)) for text in self.non_field_errors()]
+        found = [FieldProblem("", "", str(text)) for text in self.non_field_errors()]
         for bound in self:
             anchor = "" if bound.is_hidden else bound.id_for_label or bound.auto_id
-            found += [Problem(anchor, str(bound.label), str(text)) for text in bound.errors]
+            found += [FieldProblem(anchor, str(bound.label), str(text)) for text in bound.errors]
         return found

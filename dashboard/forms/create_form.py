@@ -9,7 +9,7 @@ from django import forms
 
 from dashboard.forms.admin_form import AdminForm
 from dashboard.forms.duration_field import DurationField
-from dashboard.forms.widgets import Area, Text
+from dashboard.forms.widgets import Area, TextLine
 from leases.actions.create_lease import NewLease
 from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName
 from leases.wire.name_rules import label_name_errors, subdomain_errors
@@ -48,20 +48,22 @@ class CreateLeaseForm(AdminForm):
     namespace = forms.CharField(
         label="Namespace",
         max_length=MAX_NAMESPACE,
-        widget=Text(mono=True, spellcheck="false", list="namespaces"),
+        widget=TextLine(mono=True, spellcheck="false", list="namespaces"),
         error_messages={"required": "Say in which namespace the Lease is to be."},
     )
     name = forms.CharField(
         label="Name",
         max_length=MAX_NAME,
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         error_messages={"required": "Give the Lease a name."},
     )
     holder_identity = forms.CharField(
         label="Holder",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=Text(mono=True, spellcheck="false", placeholder="Empty: vacant, anyone may take it"),
+        widget=TextLine(
+            mono=True, spellcheck="false", placeholder="Empty: vacant, anyone may take it"
+        ),
         help_text="Whoever is named here must really run, or nobody acts until the Lease expires.",
     )
     duration_seconds = DurationField(initial=15, help_text="Empty: untimed, it never runs out.")
@@ -69,14 +71,14 @@ class CreateLeaseForm(AdminForm):
         label="Strategy",
         required=False,
         max_length=255,
-        widget=Text(mono=True, spellcheck="false", list="strategies"),
+        widget=TextLine(mono=True, spellcheck="false", list="strategies"),
         help_text="With OldestEmulationVersion the API server chooses the holder.",
     )
     preferred_holder = forms.CharField(
         label="Preferred holder",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         help_text="Only together with a strategy.",
     )
     labels = forms.CharField(

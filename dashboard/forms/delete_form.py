@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.widgets import Text
+from dashboard.forms.widgets import TextLine
 from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
 
@@ -18,7 +18,7 @@ class DeleteLeaseForm(AdminForm):
     wide = frozenset({"typed_name", "reason"})
 
     typed_name = forms.CharField(
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         error_messages={"required": "Type the name of the Lease to confirm."},
     )
     seen_term = forms.CharField(widget=forms.HiddenInput, max_length=64)

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.widgets import Text
+from dashboard.forms.widgets import TextLine
 
 CHANGED = (
     "The choice changed since this page was drawn: other Leases match by now, or one is held by now"
@@ -21,7 +21,7 @@ class DeleteManyForm(AdminForm):
     wide = frozenset({"typed_number", "reason"})
 
     typed_number = forms.CharField(
-        widget=Text(mono=True, inputmode="numeric"),
+        widget=TextLine(mono=True, inputmode="numeric"),
         error_messages={"required": "Type the number of Leases to confirm."},
     )
     seen = forms.CharField(required=False, widget=forms.HiddenInput, max_length=64)

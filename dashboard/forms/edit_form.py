@@ -23,7 +23,7 @@ from dashboard.forms.seen import (
     seen_of,
     shown_fields,
 )
-from dashboard.forms.widgets import Text, WholeNumber
+from dashboard.forms.widgets import TextLine, WholeNumber
 from dashboard.parts.holder_name import shown_holder
 from leases.domain.edit.lease_write import FieldEdit
 from leases.domain.lease import MAX_INT32, Lease
@@ -72,7 +72,7 @@ class EditForm(AdminForm):
     holder_identity = HolderField(
         label="Holder",
         required=False,
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         help_text="Empty names nobody. Whoever is named must run, or nobody acts until it expires.",
     )
     acquire_time = MomentField(label="Acquired", help_text=f"UTC, such as {EXAMPLE}, or now.")
@@ -97,14 +97,14 @@ class EditForm(AdminForm):
         label="Strategy",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=Text(mono=True, list="strategies", spellcheck="false"),
+        widget=TextLine(mono=True, list="strategies", spellcheck="false"),
         help_text="OldestEmulationVersion: the API server elects the holder.",
     )
     preferred_holder = forms.CharField(
         label="Preferred holder",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         help_text="The next holder of a coordinated election. Needs a strategy.",
     )
     labels = PairsField(label="Labels", noun="label")

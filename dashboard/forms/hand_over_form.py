@@ -10,7 +10,7 @@ from django import forms
 
 from dashboard.forms.edit_form import HolderField, typed_holder
 from dashboard.forms.release_form import TermForm
-from dashboard.forms.widgets import Text
+from dashboard.forms.widgets import TextLine
 from dashboard.parts.holder_name import HolderView, shown_holder
 from leases.domain.edit.lease_write import HandOver
 
@@ -35,7 +35,7 @@ class HandOverForm(TermForm):
     other = HolderField(
         label="Another identity",
         required=False,
-        widget=Text(mono=True, spellcheck="false"),
+        widget=TextLine(mono=True, spellcheck="false"),
         help_text="Exactly as the process calls itself, with its suffix.",
     )
 

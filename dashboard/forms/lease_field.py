@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.plain_form import NO_NUL
-from dashboard.forms.widgets import Text
+from dashboard.forms.widgets import TextLine
 from leases.wire.name_rules import label_name_errors, subdomain_errors
 
 
@@ -19,7 +19,7 @@ class LeaseField(forms.CharField):
             label="Namespace or Lease",
             required=False,
             max_length=317,
-            widget=Text(mono=True, placeholder="kube-system or kube-system/scheduler"),
+            widget=TextLine(mono=True, placeholder="kube-system or kube-system/scheduler"),
             validators=[NO_NUL],
             help_text=help_text,
         )

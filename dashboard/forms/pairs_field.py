@@ -16,7 +16,7 @@ from dashboard.forms.seen import one_line_break
 Pair = tuple[str, str]
 
 
-class Pairs(forms.Widget):
+class PairsInput(forms.Widget):
     """Reads `<name>-key` and `<name>-value`, which come as often as there are rows."""
 
     template_name = "forms/widgets/pairs.html"
@@ -47,7 +47,7 @@ class PairsField(forms.Field):
     """Cleans to a dict. A row without key and value is left out."""
 
     def __init__(self, *, noun: str, lines: bool = False, **kwargs: Any) -> None:
-        super().__init__(required=False, widget=Pairs(noun=noun, lines=lines), **kwargs)
+        super().__init__(required=False, widget=PairsInput(noun=noun, lines=lines), **kwargs)
         self.noun = noun
 
     def clean(self, value: Sequence[Pair]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django import forms
 from django.core.validators import ProhibitNullCharactersValidator
 from django.forms.renderers import TemplatesSetting
 
-from dashboard.forms.widgets import Text
+from dashboard.forms.widgets import TextLine
 
 NO_NUL = ProhibitNullCharactersValidator("Leave out the NUL character.")
 
@@ -37,7 +37,7 @@ class Names(forms.CharField):
         super().__init__(
             required=False,
             max_length=4000,
-            widget=Text(mono=True, spellcheck="false"),
+            widget=TextLine(mono=True, spellcheck="false"),
             validators=[NO_NUL],
             **kwargs,
         )

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 
-class Text(forms.TextInput):
+class TextLine(forms.TextInput):
     """One line; `mono` for identifiers."""
 
     def __init__(self, *, mono: bool = False, **attrs: Any) -> None:
@@ -49,7 +49,7 @@ class Area(forms.Textarea):
         super().__init__({"class": css, "rows": rows, **attrs})
 
 
-class Choice(forms.Select):
+class Dropdown(forms.Select):
     def __init__(self) -> None:
         super().__init__({"class": "select"})
 

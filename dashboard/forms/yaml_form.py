@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.forms.admin_form import Problem
+from dashboard.forms.admin_form import FieldProblem
 from dashboard.forms.read_yaml import Document, YamlProblem, read_yaml
 from dashboard.forms.release_form import LOST, TermForm
 from dashboard.forms.seen import one_line_break
@@ -79,11 +79,12 @@ class YamlForm(TermForm):
         self._mark(problem)
         self.add_error("text", problem.sentence)
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FieldProblem]:
         """The errors of the text lead to their lines."""
         others = [one for one in super().problems() if one.label != self.fields["text"].label]
         lines = [
-            Problem(f"line-{one.line}", f"Line {one.line}", one.text) for one in self.line_problems
+            FieldProblem(f"line-{one.line}", f"Line {one.line}", one.text)
+            for one in self.line_problems
         ]
         return [*lines, *others] if lines else super().problems()
 

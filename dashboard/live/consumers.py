@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from dashboard import clock
 from dashboard.access.rights.rights import AccessRefused, Right, WallRight, right_of_socket
 from dashboard.board import running_board
-from dashboard.live.messages import BadMessage, Show, read_show
+from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.program_refusal import answer_401, sends_token
 from dashboard.live.publisher import ClusterHub, FeedReader
@@ -125,7 +125,7 @@ class PageConsumer(ClusterConsumer):
             return
         try:
             show = read_show(text_data or "")
-        except BadMessage as error:
+        except BadShow as error:
             await self.close(code=BAD_MESSAGE, reason=str(error)[:120])
             return
         if isinstance(self.right, WallRight):

@@ -46,7 +46,7 @@ class Show(msgspec.Struct, frozen=True):
     drawn: str | None = None
 
 
-class BadMessage(ValueError):
+class BadShow(ValueError):
     """The page did not send a Show."""
 
 
@@ -54,15 +54,15 @@ _decode_show = msgspec.json.Decoder(Show).decode
 
 
 def read_show(text: str) -> Show:
-    """Raises BadMessage."""
+    """Raises BadShow."""
     try:
         show = _decode_show(text)
     except msgspec.DecodeError as error:
-        raise BadMessage(
+        raise BadShow(
             f"A page says what it shows as {{'show': {{part: [names]}}}}: {error}"
         ) from error
     if sum(len(names) for names in show.show.values()) > MAX_SHOWN:
-        raise BadMessage(f"A page may show {MAX_SHOWN} Leases at most.")
+        raise BadShow(f"A page may show {MAX_SHOWN} Leases at most.")
     return show
 
 

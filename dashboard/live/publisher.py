@@ -32,7 +32,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.history.notify.delivery_log import FailingReceiver
 from leases.history.read.hourly_activity import Activity
-from leases.history.refused_rows import Refusal
+from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 
@@ -109,7 +109,7 @@ class ClusterHub:
         self.problem: Callable[[], str | None] = lambda: (
             None
         )  # the problem of history, in a sentence
-        self.refused: Callable[[datetime], Sequence[Refusal]] = (
+        self.refused: Callable[[datetime], Sequence[RefusedValue]] = (
             lambda _: ()
         )  # the changes that history refused lately
         self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()

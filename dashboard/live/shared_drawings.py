@@ -29,7 +29,7 @@ class Region(msgspec.Struct, frozen=True):
     context: dict[str, object]
 
 
-class Group(msgspec.Struct, frozen=True):
+class RegionGroup(msgspec.Struct, frozen=True):
     """Regions drawn together: every `every` seconds, and with `moves` also when a phase or holder
     changed.
     """
@@ -83,12 +83,12 @@ def _groups(watched: OverviewSource, by: Grouping) -> list[Region]:
     return [Region("groups", (by, lines), "nodes/_groups.html", {"lines": lines, "by": by})]
 
 
-GROUPS: Mapping[str, Group] = {
-    "nodes": Group(_nodes, moves=True, every=10.0),
-    "zones": Group(lambda watched, _: _groups(watched, "zone"), moves=True, every=30.0),
-    "pools": Group(lambda watched, _: _groups(watched, "pool"), moves=True, every=30.0),
-    "overview": Group(_overview, moves=True, every=10.0),
-    "ages": Group(_ages, moves=False, every=5.0),
+GROUPS: Mapping[str, RegionGroup] = {
+    "nodes": RegionGroup(_nodes, moves=True, every=10.0),
+    "zones": RegionGroup(lambda watched, _: _groups(watched, "zone"), moves=True, every=30.0),
+    "pools": RegionGroup(lambda watched, _: _groups(watched, "pool"), moves=True, every=30.0),
+    "overview": RegionGroup(_overview, moves=True, every=10.0),
+    "ages": RegionGroup(_ages, moves=False, every=5.0),
 }
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from dashboard.charts.bar_label import fit
-from dashboard.charts.lane_geometry import Mark, Shape, marks
+from dashboard.charts.lane_geometry import LaneMark, Shape, marks
 from dashboard.charts.time_scale import Scale
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.holder_name import HolderView, holder_view
@@ -92,7 +92,7 @@ def shape_view(
     )
 
 
-def mark_view(mark: Mark, changes: Sequence[Change], now: datetime) -> MarkView:
+def mark_view(mark: LaneMark, changes: Sequence[Change], now: datetime) -> MarkView:
     """Add the words to a mark; a single change also names its fields."""
     word = MARKS[mark.what]
     fields = [", ".join(c.fields) for c in changes if c.at == mark.at and mark.what != "edit"]

@@ -39,7 +39,7 @@ class Moved(NothingWritten):
         self.lease = lease_of(current)
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     """The server's answer to a dry run. `not_taken`: fields that it would leave as they are."""
 
     before: dict[str, Any]
@@ -65,14 +65,14 @@ def same_term(seen: str) -> Guard:
 
 async def dry_run(
     client: LeaseClient, key: ObjectName, write: LeaseWrite, *, guard: Guard, now: datetime
-) -> Verdict:
+) -> DryRun:
     """Ask the server with dryRun=All. Raises Moved, or ApiError with its causes."""
 
-    async def step() -> Verdict:
+    async def step() -> DryRun:
         before, patch = await _prepare(client, key, write, guard=guard, now=now)
         warnings: list[str] = []
         after = await client.raw_patch(key, patch, dry_run=True, warnings=warnings)
-        return Verdict(
+        return DryRun(
             before=before,
             after=after,
             patch=patch,

@@ -26,7 +26,7 @@ from leases.wire.status import Gone, NotFound
 UNDER_WAY = timedelta(seconds=60)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Resolution(msgspec.Struct, frozen=True):
     """`outcome` is audit.DONE, NOT_DONE or UNKNOWN; `sentence` says why."""
 
     outcome: str
@@ -34,17 +34,17 @@ class Verdict(msgspec.Struct, frozen=True):
     resource_version: str = ""
 
 
-NOT_SENT = Verdict(
+NOT_SENT = Resolution(
     audit.NOT_DONE, "Leaseboard stopped before it sent the request. The cluster was not asked."
 )
-WENT_BACK = Verdict(
+WENT_BACK = Resolution(
     audit.UNKNOWN,
     "The cluster is at an older resourceVersion than the request: it was restored or replaced.",
 )
 _ANOTHER_FIRST = "Another write came first, so the cluster could not accept this request."
 
 
-async def resolve(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | None:
+async def resolve(row: Edit, client: LeaseClient, *, now: datetime) -> Resolution | None:
     """Close an open row by what the cluster shows; None if it must be looked at again later.
 
     Raises ApiError if the cluster does not answer.
@@ -67,7 +67,7 @@ async def unanswered(clusters: Iterable[str]) -> list[Edit]:
     return [row async for row in rows if row.pk not in audit.running]
 
 
-async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | None:
+async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Resolution | None:
     request = row.request
     may_arrive = now - _last_moment(row) < UNDER_WAY
     if not request:
@@ -92,29 +92,31 @@ async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Verdict | 
     return judge_current(row, current, complete=bool(since), may_arrive=may_arrive)
 
 
-def judge_event(row: Edit, event: FirstEvent) -> Verdict:
+def judge_event(row: Edit, event: FirstEvent) -> Resolution:
     """Judge by the first event after the version that the request required."""
     meta = event.document.get("metadata", {})
     version = str(meta.get("resourceVersion", ""))
     if row.request["uid"] not in ("", meta.get("uid")):
-        return Verdict(audit.UNKNOWN, "This cluster is not the one that the request was sent to.")
+        return Resolution(
+            audit.UNKNOWN, "This cluster is not the one that the request was sent to."
+        )
     if row.request["verb"] == "delete":
         if event.type == "DELETED":
-            return Verdict(
+            return Resolution(
                 audit.DONE, "The cluster deleted the Lease in the version that the request named."
             )
         if meta.get("deletionTimestamp"):
-            return Verdict(audit.DONE, "The cluster deletes the Lease; finalizers delay it.")
-        return Verdict(audit.NOT_DONE, _ANOTHER_FIRST)
+            return Resolution(audit.DONE, "The cluster deletes the Lease; finalizers delay it.")
+        return Resolution(audit.NOT_DONE, _ANOTHER_FIRST)
     if event.type != "DELETED" and _is_ours(row, event.document):
         sentence = f"The cluster has this write, as resourceVersion {version}."
-        return Verdict(audit.DONE, sentence, version)
-    return Verdict(audit.NOT_DONE, _ANOTHER_FIRST)
+        return Resolution(audit.DONE, sentence, version)
+    return Resolution(audit.NOT_DONE, _ANOTHER_FIRST)
 
 
 def judge_current(
     row: Edit, current: Mapping[str, Any] | None, *, complete: bool, may_arrive: bool
-) -> Verdict | None:
+) -> Resolution | None:
     """Judge by the Lease as it is now, or None if it does not exist.
 
     `complete`: the cluster still has all events since the request, and none is of this Lease.
@@ -125,16 +127,22 @@ def judge_current(
     if complete or unchanged or (verb == "create" and current is None and complete):
         if may_arrive:
             return None
-        return Verdict(audit.NOT_DONE, "The cluster has not changed the Lease since.")
+        return Resolution(audit.NOT_DONE, "The cluster has not changed the Lease since.")
     same_object = current is not None and meta.get("uid") == row.request["uid"]
     if verb == "delete" and same_object:
-        return None if may_arrive else Verdict(audit.NOT_DONE, "The cluster still has the Lease.")
+        return (
+            None if may_arrive else Resolution(audit.NOT_DONE, "The cluster still has the Lease.")
+        )
     if verb != "delete" and current is not None and (same_object or verb == "create"):
         if _is_ours(row, current, all_fields=True):
-            return Verdict(audit.DONE, "The Lease has what the request wrote.", version)
+            return Resolution(audit.DONE, "The Lease has what the request wrote.", version)
         if verb != "create" and _has_old_term(row, current):
-            return Verdict(audit.NOT_DONE, "The Lease still has the term from before the request.")
-    return Verdict(audit.UNKNOWN, f"{_state_of(current)} Whether by this request cannot be told.")
+            return Resolution(
+                audit.NOT_DONE, "The Lease still has the term from before the request."
+            )
+    return Resolution(
+        audit.UNKNOWN, f"{_state_of(current)} Whether by this request cannot be told."
+    )
 
 
 def _is_ours(row: Edit, document: Mapping[str, Any], *, all_fields: bool = False) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from leases.demo.coordinated import CoordinatedElection
 from leases.demo.demo_client import ApiDownError, DemoApi
-from leases.demo.elector import Contender, DemoElection, Fate, Order, Pace, seeded, stamp
+from leases.demo.elector import DemoElection, Elector, Order, Pace, ProcessFate, seeded, stamp
 from leases.demo.kubelet import Heartbeat, api_server, node
 from leases.demo.locks import StateLock
 from leases.demo.names import CONTROL_PLANE, ELECTIONS, LOCKS, NODES, api_server_names, letters
@@ -19,15 +19,19 @@ from leases.domain.lease import ObjectName
 
 PATIENCE = 40.0  # seconds until somebody must be elected, even after another run crashed
 ATTEMPTS = 5
-_FATES = {Act.CRASH: Fate.FAILED, Act.FREEZE: Fate.FROZEN, Act.RELEASE: Fate.STOPPED}
+_FATES = {
+    Act.CRASH: ProcessFate.FAILED,
+    Act.FREEZE: ProcessFate.FROZEN,
+    Act.RELEASE: ProcessFate.STOPPED,
+}
 _FATES_OF_ALL = {
-    Act.VACATE: Fate.STOPPED,
-    Act.ROLL_OUT: Fate.STOPPED,
-    Act.OUTAGE: Fate.OOM_KILLED,
+    Act.VACATE: ProcessFate.STOPPED,
+    Act.ROLL_OUT: ProcessFate.STOPPED,
+    Act.OUTAGE: ProcessFate.OOM_KILLED,
 }
 
 
-class Stage:
+class Actors:
     """Every process that renews a Lease."""
 
     def __init__(self, *, api: DemoApi, pace: Pace, seed: int, candidates: bool) -> None:
@@ -86,7 +90,7 @@ class Stage:
         for election in self.elections.values():
             for one in election.contenders:
                 if one.node == name:
-                    one.order(Order(away, Fate.LOST))
+                    one.order(Order(away, ProcessFate.LOST))
 
     async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
         leader = await self._leader(election)
@@ -108,7 +112,7 @@ class Stage:
         elif act is Act.DELETE:
             await self._api.acting_as("kubectl-delete").delete(election.key)
 
-    async def _leader(self, election: DemoElection) -> Contender | None:
+    async def _leader(self, election: DemoElection) -> Elector | None:
         until = time.monotonic() + PATIENCE / self._pace.tempo
         while time.monotonic() < until:
             if leader := election.leader():

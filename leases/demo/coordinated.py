@@ -11,7 +11,7 @@ from contextlib import suppress
 from random import Random
 
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
-from leases.demo.elector import Contender, Fate, Order, Pace, seeded, stamp
+from leases.demo.elector import Elector, Order, Pace, ProcessFate, seeded, stamp
 from leases.demo.names import COORDINATED
 from leases.domain.lease import ObjectName
 
@@ -22,7 +22,7 @@ FIRST_ROLLOUT = 12.0  # seconds after the start
 ROLLOUTS = (300.0, 600.0)  # seconds between two
 
 
-class CoordinatedContender(Contender):
+class CoordinatedContender(Elector):
     """A contender that waits to be elected, and stops renewing once another is preferred."""
 
     emulation = EMULATION_VERSIONS[0]
@@ -97,5 +97,5 @@ class CoordinatedElection:
         wait, one = FIRST_ROLLOUT, self.contenders[1]
         while True:
             await asyncio.sleep(wait / self._pace.tempo)
-            one.order(Order(self._pace.retry_period, Fate.STOPPED))
+            one.order(Order(self._pace.retry_period, ProcessFate.STOPPED))
             wait, one = self._random.uniform(*ROLLOUTS), self._random.choice(self.contenders)

@@ -48,7 +48,7 @@ class Pace(msgspec.Struct, frozen=True):
         return max(1, round(seconds / self.tempo))
 
 
-class Fate(StrEnum):
+class ProcessFate(StrEnum):
     """What happens to a process."""
 
     STOPPED = "stopped"  # its Pod is deleted; it releases the Lease, and another Pod comes
@@ -58,18 +58,18 @@ class Fate(StrEnum):
     LOST = "lost"  # its machine stops, and starts it again in the same Pod
 
 
-_EXITS = {Fate.FAILED: ("Error", 2), Fate.OOM_KILLED: ("OOMKilled", 137)}
+_EXITS = {ProcessFate.FAILED: ("Error", 2), ProcessFate.OOM_KILLED: ("OOMKilled", 137)}
 
 
 class Order(msgspec.Struct, frozen=True):
     """Its fate, and for how many seconds it is away. `template`: of the Pod that comes, if new."""
 
     away: float
-    fate: Fate
+    fate: ProcessFate
     template: str = ""
 
 
-class Contender:
+class Elector:
     """One process that wants the Lease. `leading` is its own belief."""
 
     def __init__(
@@ -203,24 +203,24 @@ class Contender:
 
     async def _obey(self, order: Order) -> None:
         pod = self._pod
-        if pod is not None and order.fate is Fate.STOPPED:
+        if pod is not None and order.fate is ProcessFate.STOPPED:
             await pod.delete()
-        if order.fate is Fate.STOPPED:
+        if order.fate is ProcessFate.STOPPED:
             await self._release()
         self.leading = False
         if pod is not None and order.fate in _EXITS:
             await pod.fail(*_EXITS[order.fate])
         await asyncio.sleep(order.away)
-        if pod is not None and order.fate is Fate.STOPPED:
+        if pod is not None and order.fate is ProcessFate.STOPPED:
             await pod.remove()
-        elif pod is not None and order.fate is not Fate.FROZEN:
+        elif pod is not None and order.fate is not ProcessFate.FROZEN:
             await pod.restart()
-        if order.fate is not Fate.FROZEN:
+        if order.fate is not ProcessFate.FROZEN:
             self._begin_anew(order)
 
     def _begin_anew(self, order: Order) -> None:
         """Return as a new process."""
-        if order.fate is Fate.STOPPED:
+        if order.fate is ProcessFate.STOPPED:
             self._pod = None
             self._template = order.template or self._template
             self._suffix = letters(self._random, 5)
@@ -254,15 +254,15 @@ class DemoElection:
     def __init__(self, name: ElectionName, *, api: DemoApi, pace: Pace, seed: int) -> None:
         self.key = ObjectName(name.namespace, name.name)
         self.contenders = [
-            Contender(name, i, api=api, pace=pace, random=seeded(seed, name.name, i))
+            Elector(name, i, api=api, pace=pace, random=seeded(seed, name.name, i))
             for i in range(name.contenders)
         ]
 
-    def leader(self) -> Contender | None:
+    def leader(self) -> Elector | None:
         """Return the contender that believes to hold the Lease."""
         return next((one for one in self.contenders if one.leading), None)
 
-    def standby(self) -> Contender | None:
+    def standby(self) -> Elector | None:
         """Return a waiting contender."""
         return next((one for one in self.contenders if not one.leading), None)
 

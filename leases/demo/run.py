@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from leases.demo.actors import Stage
+from leases.demo.actors import Actors
 from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.demo_pod import forget_pods
 from leases.demo.elector import Pace
@@ -27,7 +27,7 @@ async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -
     pace = Pace(tempo)
     async with DemoApi(url=url, token=token) as api:
         candidates = await _prepare(api)
-        stage = Stage(api=api, pace=pace, seed=seed, candidates=candidates)
+        stage = Actors(api=api, pace=pace, seed=seed, candidates=candidates)
         async with asyncio.TaskGroup() as cast:
             for life in stage.lives():
                 cast.create_task(life)

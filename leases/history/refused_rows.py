@@ -44,7 +44,7 @@ class What(StrEnum):
     CAUSE = "cause"  # of a change
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedValue(msgspec.Struct, frozen=True, kw_only=True):
     """One value that was set aside. `same` identifies it when it is refused again."""
 
     at: datetime
@@ -65,20 +65,20 @@ class RecentRefusals:
 
     def __init__(self) -> None:
         self.total = 0  # since the start
-        self._lately: dict[str, tuple[Refusal, ...]] = {}  # replaced as a whole; oldest first
+        self._lately: dict[str, tuple[RefusedValue, ...]] = {}  # replaced as a whole; oldest first
 
-    def fill(self, cluster: str, oldest_first: Iterable[Refusal]) -> None:
+    def fill(self, cluster: str, oldest_first: Iterable[RefusedValue]) -> None:
         """Load what earlier runs set aside."""
         self._lately[cluster] = tuple(oldest_first)
 
-    def add(self, refused: Sequence[Refusal]) -> None:
+    def add(self, refused: Sequence[RefusedValue]) -> None:
         self.total += len(refused)
         for one in refused:
             known = self._lately.get(one.cluster, ())
             brief = msgspec.structs.replace(one, content="")
             self._lately[one.cluster] = (*known, brief)[-MAX_SHOWN:]
 
-    def lately(self, cluster: str, now: datetime) -> list[Refusal]:
+    def lately(self, cluster: str, now: datetime) -> list[RefusedValue]:
         """Return the refusals that still need attention, oldest first."""
         return [one for one in self._lately.get(cluster, ()) if one.at > now - SHOWN_FOR]
 
@@ -122,9 +122,9 @@ def write_all_but_refused(
 
 def refusal(
     what: What, item: Any, error: Exception, *, cluster: str, same: str, key: Any = None
-) -> Refusal:
+) -> RefusedValue:
     """Describe `item` so that the database can store the description."""
-    return Refusal(
+    return RefusedValue(
         at=timezone.now(),
         cluster=cluster,
         what=what,
@@ -136,7 +136,7 @@ def refusal(
     )
 
 
-def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
+def set_aside(refused: Sequence[RefusedValue]) -> list[RefusedValue]:
     """Store refusals once each, and return the new ones. Runs in the caller's transaction."""
     new = []
     for one in refused:
@@ -150,7 +150,7 @@ def set_aside(refused: Sequence[Refusal]) -> list[Refusal]:
     return new
 
 
-def log(refused: Sequence[Refusal]) -> None:
+def log(refused: Sequence[RefusedValue]) -> None:
     for one in refused:
         logger.error(
             "%s: the database refuses a %s of %r, which is set aside: %s",
@@ -158,11 +158,11 @@ def log(refused: Sequence[Refusal]) -> None:
         )  # fmt: skip
 
 
-def recently_refused(cluster: str, now: datetime) -> list[Refusal]:
+def recently_refused(cluster: str, now: datetime) -> list[RefusedValue]:
     """Return recent refusals, oldest first, without their content."""
     rows = RefusedRow.objects.filter(cluster=cluster, at__gte=now - SHOWN_FOR).order_by("-at")
     fields = ("at", "cluster", "what", "namespace", "name", "error")
-    found = [msgspec.convert(row, Refusal) for row in rows.values(*fields)[:MAX_SHOWN]]
+    found = [msgspec.convert(row, RefusedValue) for row in rows.values(*fields)[:MAX_SHOWN]]
     return found[::-1]
 
 

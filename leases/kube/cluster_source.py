@@ -24,7 +24,7 @@ class SourceKind(StrEnum):
     URL = "url"
 
 
-class Source(msgspec.Struct, frozen=True):
+class ClusterSource(msgspec.Struct, frozen=True):
     """A parsed SOURCE; `value` is the context or the URL, if any.
 
     Its text and repr omit the token.
@@ -41,13 +41,13 @@ class Source(msgspec.Struct, frozen=True):
         return f"Source({str(self)!r})"
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str) -> ClusterSource:
     """Parse a SOURCE. Raises ValueError, which lists what is allowed."""
     word, colon, value = text.strip().partition(":")
     if word in (SourceKind.EMBEDDED, SourceKind.IN_CLUSTER) and not colon:
-        return Source(SourceKind(word))
+        return ClusterSource(SourceKind(word))
     if word == SourceKind.CONTEXT and value:
-        return Source(SourceKind.CONTEXT, value)
+        return ClusterSource(SourceKind.CONTEXT, value)
     if word == SourceKind.URL and (url := _URL.fullmatch(value)):
         scheme, given, rest = url.groups()
         token = unquote(given or "")
@@ -55,7 +55,7 @@ def parse_source(text: str) -> Source:
             raise ValueError("The URL has an invalid host or port: write url:https://HOST.")
         if not (token.isascii() and token.isprintable() and " " not in token):
             raise ValueError("The text before the @ of the URL is no valid token.")
-        return Source(SourceKind.URL, scheme + rest.rstrip("/"), token)
+        return ClusterSource(SourceKind.URL, scheme + rest.rstrip("/"), token)
     raise ValueError(f"{_shown(text)} is no source of a cluster: write {FORMS}.")
 
 

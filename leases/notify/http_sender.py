@@ -13,7 +13,7 @@ import aiohttp
 
 from leases.domain.notify.message import Message
 from leases.domain.notify.target import Sort, Target
-from leases.notify.outcome import Outcome
+from leases.notify.outcome import DeliveryOutcome
 from leases.notify.payloads import alertmanager_body, signature, slack_body, webhook_body
 
 CONNECT_SECONDS, TOTAL_SECONDS = 5.0, 15.0
@@ -36,24 +36,26 @@ class HttpSender:
         *,
         delivery: str,
         now: datetime,
-    ) -> Outcome:
+    ) -> DeliveryOutcome:
         """Post once. Never raises for what the network or the receiver does."""
         url, body, headers = _request(sort, target, messages, delivery, now)
         try:
             return await self._post(url, body, headers)
         except TimeoutError:
-            return Outcome(f"It did not answer within {TOTAL_SECONDS:.0f} s.")
+            return DeliveryOutcome(f"It did not answer within {TOTAL_SECONDS:.0f} s.")
         except aiohttp.ClientConnectorCertificateError:
-            return Outcome("Its certificate is not trusted. Check the certificate and the host.")
+            return DeliveryOutcome(
+                "Its certificate is not trusted. Check the certificate and the host."
+            )
         except aiohttp.ClientConnectorError as error:
             number = error.os_error.errno or 0
             why = os.strerror(number) if number > 0 else "its name is not known"
-            return Outcome(f"It cannot be reached: {why}.")
+            return DeliveryOutcome(f"It cannot be reached: {why}.")
         except (aiohttp.ClientError, ValueError, OSError) as error:
             # The error's own text may hold the address.
-            return Outcome(f"The request failed ({type(error).__name__}).")
+            return DeliveryOutcome(f"The request failed ({type(error).__name__}).")
 
-    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> Outcome:
+    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> DeliveryOutcome:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=TOTAL_SECONDS, connect=CONNECT_SECONDS)
             self._session = aiohttp.ClientSession(
@@ -66,8 +68,8 @@ class HttpSender:
         ) as answer:
             await answer.content.read(MAX_ANSWER)
             if 200 <= answer.status < 300:
-                return Outcome()
-            return Outcome(_refused(answer.status), _retry_after(answer.headers))
+                return DeliveryOutcome()
+            return DeliveryOutcome(_refused(answer.status), _retry_after(answer.headers))
 
     async def close(self) -> None:
         if self._session is not None:

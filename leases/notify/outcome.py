@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class DeliveryOutcome(msgspec.Struct, frozen=True):
     """`error` is a sentence for admins without any part of an address or a secret; "": sent."""
 
     error: str = ""

@@ -12,35 +12,37 @@ from email.utils import format_datetime
 from leases.domain.notify import texts
 from leases.domain.notify.message import Message
 from leases.domain.notify.target import Security, Target
-from leases.notify.outcome import Outcome
+from leases.notify.outcome import DeliveryOutcome
 
 TIMEOUT_SECONDS = 10.0  # of each step of the exchange
 
 
 def send_mail(
     target: Target, messages: Sequence[Message], *, delivery: str, now: datetime
-) -> Outcome:
+) -> DeliveryOutcome:
     """Send once. Never raises for what the network or the server does."""
     mail = _mail(target, messages, delivery, now)
     try:
         _exchange(target, mail)
     except smtplib.SMTPAuthenticationError as error:
-        return Outcome(f"It refused the user name or the password ({error.smtp_code}).")
+        return DeliveryOutcome(f"It refused the user name or the password ({error.smtp_code}).")
     except smtplib.SMTPRecipientsRefused:
-        return Outcome("It refused all recipients.")
+        return DeliveryOutcome("It refused all recipients.")
     except smtplib.SMTPResponseException as error:
-        return Outcome(f"It answered {error.smtp_code}.")
+        return DeliveryOutcome(f"It answered {error.smtp_code}.")
     except smtplib.SMTPNotSupportedError:
-        return Outcome("It offers no STARTTLS or no sign-in. Choose another encryption.")
+        return DeliveryOutcome("It offers no STARTTLS or no sign-in. Choose another encryption.")
     except ssl.SSLError:
-        return Outcome("The encrypted connection failed. Check the encryption and the certificate.")
+        return DeliveryOutcome(
+            "The encrypted connection failed. Check the encryption and the certificate."
+        )
     except TimeoutError:
-        return Outcome(f"It did not answer within {TIMEOUT_SECONDS:.0f} s.")
+        return DeliveryOutcome(f"It did not answer within {TIMEOUT_SECONDS:.0f} s.")
     except smtplib.SMTPException as error:
-        return Outcome(f"The exchange failed ({type(error).__name__}).")
+        return DeliveryOutcome(f"The exchange failed ({type(error).__name__}).")
     except OSError as error:
-        return Outcome(f"It cannot be reached: {error.strerror or type(error).__name__}.")
-    return Outcome()
+        return DeliveryOutcome(f"It cannot be reached: {error.strerror or type(error).__name__}.")
+    return DeliveryOutcome()
 
 
 def _exchange(target: Target, mail: EmailMessage) -> None:

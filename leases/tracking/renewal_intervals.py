@@ -25,7 +25,7 @@ MAX_ASKED = 200
 _NONE = -1.0  # seconds: no renewal ended in the slot
 
 
-class Interval(msgspec.Struct, frozen=True):
+class LongestInterval(msgspec.Struct, frozen=True):
     """The longest interval, in seconds, that ended within the slot that begins at `since`."""
 
     since: datetime
@@ -69,7 +69,7 @@ class RenewalLog:
         for key in [key for key, ring in self._rings.items() if ring.newest < oldest]:
             del self._rings[key]
 
-    def of(self, tracked: Tracked) -> tuple[Interval, ...]:
+    def of(self, tracked: Tracked) -> tuple[LongestInterval, ...]:
         """What is known of one Lease, oldest first; slots without a renewal are left out.
 
         Of one that was not followed, what it remembers itself; it is asked for from now on.
@@ -133,13 +133,13 @@ class _Ring:
         longest = max(self._longest)
         return 0.0 if longest == _NONE else longest
 
-    def intervals(self, ahead: timedelta) -> tuple[Interval, ...]:
+    def intervals(self, ahead: timedelta) -> tuple[LongestInterval, ...]:
         newest, longest = self.newest, self._longest[:]  # the loop writes on
         oldest = max(0, newest - SLOTS + 1)
         slots = ((slot, longest[slot % SLOTS]) for slot in range(oldest, newest + 1))
         epoch = datetime.fromtimestamp(0, UTC) + ahead
         return tuple(
-            Interval(epoch + timedelta(seconds=slot * SLOT), seconds)
+            LongestInterval(epoch + timedelta(seconds=slot * SLOT), seconds)
             for slot, seconds in slots
             if seconds != _NONE
         )

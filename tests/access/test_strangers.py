@@ -18,7 +18,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.health import view as health_view
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import Connection, ConnectionState
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from tests.support.board import browser_of, member
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ ADDRESS = "https://10.1.2.3:6443 does not answer"
 def secretive(board, tmp_path):
     """A cluster with a name and a problem that nobody else must read."""
     specs = tuple(
-        ClusterSpec(name, Source(SourceKind.IN_CLUSTER)) for name in (SECRET, f"{SECRET}-2")
+        ClusterSpec(name, ClusterSource(SourceKind.IN_CLUSTER)) for name in (SECRET, f"{SECRET}-2")
     )
     now = datetime.now(UTC)
     one = Runtime(Options(clusters=specs, data=tmp_path))

@@ -25,7 +25,7 @@ from dashboard.serving.runtime import Options, Runtime
 from leases.apiserver.auth.tokens import Tokens
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
-from leases.kube.cluster_source import Source, SourceKind, parse_source
+from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import ReadOnly
 from leases.models import Edit
@@ -61,8 +61,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
 
     async def make(**given: object) -> Runtime:
         specs = (
-            ClusterSpec("a", Source(SourceKind.EMBEDDED)),
-            ClusterSpec("b", Source(SourceKind.IN_CLUSTER)),
+            ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED)),
+            ClusterSpec("b", ClusterSource(SourceKind.IN_CLUSTER)),
         )
         board = Runtime(Options(clusters=specs, data=tmp_path, **given))  # type: ignore[arg-type]
         install_board(board)
@@ -124,7 +124,8 @@ async def test_the_pages_of_a_cluster_that_is_only_read_say_so_and_offer_no_edit
 
 async def test_the_watch_of_a_cluster_that_is_only_read_gets_a_client_that_cannot_write(tmp_path):
     specs = tuple(
-        ClusterSpec(name, Source(SourceKind.URL, "http://127.0.0.1:9")) for name in ("a", "b")
+        ClusterSpec(name, ClusterSource(SourceKind.URL, "http://127.0.0.1:9"))
+        for name in ("a", "b")
     )
     board = Runtime(Options(clusters=specs, data=tmp_path, read_only=("a",)))
     install_board(board)
@@ -252,7 +253,7 @@ async def test_a_cluster_that_does_not_answer_forbids_nothing_beforehand(start, 
 
 
 def test_the_settings_reach_the_clusters(tmp_path):
-    specs = (ClusterSpec("a", Source(SourceKind.EMBEDDED)),)
+    specs = (ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED)),)
     one = Runtime(Options(clusters=specs, data=tmp_path, impersonate=True))
     user = User(username="ada")
     assert one.clusters["a"].acting_user(user) == "ada"

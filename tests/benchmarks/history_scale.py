@@ -35,11 +35,11 @@ class Bench:
         from dashboard.configuration.cluster_specs import ClusterSpec
         from dashboard.serving import runtime
         from leases.domain.connection import Connection, ConnectionState
-        from leases.kube.cluster_source import Source, SourceKind
+        from leases.kube.cluster_source import ClusterSource, SourceKind
         from leases.wire.watch_events import Listed
 
         now = datetime.now(UTC)
-        spec = ClusterSpec("big", Source(SourceKind.EMBEDDED))
+        spec = ClusterSpec("big", ClusterSource(SourceKind.EMBEDDED))
         running = runtime.Runtime(runtime.Options(clusters=(spec,), data=folder))
         install_board(running)
         store = running.clusters["big"].store

@@ -27,7 +27,7 @@ def measure(asked: Namespace, folder: Path) -> None:
     from dashboard.metrics.families import metrics
     from dashboard.serving.runtime import Options, Runtime
     from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-    from leases.kube.cluster_source import Source, SourceKind
+    from leases.kube.cluster_source import ClusterSource, SourceKind
     from leases.wire.watch_events import Listed
 
     now = datetime.now(UTC)
@@ -45,7 +45,7 @@ def measure(asked: Namespace, folder: Path) -> None:
             ),
         )
 
-    spec = ClusterSpec("storm", Source(SourceKind.EMBEDDED))
+    spec = ClusterSpec("storm", ClusterSource(SourceKind.EMBEDDED))
     runtime = Runtime(Options(clusters=(spec,), data=folder))
     leases = [lease("kube-node-lease", f"node-{n}", n + 1) for n in range(HEARTBEATS)]
     leases += [lease(f"team-{n % 50}", f"controller-{n}", n + 1) for n in range(ELECTIONS)]

@@ -10,7 +10,7 @@ from django import forms
 from django.template.loader import render_to_string
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.widgets import Choice, Moment, Text, WholeNumber
+from dashboard.forms.widgets import Dropdown, Moment, TextLine, WholeNumber
 from leases.wire.status import Invalid, Status, StatusCause, StatusDetails
 
 
@@ -18,12 +18,12 @@ class ExampleForm(AdminForm):
     api_names = {"duration_seconds": "leaseDurationSeconds"}
     field_of_cause = {"spec.leaseDurationSeconds": "duration_seconds"}
 
-    holder = forms.CharField(label="Holder", widget=Text(mono=True), required=False)
+    holder = forms.CharField(label="Holder", widget=TextLine(mono=True), required=False)
     duration_seconds = forms.IntegerField(
         label="Duration", widget=WholeNumber(unit="s"), required=False, help_text="Whole seconds."
     )
     renew_time = forms.CharField(label="Renewed", widget=Moment(), required=False)
-    strategy = forms.ChoiceField(choices=[("", "Not set")], widget=Choice(), required=False)
+    strategy = forms.ChoiceField(choices=[("", "Not set")], widget=Dropdown(), required=False)
 
 
 def group(form: AdminForm, name: str) -> str:

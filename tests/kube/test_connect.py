@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leases.kube.cluster_source import Source, SourceKind, parse_source
+from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source
 from leases.kube.connect import connect
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
@@ -31,15 +31,15 @@ users:
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("embedded", Source(SourceKind.EMBEDDED)),
-        ("in-cluster", Source(SourceKind.IN_CLUSTER)),
-        ("context:kind-dev", Source(SourceKind.CONTEXT, "kind-dev")),
-        ("context:arn:aws:eks:x", Source(SourceKind.CONTEXT, "arn:aws:eks:x")),
-        ("url:http://127.0.0.1:8001/", Source(SourceKind.URL, "http://127.0.0.1:8001")),
-        ("url:https://k8s/prefix", Source(SourceKind.URL, "https://k8s/prefix")),
+        ("embedded", ClusterSource(SourceKind.EMBEDDED)),
+        ("in-cluster", ClusterSource(SourceKind.IN_CLUSTER)),
+        ("context:kind-dev", ClusterSource(SourceKind.CONTEXT, "kind-dev")),
+        ("context:arn:aws:eks:x", ClusterSource(SourceKind.CONTEXT, "arn:aws:eks:x")),
+        ("url:http://127.0.0.1:8001/", ClusterSource(SourceKind.URL, "http://127.0.0.1:8001")),
+        ("url:https://k8s/prefix", ClusterSource(SourceKind.URL, "https://k8s/prefix")),
     ],
 )
-def test_each_form_of_a_source_is_read_and_written(text: str, source: Source) -> None:
+def test_each_form_of_a_source_is_read_and_written(text: str, source: ClusterSource) -> None:
     assert parse_source(text) == source
     assert parse_source(str(source)) == source
 

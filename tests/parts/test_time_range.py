@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.charts.time_scale import Scale
-from dashboard.pages.timeline.lane_order import Chosen
+from dashboard.pages.timeline.lane_order import LanePage
 from dashboard.pages.timeline.navigation_links import timeline_links
 from dashboard.parts.frame.list_controls import ListLinks
 from dashboard.parts.frame.stretch_links import zoom_to
@@ -153,7 +153,7 @@ def links(query: str, *, total: int = 120):
         window(wanted, NOW),
         now=NOW,
         counts={Kind.ELECTION: {}},
-        chosen=Chosen([], wanted.page, total, 0),
+        chosen=LanePage([], wanted.page, total, 0),
     )
 
 

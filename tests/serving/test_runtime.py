@@ -28,9 +28,9 @@ from leases.apiserver.resources import CLE_GATE
 from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.refused_rows import Refusal, What
+from leases.history.refused_rows import RefusedValue, What
 from leases.history.reliability.progress import NEVER
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import (
     ChangeRecord,
     KindOverride,
@@ -55,7 +55,9 @@ BODY = {
 
 
 def options(data: Path, **given: object) -> Options:
-    return Options(clusters=(ClusterSpec("a", Source(SourceKind.EMBEDDED)),), data=data, **given)
+    return Options(
+        clusters=(ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED)),), data=data, **given
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -259,7 +261,7 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     assert rights_watch.PROBLEM in hub.problem()
     monkeypatch.setattr(type(running.recorder), "problem", "History waits.")
     assert hub.problem().startswith("History waits. ")
-    refusal = Refusal(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")
+    refusal = RefusedValue(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")
     running.recorder.refused.fill("a", (refusal,))
     monkeypatch.setattr(type(running.recorder), "waiting", 7)
     assert running.publisher.hubs["a"].unwritten() == 7

@@ -10,7 +10,7 @@ from dashboard.board import install_board, running_board
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ def test_another_cluster_is_found_by_the_kubeconfig_that_was_named(tmp_path):
     named = (tmp_path / "config",)
     running = Runtime(
         Options(
-            clusters=(ClusterSpec("b", Source(SourceKind.CONTEXT)),),
+            clusters=(ClusterSpec("b", ClusterSource(SourceKind.CONTEXT)),),
             data=tmp_path,
             kubeconfig=named,
         )
@@ -29,7 +29,7 @@ def test_another_cluster_is_found_by_the_kubeconfig_that_was_named(tmp_path):
 
 
 def test_the_threshold_of_abandoned_leases_reaches_every_cluster(tmp_path):
-    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
     running = Runtime(Options(clusters=(spec,), data=tmp_path, abandoned_seconds=7))
     assert running.clusters["a"].store.abandoned_after == timedelta(seconds=7)
 

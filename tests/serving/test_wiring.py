@@ -14,7 +14,7 @@ from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.connection import ConnectionState
 from leases.kube.backoff import Backoff
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.tracker import Tracker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Runtime]:
-    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
     one = Runtime(Options(clusters=(spec,), data=tmp_path))
     one.supervisor._backoff = lambda: Backoff(first=3600.0, limit=3600.0)
     await one.start()

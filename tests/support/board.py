@@ -16,7 +16,7 @@ from dashboard.board import install_board
 from dashboard.configuration.cluster_specs import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.store import Store
 from leases.wire.watch_events import Listed
 
@@ -27,8 +27,8 @@ KEY = ObjectName("kube-system", "scheduler")
 def board(tmp_path: Path) -> Iterator[Runtime]:
     """Two clusters, a and b, nothing in them yet."""
     specs = (
-        ClusterSpec("a", Source(SourceKind.EMBEDDED)),
-        ClusterSpec("b", Source(SourceKind.IN_CLUSTER)),
+        ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED)),
+        ClusterSpec("b", ClusterSource(SourceKind.IN_CLUSTER)),
     )
     one = Runtime(Options(clusters=specs, data=tmp_path))
     install_board(one)

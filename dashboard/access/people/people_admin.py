@@ -11,7 +11,6 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.access.new_person_form import NewPersonForm
 from dashboard.access.people.account_changes import end_ways_in
 from dashboard.access.people.admin_records import RecordedChanges
 from dashboard.access.people.admins import keeping_an_admin
@@ -22,6 +21,7 @@ from dashboard.access.people.manageable import (
     may_manage_group,
 )
 from dashboard.access.people.own_password import keep_own_pages
+from dashboard.access.people.person_creation_form import PersonCreationForm
 
 if TYPE_CHECKING:
     Users = UserAdmin[User]
@@ -76,7 +76,7 @@ class PeopleAdmin(KeepsAnAdmin, RecordedChanges, Users):
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
             mine = {"actor": _actor(request)}
-            kwargs["form"] = type("NewPersonForm", (NewPersonForm,), mine)
+            kwargs["form"] = type("NewPersonForm", (PersonCreationForm,), mine)
         return super().get_form(request, obj, change=change, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -22,7 +22,7 @@ class BadBackup(Exception):
     """The file cannot be restored; the text says why."""
 
 
-class Member(msgspec.Struct, frozen=True):
+class BackupFile(msgspec.Struct, frozen=True):
     bytes: int
     sha256: str
 
@@ -35,7 +35,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     moment: datetime
     migrations: list[str]
     rows: dict[str, int]
-    files: dict[str, Member]
+    files: dict[str, BackupFile]
 
     @property
     def sentence(self) -> str:

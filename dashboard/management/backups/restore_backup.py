@@ -16,9 +16,9 @@ from dashboard.management.backups.manifest import (
     FILE_NAME,
     LEASE_API,
     MEMBERS,
+    BackupFile,
     BadBackup,
     Manifest,
-    Member,
     read_manifest,
 )
 from leases.private_file import flush_names
@@ -72,7 +72,7 @@ def _unpack(file: Path, drafts: dict[str, Path]) -> Manifest:
     return manifest
 
 
-def _unpack_one(name: str, source: IO[bytes], draft: Path, member: Member) -> None:
+def _unpack_one(name: str, source: IO[bytes], draft: Path, member: BackupFile) -> None:
     draft.unlink(missing_ok=True)
     digest, size = hashlib.sha256(), 0
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as target:

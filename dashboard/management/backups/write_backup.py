@@ -25,8 +25,8 @@ from dashboard.management.backups.manifest import (
     FORMAT,
     LEASE_API,
     SECRETS,
+    BackupFile,
     Manifest,
-    Member,
 )
 from leases.private_file import flush_names
 
@@ -78,6 +78,6 @@ def _head(name: str, size: int, manifest: Manifest) -> tarfile.TarInfo:
     return head
 
 
-def _member(path: Path) -> Member:
+def _member(path: Path) -> BackupFile:
     with path.open("rb") as content:
-        return Member(path.stat().st_size, hashlib.file_digest(content, "sha256").hexdigest())
+        return BackupFile(path.stat().st_size, hashlib.file_digest(content, "sha256").hexdigest())

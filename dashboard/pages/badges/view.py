@@ -22,7 +22,7 @@ from dashboard.access.tokens import digest_of, new_token
 from dashboard.board import running_board
 from dashboard.forms.lease_field import LeaseField
 from dashboard.forms.plain_form import NO_NUL, PlainForm
-from dashboard.forms.widgets import Choice, Text
+from dashboard.forms.widgets import Dropdown, TextLine
 from leases.models import Badge
 
 MAX_BADGES = 1000  # that open
@@ -35,11 +35,11 @@ class BadgeForm(PlainForm):
     name = forms.CharField(
         label="Name",
         max_length=100,
-        widget=Text(),
+        widget=TextLine(),
         validators=[NO_NUL],
         help_text="Where it is shown, so that it can be revoked without the others.",
     )
-    cluster = forms.ChoiceField(label="Cluster", widget=Choice())
+    cluster = forms.ChoiceField(label="Cluster", widget=Dropdown())
     lease = LeaseField(help_text="Empty: the whole cluster.")
 
     def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:

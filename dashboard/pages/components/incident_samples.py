@@ -12,7 +12,7 @@ from dashboard.parts.cause_words import CAUSE_MEANINGS, SOURCE_WORDS
 from dashboard.parts.incident_line import incident_line
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.lease import ObjectName
-from leases.tracking.renewal_intervals import Interval
+from leases.tracking.renewal_intervals import LongestInterval
 
 KEY = ObjectName("kube-system", "kube-scheduler")
 GOING_ON = (Cause.NODE_DOWN, Cause.SCALED_DOWN, Cause.FLAPPING)
@@ -23,7 +23,7 @@ def incident_samples(cluster: str, now: datetime) -> dict[str, Any]:
     confidences = cycle(Confidence)
     found = [_incident(cluster, cause, next(confidences), now) for cause in Cause]
     intervals = [
-        Interval(now - timedelta(minutes=minute), 13.2 if minute == 20 else 2.0 + minute % 3)
+        LongestInterval(now - timedelta(minutes=minute), 13.2 if minute == 20 else 2.0 + minute % 3)
         for minute in range(59, 0, -2)
     ]
     miss = NearMiss(

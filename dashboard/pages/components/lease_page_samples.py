@@ -32,7 +32,7 @@ from leases.domain.phase import Phase
 from leases.history.read.past_holders import EndedTerms
 from leases.kube.evidence.holder_place import HolderPlace
 from leases.kube.evidence.kube_objects import KubeEvent
-from leases.tracking.renewal_intervals import Interval
+from leases.tracking.renewal_intervals import LongestInterval
 
 DAY = timedelta(hours=24)
 KEY = ObjectName("kube-system", "kube-scheduler")
@@ -79,8 +79,8 @@ def _verdict(lease: Lease) -> VerdictView:
     )
 
 
-def _interval(slots_ago: int, seconds: float, now: datetime) -> Interval:
-    return Interval(now - timedelta(seconds=10 * slots_ago), seconds)
+def _interval(slots_ago: int, seconds: float, now: datetime) -> LongestInterval:
+    return LongestInterval(now - timedelta(seconds=10 * slots_ago), seconds)
 
 
 def _pasts(now: datetime) -> list[LeasePast]:

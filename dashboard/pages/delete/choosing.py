@@ -20,7 +20,7 @@ from dashboard.parts.query.lease_filter import LeaseFilter, read_filter
 from dashboard.parts.query.lease_search import find
 from dashboard.parts.query.url_parameters import BadFilter, one_of, quoted
 from leases.actions.delete_many import report
-from leases.actions.delete_many.choice import Chosen, chosen, digest
+from leases.actions.delete_many.choice import ChosenLease, chosen, digest
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -33,7 +33,7 @@ READY = ("", ABANDONED, ORPHANED)
 LEAVE, DELETE = "leave", "delete"  # what to do with the held ones
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class DeletionChoice(msgspec.Struct, frozen=True, kw_only=True):
     """`leases` are in name order; `with_held`: those that are held are to be deleted too."""
 
     words: str
@@ -54,28 +54,30 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         return digest((one.lease, one.phase in ALIVE) for one in self.to_delete)
 
-    def as_chosen(self) -> list[Chosen]:
+    def as_chosen(self) -> list[ChosenLease]:
         return [chosen(one.lease, held=one.phase in ALIVE) for one in self.to_delete]
 
 
-def choose(cluster: WatchedCluster, query: QueryDict) -> Choice | None:
+def choose(cluster: WatchedCluster, query: QueryDict) -> DeletionChoice | None:
     """Read the choice; None if the URL names none. Raises BadFilter."""
     ready = one_of(query, "ready", READY)
     with_held = one_of(query, "held", (LEAVE, DELETE)) == DELETE
     if ready:
         words, leases = _ready(cluster, ready)
-        return Choice(words=words, leases=leases, with_held=with_held)
+        return DeletionChoice(words=words, leases=leases, with_held=with_held)
     names = _again(cluster, str(query["again"])) if "again" in query else _names(query)
     if names:
         found = [cluster.store.get(name) for name in sorted(set(names))]
         there = [one for one in found if one is not None]
         words = "Not deleted the last time" if "again" in query else "Chosen by name"
         missing = len(found) - len(there)
-        return Choice(words=words, leases=there, with_held=with_held, missing=missing)
+        return DeletionChoice(words=words, leases=there, with_held=with_held, missing=missing)
     wanted = read_filter(query).replace(page=1, limit=EVERY, sort="namespace")
     if "again" in query or wanted == LeaseFilter().replace(limit=EVERY, sort="namespace"):
         return None
-    return Choice(words=says(wanted), leases=find(cluster.store, wanted).page, with_held=with_held)
+    return DeletionChoice(
+        words=says(wanted), leases=find(cluster.store, wanted).page, with_held=with_held
+    )
 
 
 def ready_selections(cluster: WatchedCluster) -> list[dict[str, object]]:
@@ -90,7 +92,7 @@ def ready_selections(cluster: WatchedCluster) -> list[dict[str, object]]:
     return made
 
 
-def summary(cluster: WatchedCluster, choice: Choice, now: datetime) -> list[str]:
+def summary(cluster: WatchedCluster, choice: DeletionChoice, now: datetime) -> list[str]:
     """What is chosen, in sentences: worst first."""
     leases = choice.to_delete
     phases = Counter(one.phase for one in leases)

@@ -21,7 +21,7 @@ from dashboard.parts.frame import responses
 from dashboard.parts.lease.row import lease_url
 from dashboard.parts.query.url_parameters import BadFilter
 from leases.actions.delete_many import records, report
-from leases.actions.delete_many.report import Line, Tally
+from leases.actions.delete_many.report import DeletionCounts, ReportLine
 from leases.domain.lease import ObjectName
 from leases.history.read.csv_cells import csv_cell
 from leases.models import Deletion
@@ -111,7 +111,7 @@ def _presented(row: Deletion, now: datetime) -> dict[str, Any]:
     }
 
 
-def _left(tally: Tally, took: float) -> str:
+def _left(tally: DeletionCounts, took: float) -> str:
     """`120 per second, about 4.2 s left`."""
     if not tally.tried or took <= 0:
         return ""
@@ -125,6 +125,6 @@ def _csv(row: Deletion) -> Iterator[str]:
         yield ",".join(map(csv_cell, _cells(line))) + "\r\n"
 
 
-def _cells(line: Line) -> tuple[str | None, ...]:
+def _cells(line: ReportLine) -> tuple[str | None, ...]:
     at = format_microtime(line.at) if line.at else None
     return (line.namespace, line.name, line.uid, line.fate, line.detail, at)

@@ -24,7 +24,7 @@ from dashboard.forms.delete_many_form import DeleteManyForm
 from dashboard.pages.delete.choosing import (
     DELETE,
     LEAVE,
-    Choice,
+    DeletionChoice,
     choose,
     ready_selections,
     summary,
@@ -84,7 +84,9 @@ def _answer(request: ClusterRequest, _cluster: str, access: WriteAccess) -> Http
     return _start(request, choice, form)
 
 
-def _start(request: ClusterRequest, choice: Choice, form: DeleteManyForm) -> HttpResponseBase:
+def _start(
+    request: ClusterRequest, choice: DeletionChoice, form: DeleteManyForm
+) -> HttpResponseBase:
     deletions = running_board().deletions[request.cluster.name]
     intent = intent_of(
         request,
@@ -106,7 +108,7 @@ def _start(request: ClusterRequest, choice: Choice, form: DeleteManyForm) -> Htt
 
 def _draw(
     request: ClusterRequest,
-    choice: Choice | None,
+    choice: DeletionChoice | None,
     *,
     form: DeleteManyForm | None = None,
     error: str = "",

@@ -8,7 +8,7 @@ import msgspec
 
 from dashboard.parts.formatting import shortened
 from dashboard.parts.frame.lease_yaml import diff_lines, to_yaml, without_managed_fields
-from leases.actions.guarded_write import Verdict
+from leases.actions.guarded_write import DryRun
 from leases.domain.edit.merge_patch import Kept
 
 MAX_SHOWN = 160
@@ -23,7 +23,7 @@ class VerdictView(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...]
 
 
-def verdict_view(verdict: Verdict) -> VerdictView:
+def verdict_view(verdict: DryRun) -> VerdictView:
     return VerdictView(
         diff=difference(verdict.before, verdict.after),
         warnings=verdict.warnings,

@@ -11,7 +11,7 @@ from dashboard.forms.collision import Collision
 from dashboard.forms.edit_form import EditForm, initial_of
 from dashboard.pages.edit.form_page import FormPage, answer
 from dashboard.pages.edit.what_happens import WhatHappens, of_edit
-from leases.actions.guarded_write import Guard, Moved, Refused, Verdict
+from leases.actions.guarded_write import DryRun, Guard, Moved, Refused
 from leases.domain.edit.lease_write import FieldEdit
 from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
@@ -62,7 +62,7 @@ class EditPage(FormPage[EditForm]):
     def rebased(self, form: EditForm, current: dict[str, Any]) -> EditForm:
         return form.rebased(lease_of(current))
 
-    def previewed(self, form: EditForm, verdict: Verdict) -> EditForm:
+    def previewed(self, form: EditForm, verdict: DryRun) -> EditForm:
         return self.rebased(form, verdict.before)
 
     def what_happens(self, form: EditForm) -> WhatHappens | None:

@@ -22,7 +22,7 @@ from dashboard.parts.kept.watched_cluster import WatchedCluster
 from dashboard.parts.kept.write_access import may_write
 from dashboard.parts.lease.row import row_view
 from leases.actions.audit import AlreadySent
-from leases.actions.guarded_write import MAX_RETRIES, Guard, Moved, Verdict, dry_run, write_lease
+from leases.actions.guarded_write import MAX_RETRIES, DryRun, Guard, Moved, dry_run, write_lease
 from leases.domain.edit.lease_write import LeaseWrite
 from leases.domain.edit.term import term_of
 from leases.domain.lease import ObjectName
@@ -75,7 +75,7 @@ class FormPage(Generic[F]):
         """The same form for the present Lease."""
         raise NotImplementedError
 
-    def previewed(self, form: F, verdict: Verdict) -> F:
+    def previewed(self, form: F, verdict: DryRun) -> F:
         """The form to draw beside its preview."""
         return form
 
@@ -134,7 +134,7 @@ class FormPage(Generic[F]):
             return await self._draw_error(form, error)
         return self._to_outcome(row)
 
-    async def _verdict(self, form: F) -> Verdict:
+    async def _verdict(self, form: F) -> DryRun:
         return await dry_run(
             self.cluster.writer_for(self.user),
             self.key,
@@ -190,7 +190,7 @@ class FormPage(Generic[F]):
         self,
         form: F,
         *,
-        verdict: Verdict | None = None,
+        verdict: DryRun | None = None,
         conflict: dict[str, Any] | None = None,
         error: str = "",
         quiet: bool = False,

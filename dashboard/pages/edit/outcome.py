@@ -32,7 +32,7 @@ WORDS = {
 }
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """`lines`: the changes since the write, oldest first. `settled`: the page stops looking."""
 
     title: str
@@ -44,16 +44,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def outcome_of(
     row: Edit, tracked: Tracked | None, changes: Sequence[Change], now: datetime
-) -> Outcome:
+) -> ReportedOutcome:
     """`changes`: the newest ones of the Lease, newest first; `tracked`: None if it is deleted."""
     at = row.closed_at or row.at
     settled = now - at > SETTLED
     if row.outcome != DONE:
         title = "Sent; there is no answer yet" if row.closed_at is None else "Nothing is known done"
-        return Outcome(title=title, phase="expired", sentences=(row.detail,), settled=settled)
+        return ReportedOutcome(
+            title=title, phase="expired", sentences=(row.detail,), settled=settled
+        )
     if row.action == DELETE:
         found = since_delete(row, changes)
-        return Outcome(
+        return ReportedOutcome(
             title=f"Deleted at {fine_clock(at)}",
             phase="held" if found else "late",
             sentences=tuple(sentences_of_delete(found, now)),
@@ -62,7 +64,7 @@ def outcome_of(
         )
     since = _Since(row, tracked, changes)
     word = WORDS.get(row.action, "Written")
-    return Outcome(
+    return ReportedOutcome(
         title=f"{word} at {fine_clock(at)}",
         phase="held" if since.seen else "late",
         sentences=tuple(_sentences(row, since, now)),

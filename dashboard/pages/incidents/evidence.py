@@ -38,7 +38,7 @@ _CONCLUDED = {
 Named = ObjectName | str
 
 
-class Part(msgspec.Struct, frozen=True):
+class EvidencePart(msgspec.Struct, frozen=True):
     """A piece of a sentence. A name has a `url`, and `whole` in its tooltip if it is cut."""
 
     text: str
@@ -49,14 +49,14 @@ class Part(msgspec.Struct, frozen=True):
 
 class EvidenceLine(msgspec.Struct, frozen=True, kw_only=True):
     number: int
-    parts: tuple[Part, ...]
+    parts: tuple[EvidencePart, ...]
     sentence: str
     source: str
     at: datetime | None  # the first time of day that it names
     at_url: str
 
 
-class Mark(msgspec.Struct, frozen=True):
+class EvidenceMark(msgspec.Struct, frozen=True):
     """The numbers of the evidence at one place of the timeline."""
 
     x: float
@@ -82,9 +82,9 @@ def evidence_lines(incident: Incident, story: Iterable[Change]) -> list[Evidence
     return lines
 
 
-def evidence_marks(lines: Sequence[EvidenceLine], scale: Scale) -> list[Mark]:
+def evidence_marks(lines: Sequence[EvidenceLine], scale: Scale) -> list[EvidenceMark]:
     """Where each piece of evidence belongs on the timeline, if its moment is shown there."""
-    marks: list[Mark] = []
+    marks: list[EvidenceMark] = []
     placed = [(line.at, line) for line in lines if line.at is not None]
     for at, line in sorted(placed, key=lambda one: one[0]):
         if not scale.since <= at <= scale.until:
@@ -92,9 +92,9 @@ def evidence_marks(lines: Sequence[EvidenceLine], scale: Scale) -> list[Mark]:
         x, last = percent(scale.x(at)), marks[-1] if marks else None
         title = f"{line.number}: {shortened(line.sentence, 120)}"
         if last is not None and x - last.x < _APART:
-            marks[-1] = Mark(last.x, f"{last.label.rstrip('…')}…", f"{last.title}\n{title}")
+            marks[-1] = EvidenceMark(last.x, f"{last.label.rstrip('…')}…", f"{last.title}\n{title}")
         else:
-            marks.append(Mark(x, str(line.number), title))
+            marks.append(EvidenceMark(x, str(line.number), title))
     return marks
 
 
@@ -117,12 +117,12 @@ def source_count(incident: Incident) -> int:
     return len({one.source for one in incident.evidence})
 
 
-def linked(sentence: str, cluster: str, names: Mapping[str, Named]) -> tuple[Part, ...]:
+def linked(sentence: str, cluster: str, names: Mapping[str, Named]) -> tuple[EvidencePart, ...]:
     """The sentence with a link at each whole name of `names`."""
     sentence = sentence[: MAX_SENTENCE * 4]
     found = sorted((name for name in names if name in sentence), key=len, reverse=True)
     if not found:
-        return (Part(shortened(visible(sentence), MAX_SENTENCE)),)
+        return (EvidencePart(shortened(visible(sentence), MAX_SENTENCE)),)
     choices = "|".join(map(re.escape, found))
     pieces = re.split(rf"(?<![\w.-])({choices})(?![\w-]|\.\w)", sentence)
     parts = []
@@ -130,9 +130,9 @@ def linked(sentence: str, cluster: str, names: Mapping[str, Named]) -> tuple[Par
         if place % 2:
             text = shortened(visible(piece), MAX_LINKED)
             url = _page_of(cluster, names[piece])
-            parts.append(Part(text, url, True, "" if text == piece else visible(piece)))
+            parts.append(EvidencePart(text, url, True, "" if text == piece else visible(piece)))
         elif piece:
-            parts.append(Part(shortened(visible(piece), MAX_SENTENCE)))
+            parts.append(EvidencePart(shortened(visible(piece), MAX_SENTENCE)))
     return tuple(parts)
 
 

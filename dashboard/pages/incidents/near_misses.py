@@ -20,7 +20,7 @@ from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, Phase
-from leases.tracking.renewal_intervals import SLOT, SLOTS, Interval
+from leases.tracking.renewal_intervals import SLOT, SLOTS, LongestInterval
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime, microtime_or_none
 
@@ -50,7 +50,7 @@ class NearMiss(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     duration: int
     cadence: float | None
-    intervals: tuple[Interval, ...]
+    intervals: tuple[LongestInterval, ...]
 
     @property
     def left(self) -> float:
@@ -77,7 +77,7 @@ def near_misses(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
     return _found.get(watched, lambda: _look(watched, now))
 
 
-def near_intervals(miss: NearMiss) -> list[Interval]:
+def near_intervals(miss: NearMiss) -> list[LongestInterval]:
     return [one for one in miss.intervals if _is_near(one.seconds, miss.duration)]
 
 
@@ -193,7 +193,7 @@ def _bars(miss: NearMiss, now: datetime) -> Iterable[Bar]:
             yield Bar(place * step, round(HEIGHT - height, 1), height, hot)
 
 
-def _longest(intervals: Sequence[Interval], now: datetime) -> list[float]:
+def _longest(intervals: Sequence[LongestInterval], now: datetime) -> list[float]:
     found = [0.0] * BARS
     for one in intervals:
         place = BARS - 1 - int((now - one.since) / HOUR * BARS)

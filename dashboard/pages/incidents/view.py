@@ -25,8 +25,8 @@ from dashboard.parts.frame import responses
 from dashboard.parts.incident_line import cause_view, incident_line
 from dashboard.parts.query.url_parameters import LARGEST_PAGE, BadFilter, quoted
 from leases.domain.cause.incident import Cause, Incident
+from leases.history.read.find_changes import BadCursor
 from leases.history.read.find_incidents import (
-    BadCursor,
     StoredIncident,
     count_incidents,
     cursor_of,

@@ -11,7 +11,7 @@ from dashboard.charts.renewal_intervals import MAX_BARS, RenewalChart, renewal_c
 from dashboard.charts.time_scale import Scale
 from dashboard.parts.formatting import clock, rough, seconds
 from dashboard.parts.lease.freshness import numbers
-from leases.tracking.renewal_intervals import SLOT, Interval
+from leases.tracking.renewal_intervals import SLOT, LongestInterval
 from leases.tracking.tracked_lease import Tracked
 
 RANGES = (timedelta(minutes=10), timedelta(minutes=20), timedelta(hours=1))
@@ -23,7 +23,7 @@ class LevelView(msgspec.Struct, frozen=True):
 
 
 def renewals_view(
-    tracked: Tracked, intervals: tuple[Interval, ...], now: datetime
+    tracked: Tracked, intervals: tuple[LongestInterval, ...], now: datetime
 ) -> dict[str, Any] | None:
     """Present the last renewals; None if we saw none."""
     if not intervals:

@@ -16,7 +16,7 @@ from dashboard import clock
 from dashboard.board import running_board
 from dashboard.forms.lease_field import LeaseField
 from dashboard.forms.plain_form import NO_NUL, PlainForm
-from dashboard.forms.widgets import Area, Choice, Text
+from dashboard.forms.widgets import Area, Dropdown, TextLine
 from dashboard.pages.notifications.access import receivers_required
 from dashboard.parts.query.url_parameters import BadFilter
 from dashboard.parts.query.url_time import read_moment
@@ -31,19 +31,19 @@ MAX_NUMBER = 2**63 - 1  # of a row, in the database
 class QuietForm(PlainForm):
     """A mute, or a window. Empty fields mean all Leases, from now, until somebody ends it."""
 
-    cluster = forms.ChoiceField(label="Cluster", required=False, widget=Choice())
+    cluster = forms.ChoiceField(label="Cluster", required=False, widget=Dropdown())
     lease = LeaseField(help_text="Empty: all Leases.")
     since = forms.CharField(
         label="From, UTC",
         required=False,
         max_length=64,
-        widget=Text(mono=True, placeholder="2026-11-20T22:00, empty for now"),
+        widget=TextLine(mono=True, placeholder="2026-11-20T22:00, empty for now"),
     )
     until = forms.CharField(
         label="To, UTC",
         required=False,
         max_length=64,
-        widget=Text(mono=True, placeholder="2026-11-21T02:00"),
+        widget=TextLine(mono=True, placeholder="2026-11-21T02:00"),
         help_text="Empty: until somebody ends it.",
     )
     reason = forms.CharField(

@@ -12,10 +12,9 @@ from django import forms
 from django.core.validators import validate_email
 from msgspec.structs import asdict
 
-from dashboard.access.sealing import Unreadable, seal, unseal
+from dashboard.access.sealing import CannotUnseal, seal, unseal
 from dashboard.forms.plain_form import NO_NUL, Hidden, Names, PlainForm, Some
-from dashboard.forms.widgets import Choice as Select
-from dashboard.forms.widgets import Text, WholeNumber
+from dashboard.forms.widgets import Dropdown, TextLine, WholeNumber
 from dashboard.parts.cause_words import CAUSE_WORDS
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
@@ -47,25 +46,25 @@ KEEP = "Stored, and not shown. Leave it empty to keep it."
 class ReceiverForm(PlainForm):
     """`receiver`: the one that is changed; None makes a new one."""
 
-    name = forms.CharField(label="Name", max_length=100, widget=Text(), validators=[NO_NUL])
+    name = forms.CharField(label="Name", max_length=100, widget=TextLine(), validators=[NO_NUL])
     url = forms.CharField(
-        label="Address", max_length=2000, widget=Text(mono=True), validators=[NO_NUL]
+        label="Address", max_length=2000, widget=TextLine(mono=True), validators=[NO_NUL]
     )
     secret = forms.CharField(label="Key", required=False, max_length=500, widget=Hidden())
-    host = forms.CharField(label="Mail server", max_length=253, widget=Text(mono=True))
+    host = forms.CharField(label="Mail server", max_length=253, widget=TextLine(mono=True))
     port = forms.IntegerField(
         label="Port", min_value=1, max_value=65_535, initial=587, widget=WholeNumber()
     )
     security = forms.ChoiceField(
         label="Encryption",
         choices=[("starttls", "STARTTLS"), ("tls", "TLS"), ("none", "none")],
-        widget=Select(),
+        widget=Dropdown(),
     )
     username = forms.CharField(
-        label="User name", required=False, max_length=300, widget=Text(mono=True)
+        label="User name", required=False, max_length=300, widget=TextLine(mono=True)
     )
     password = forms.CharField(label="Password", required=False, max_length=500, widget=Hidden())
-    sender = forms.EmailField(label="From", widget=Text(mono=True))
+    sender = forms.EmailField(label="From", widget=TextLine(mono=True))
     to = Names(label="To", most=50, help_text="Addresses, with commas between them.")
     stages = Some([(one.value, one.value) for one in _STAGES], label="Stages")
     causes = Some([(one.value, CAUSE_WORDS[one]) for one in Cause], label="Causes")
@@ -206,7 +205,7 @@ def _target_of(receiver: Receiver | None) -> Target | None:
         return None
     try:
         return unseal(receiver.sealed)
-    except Unreadable:
+    except CannotUnseal:
         return None
 
 

@@ -24,7 +24,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from leases.domain.severity import SEVERITY, needs_attention
-from leases.history.refused_rows import Refusal
+from leases.history.refused_rows import RefusedValue
 from leases.tracking.tracked_lease import Tracked
 
 NAMELESS_SHOWN = timedelta(hours=1)
@@ -38,7 +38,7 @@ def attention(
     flapping: Sequence[tuple[Tracked, Flapping]] = (),
     missed: Sequence[Change] = (),
     orphans: Sequence[Tracked] = (),
-    refused: Sequence[Refusal] = (),
+    refused: Sequence[RefusedValue] = (),
     skipped: Sequence[Tracked] = (),
     nameless_at: datetime | None = None,
     going_on: Sequence[Incident] = (),
@@ -189,7 +189,7 @@ def _missed(cluster: str, found: Sequence[Change], now: datetime) -> Attention:
     )
 
 
-def _refused(cluster: str, found: Sequence[Refusal], now: datetime) -> Attention:
+def _refused(cluster: str, found: Sequence[RefusedValue], now: datetime) -> Attention:
     """One line for the rows that the database refused, with the newest reason."""
     said = f"The database refused {counted(len(found), 'row')}: {found[-1].error.rstrip('.')}."
     return _about(

@@ -29,7 +29,7 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.severity import TROUBLE, severity
 from leases.history.notify.delivery_log import FailingReceiver
-from leases.history.refused_rows import Refusal
+from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -44,7 +44,7 @@ class OverviewSource(NodeSummarySource, Protocol):
 
     ages: HeartbeatAges
     flappers: FlappingLeases
-    refused: Callable[[datetime], Sequence[Refusal]]
+    refused: Callable[[datetime], Sequence[RefusedValue]]
     failing_receivers: Callable[[], Sequence[FailingReceiver]]
     going_on: Callable[[], Sequence[Incident]]
 

@@ -31,7 +31,7 @@ class LanePlace(msgspec.Struct, frozen=True, gc=False):
     flaps: bool = False
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class LanePage(msgspec.Struct, frozen=True):
     """One page of `total` lanes, or the last page; `changed` counts lanes with a change."""
 
     page: list[LanePlace]
@@ -54,7 +54,7 @@ def choose(
     nobody: Sequence[ObjectName] = (),
     flapping: Collection[ObjectName] = (),
     held: Collection[ObjectName] | None = None,
-) -> Chosen:
+) -> LanePage:
     """Choose one page. `active` changed holder or were deleted in the stretch, `gone` were deleted
     since it began, `nobody` had no holder at a playhead in the past, the longest first, and
     `flapping` flap now. `held` are the Leases of the wanted holder; None if any holder is wanted.
@@ -83,7 +83,7 @@ def choose(
     number, place = wanted.page_of(total)
     some = islice(places, place.start, place.stop)
     page = [LanePlace(one.key, one.group, one.key in flapping) for one in some]
-    return Chosen(page, number, total, len(busy))
+    return LanePage(page, number, total, len(busy))
 
 
 def _wants(

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from dashboard.charts.lane_pieces import BusyTime
-from dashboard.pages.timeline.lane_order import Chosen, LanePlace, choose, kinds_of
+from dashboard.pages.timeline.lane_order import LanePage, LanePlace, choose, kinds_of
 from dashboard.parts.kept.answer_cache import AnswerCache
 from dashboard.parts.kept.flapping_leases import flappers_of
 from dashboard.parts.query.blind_times import NOT_YET, created_after
@@ -55,7 +55,7 @@ class Lanes(msgspec.Struct, frozen=True):
     """One page of lanes, the unwatched times, and whether somebody watched at the playhead."""
 
     page: list[TimelineLane]
-    chosen: Chosen
+    chosen: LanePage
     blind: Sequence[UnwatchedTime]
     watched: bool
 

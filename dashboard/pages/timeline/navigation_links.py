@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from dashboard.pages.timeline.lane_order import USUAL_KINDS, Chosen, kinds_of
+from dashboard.pages.timeline.lane_order import USUAL_KINDS, LanePage, kinds_of
 from dashboard.parts.frame.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.frame.stretch_links import stretch_links
 from dashboard.parts.query.time_range import (
@@ -30,7 +30,7 @@ def timeline_links(
     *,
     now: datetime,
     counts: Counts,
-    chosen: Chosen,
+    chosen: LanePage,
 ) -> dict[str, Any]:
     """Make all links; `path` is the page's own."""
     links = ListLinks(path, wanted)

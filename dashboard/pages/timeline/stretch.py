@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.charts.lane_geometry import fog
 from dashboard.charts.time_scale import Scale, percent
 from dashboard.charts.time_ticks import ticks
-from dashboard.pages.timeline.lane_order import Chosen, kinds_of
+from dashboard.pages.timeline.lane_order import LanePage, kinds_of
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.frame.list_controls import KIND_LABELS
 from dashboard.parts.holder_name import shown_holder
@@ -40,7 +40,7 @@ def stretch_view(
     }
 
 
-def timeline_board(wanted: TimelineFilter, chosen: Chosen) -> dict[str, Any]:
+def timeline_board(wanted: TimelineFilter, chosen: LanePage) -> dict[str, Any]:
     """The words and numbers beside the lanes."""
     kept = ("range", "from", "to", "holder", "kind", "sort", "view")
     return {

@@ -14,7 +14,7 @@ from dashboard.charts.time_scale import Scale
 from dashboard.pages.timeline.drawn_lanes import holders_of, lane_views
 from dashboard.pages.timeline.history_links import history_links
 from dashboard.pages.timeline.lane_json import lane_item
-from dashboard.pages.timeline.lane_order import Chosen, kinds_of
+from dashboard.pages.timeline.lane_order import LanePage, kinds_of
 from dashboard.pages.timeline.lane_query import Lanes, read_lanes
 from dashboard.pages.timeline.navigation_links import timeline_links
 from dashboard.pages.timeline.stretch import stretch_view, timeline_board
@@ -46,7 +46,7 @@ from leases.history.read.indexed_search import HistoryFilter
 from leases.history.write.watched_spans import unwatched_times, watched_since
 
 TEMPLATES = ("timeline/index.html", "timeline/_board.html")
-NO_LANES = Lanes([], Chosen([], 1, 0, 0), (), watched=True)
+NO_LANES = Lanes([], LanePage([], 1, 0, 0), (), watched=True)
 
 
 @require_safe

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from django.urls import reverse
 from msgspec.structs import replace
 
-from dashboard.access.sealing import Unreadable, unseal
+from dashboard.access.sealing import CannotUnseal, unseal
 from leases.domain.notify.message import Message, Stage
 from leases.domain.notify.target import Sort
 from leases.history.notify.claims import Delivery, claim, release
@@ -28,7 +28,7 @@ from leases.history.notify.delivery_log import (
 from leases.history.notify.delivery_retries import finish
 from leases.history.notify.refreshes import claim_refreshes
 from leases.notify.http_sender import HttpSender
-from leases.notify.outcome import Outcome
+from leases.notify.outcome import DeliveryOutcome
 from leases.notify.smtp_sender import send_mail
 
 logger = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Notifications:
             outcome = await _attempt(sender, delivery, self._clock())
         except Exception as error:  # it must not stop the messages to other receivers
             logger.exception("The delivery %s failed on an unexpected error", delivery.id)
-            outcome = Outcome(f"It failed on an unexpected error ({type(error).__name__}).")
+            outcome = DeliveryOutcome(f"It failed on an unexpected error ({type(error).__name__}).")
         self.outcomes[delivery.sort.value, "failed" if outcome.error else "sent"] += 1
         if outcome.error:
             logger.warning(
@@ -126,11 +126,11 @@ class Notifications:
         self._wake.set()
 
 
-async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> Outcome:
+async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> DeliveryOutcome:
     try:
         target = unseal(delivery.sealed)
-    except Unreadable as error:
-        return Outcome(str(error))
+    except CannotUnseal as error:
+        return DeliveryOutcome(str(error))
     messages = [_with_url(message) for message in delivery.messages]
     if delivery.sort is not Sort.EMAIL:
         return await sender.send(delivery.sort, target, messages, delivery=delivery.id, now=now)
@@ -139,7 +139,7 @@ async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> Out
         async with asyncio.timeout(MAIL_SECONDS):
             return await asyncio.to_thread(mail)
     except TimeoutError:
-        return Outcome(f"It did not take the mail within {MAIL_SECONDS:.0f} s.")
+        return DeliveryOutcome(f"It did not take the mail within {MAIL_SECONDS:.0f} s.")
 
 
 def _with_url(message: Message) -> Message:

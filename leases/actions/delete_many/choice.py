@@ -13,7 +13,7 @@ from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease, ObjectName
 
 
-class Chosen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ChosenLease(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One Lease. Its delete is conditional on uid and resource_version.
 
     `term` is set if the Lease was held and is to be deleted all the same: a renewal within that
@@ -33,8 +33,8 @@ class Chosen(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return ObjectName(self.namespace, self.name)
 
 
-def chosen(lease: Lease, *, held: bool) -> Chosen:
-    return Chosen(
+def chosen(lease: Lease, *, held: bool) -> ChosenLease:
+    return ChosenLease(
         lease.key.namespace,
         lease.key.name,
         lease.uid,
@@ -45,13 +45,13 @@ def chosen(lease: Lease, *, held: bool) -> Chosen:
     )
 
 
-def pack(leases: Sequence[Chosen]) -> bytes:
+def pack(leases: Sequence[ChosenLease]) -> bytes:
     """For the database: 10,000 Leases take about half a megabyte."""
     return zlib.compress(msgspec.json.encode(leases))
 
 
-def unpack(packed: bytes) -> list[Chosen]:
-    return msgspec.json.decode(zlib.decompress(packed), type=list[Chosen])
+def unpack(packed: bytes) -> list[ChosenLease]:
+    return msgspec.json.decode(zlib.decompress(packed), type=list[ChosenLease])
 
 
 def digest(leases: Iterable[tuple[Lease, bool]]) -> str:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 
 from leases.actions.audit import DONE, FAILED, REFUSED, Intent, running
-from leases.actions.delete_many.choice import Chosen, pack, unpack
+from leases.actions.delete_many.choice import ChosenLease, pack, unpack
 from leases.actions.delete_many.requests import Answer, Fate
 from leases.history.database_text import to_stored, to_stored_json
 from leases.models import Deletion, Edit
@@ -38,7 +38,7 @@ class Started(Exception):
         self.deletion = deletion
 
 
-def start(intent: Intent, leases: Sequence[Chosen], *, words: str, process: str) -> Deletion:
+def start(intent: Intent, leases: Sequence[ChosenLease], *, words: str, process: str) -> Deletion:
     """Store a deletion, for this process to run. Raises Started if the form was sent before.
 
     The `key` of the intent is not used.
@@ -124,7 +124,7 @@ def _end(
     rows.update(state=state, ended_at=now, note=to_stored(note), chosen=pack(left))
 
 
-def _not_tried(deletion: Deletion) -> list[Chosen]:
+def _not_tried(deletion: Deletion) -> list[ChosenLease]:
     rows = Edit.objects.filter(batch=deletion.batch)
     tried = set(rows.values_list("namespace", "name"))
     return [one for one in unpack(bytes(deletion.chosen)) if (one.namespace, one.name) not in tried]
@@ -136,7 +136,7 @@ def ask_to_stop(number: int) -> bool:
     return bool(active.update(stop_asked=True))
 
 
-def write_intents(deletion: Deletion, leases: Iterable[Chosen], now: datetime) -> list[Edit]:
+def write_intents(deletion: Deletion, leases: Iterable[ChosenLease], now: datetime) -> list[Edit]:
     """Write the intents of a few deletes, right before they are sent."""
     shared = {name: getattr(deletion, name) for name in SHARED}
     rows = [

@@ -21,7 +21,7 @@ LEFT_ALONE_CODE, GONE_CODE = 409, 404
 CHUNK = 2000
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class DeletionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many Leases came to what; they add up to the total."""
 
     total: int
@@ -42,7 +42,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
         return self.total - known - self.not_deleted - self.unknown
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one Lease."""
 
     namespace: str
@@ -53,23 +53,23 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
 
 
-def tally(deletion: Deletion) -> Tally:
+def tally(deletion: Deletion) -> DeletionCounts:
     counts: dict[str, int] = {}
     grouped = _rows(deletion).values_list("outcome", "answer__code").annotate(Count("pk"))
     for outcome, code, number in grouped.order_by():
         field = _fate(outcome, code).replace(" ", "_")
         counts[field] = counts.get(field, 0) + number
     counts.pop("not_tried", None)  # the rest, as those without a row
-    return Tally(total=deletion.total, **counts)
+    return DeletionCounts(total=deletion.total, **counts)
 
 
-def not_deleted(deletion: Deletion, limit: int) -> list[Line]:
+def not_deleted(deletion: Deletion, limit: int) -> list[ReportLine]:
     """Those that were tried and are not known to be deleted, in the order of the tries."""
     rows = _rows(deletion).exclude(outcome__in=(DONE, FAILED)).order_by("pk")
     return [_line(row) for row in rows[:limit]]
 
 
-def every(deletion: Deletion) -> Iterator[Line]:
+def every(deletion: Deletion) -> Iterator[ReportLine]:
     """All that were chosen, one after another; those without a row come last, not tried."""
     tried = set()
     rows = _rows(deletion).order_by("pk")
@@ -78,7 +78,7 @@ def every(deletion: Deletion) -> Iterator[Line]:
         yield _line(row)
     for one in unpack(bytes(deletion.chosen)):
         if (one.namespace, one.name) not in tried:
-            yield Line(
+            yield ReportLine(
                 namespace=one.namespace, name=one.name, uid=one.uid, fate=Fate.NOT_TRIED.value
             )
 
@@ -97,8 +97,8 @@ def _rows(deletion: Deletion) -> QuerySet[Edit, Any]:
     return Edit.objects.filter(batch=deletion.batch)
 
 
-def _line(row: Edit) -> Line:
-    return Line(
+def _line(row: Edit) -> ReportLine:
+    return ReportLine(
         namespace=row.namespace,
         name=row.name,
         uid=row.request.get("uid", ""),

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
-from leases.actions.delete_many.choice import Chosen
+from leases.actions.delete_many.choice import ChosenLease
 from leases.domain.edit.term import term_of
 from leases.domain.lease import Lease
 from leases.kube.backoff import Backoff
@@ -82,12 +82,12 @@ class DeleteRequests:
                 return
             await self._pause(left)
 
-    async def delete(self, one: Chosen) -> Answer:
+    async def delete(self, one: ChosenLease) -> Answer:
         """Delete one Lease. Raises no ApiError."""
         async with self._places:
             return await self._delete(one)
 
-    async def _delete(self, one: Chosen) -> Answer:
+    async def _delete(self, one: ChosenLease) -> Answer:
         version, tries, last = one.resource_version, 0, None
         lost = False  # an answer is missing: an earlier try may have deleted it
         while True:
@@ -139,12 +139,12 @@ def _is_temporary(error: ApiError) -> bool:
     return code in (NO_ANSWER, 429) or code >= 500
 
 
-def _may_try_again(one: Chosen, current: Lease, tries: int) -> bool:
+def _may_try_again(one: ChosenLease, current: Lease, tries: int) -> bool:
     """Whether the Lease is still in the term in which it was chosen."""
     return bool(one.term) and term_of(current) == one.term and tries < MAX_TRIES_OF_TERM
 
 
-def _left_alone(one: Chosen, current: Lease, *, lost: bool) -> Answer:
+def _left_alone(one: ChosenLease, current: Lease, *, lost: bool) -> Answer:
     spec = current.spec
     if current.uid != one.uid:
         if lost:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from leases.actions.delete_many import records
-from leases.actions.delete_many.choice import Chosen, unpack
+from leases.actions.delete_many.choice import ChosenLease, unpack
 from leases.actions.delete_many.requests import MAX_AT_ONCE, DeleteRequests
 from leases.kube.lease_client import LeaseClient
 from leases.models import Deletion
@@ -62,7 +62,7 @@ class DeletionRun:
         await in_thread(partial(records.end, deletion, state, self._clock(), why))
         logger.info("Deletion %d of %s: %s", deletion.pk, deletion.cluster, state)
 
-    async def _delete(self, some: list[Chosen]) -> None:
+    async def _delete(self, some: list[ChosenLease]) -> None:
         """Write the intents, send all requests at once, write the answers."""
         in_thread, now = self._in_thread, self._clock
         rows = await in_thread(partial(records.write_intents, self.deletion, some, now()))

@@ -42,7 +42,7 @@ class PathAccess(msgspec.Struct, frozen=True):
     path: str
 
 
-class Rule(msgspec.Struct, frozen=True):
+class AccessRule(msgspec.Struct, frozen=True):
     """Verbs on resources, or on paths when there are no groups."""
 
     verbs: tuple[str, ...]
@@ -50,23 +50,23 @@ class Rule(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
-def rules(user: User) -> list[Rule]:
+def rules(user: User) -> list[AccessRule]:
     """All that the user may do, in the form of RBAC."""
     found = []
     if user.role == "write":
-        found += [Rule(("*",), ("*",), ("*",)), Rule(("*",), ("*",))]
+        found += [AccessRule(("*",), ("*",), ("*",)), AccessRule(("*",), ("*",))]
     if user.role == "read":
-        found.append(Rule(_READING, ("*",), ("*",)))
+        found.append(AccessRule(_READING, ("*",), ("*",)))
     if AUTHENTICATED in user.groups:
         found += [
-            Rule(("create",), _ACCESS_REVIEWS, (AUTHORIZATION_GROUP,)),
-            Rule(("create",), (_WHO_AM_I,), (AUTHENTICATION_GROUP,)),
-            Rule(("get",), _PUBLIC),
-            Rule(("get",), _WELL_KNOWN),
-            Rule(("get",), tuple(sorted(_DISCOVERY + _PUBLIC))),
+            AccessRule(("create",), _ACCESS_REVIEWS, (AUTHORIZATION_GROUP,)),
+            AccessRule(("create",), (_WHO_AM_I,), (AUTHENTICATION_GROUP,)),
+            AccessRule(("get",), _PUBLIC),
+            AccessRule(("get",), _WELL_KNOWN),
+            AccessRule(("get",), tuple(sorted(_DISCOVERY + _PUBLIC))),
         ]
     elif UNAUTHENTICATED in user.groups:
-        found.append(Rule(("get",), _PUBLIC))
+        found.append(AccessRule(("get",), _PUBLIC))
     return found
 
 

@@ -15,8 +15,8 @@ from leases.apiserver.codec.protobuf_messages import FIELDS
 from leases.apiserver.codec.protobuf_wire import (
     Decode,
     Encode,
-    Message,
     Object,
+    WireMessage,
     read_varint,
     varint,
     with_length,
@@ -97,18 +97,18 @@ _CODECS: dict[str, tuple[Encode, Decode]] = {
         lambda data, _: _ITEMS.decode(data).get("items", []),
     ),
 }
-MESSAGES: dict[str, Message] = {}
+MESSAGES: dict[str, WireMessage] = {}
 
 
-def _message(name: str, fields: str) -> Message:
-    message = Message(name)
+def _message(name: str, fields: str) -> WireMessage:
+    message = WireMessage(name)
     for field in fields.split(", "):
         number, field_name, kind = field.split(" ")
         _add_field(message, int(number), field_name, kind)
     return message
 
 
-def _add_field(message: Message, number: int, name: str, kind: str) -> None:
+def _add_field(message: WireMessage, number: int, name: str, kind: str) -> None:
     bare = kind.rstrip("?*").removeprefix("map:")
     if bare in ("int32", "int64", "bool"):
         message.add_number(number, name, bare, pointer=kind.endswith("?"))
@@ -121,10 +121,10 @@ def _add_field(message: Message, number: int, name: str, kind: str) -> None:
         message.add_bytes(number, name, *_CODECS[bare], pointer=kind.endswith("?"), zero=zero)
 
 
-_TIMESTAMP: Message = _message("Timestamp", "1 seconds int64, 2 nanos int32")
-_RAW_JSON: Message = _message("FieldsV1", "1 raw bytes")
-_QUANTITY: Message = _message("Quantity", "1 string string")
-_ITEMS: Message = _message("ExtraValue", "1 items string*")
+_TIMESTAMP: WireMessage = _message("Timestamp", "1 seconds int64, 2 nanos int32")
+_RAW_JSON: WireMessage = _message("FieldsV1", "1 raw bytes")
+_QUANTITY: WireMessage = _message("Quantity", "1 string string")
+_ITEMS: WireMessage = _message("ExtraValue", "1 items string*")
 for _name, _fields in FIELDS.items():
     MESSAGES[_name] = _made = _message(_name, _fields)
     _CODECS[_name] = _made.encode, _made.decode
@@ -175,7 +175,7 @@ def _type_meta(data: bytes) -> Object:
     return MESSAGES["TypeMeta"].decode(data)
 
 
-def _content(message: Message, raw: bytes, known: Object | None) -> Object:
+def _content(message: WireMessage, raw: bytes, known: Object | None) -> Object:
     if known is not None:
         start = _sent.pop(_version(known), None)
         if start is None:

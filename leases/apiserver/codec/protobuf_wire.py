@@ -43,7 +43,7 @@ def tag_of(number: int, wire_type: int = BYTES) -> bytes:
     return varint(number << 3 | wire_type)
 
 
-class Message:
+class WireMessage:
     """A message type."""
 
     def __init__(self, name: str) -> None:
@@ -100,7 +100,7 @@ class Message:
 
     def add_map(self, number: int, name: str, encode: Encode, decode: Decode) -> None:
         """Add a map from texts, which is written in the order of its names."""
-        entry = Message(f"{name}Entry")
+        entry = WireMessage(f"{name}Entry")
         entry.add_bytes(1, "key", str.encode, lambda d, _: d.decode("utf-8", "replace"))
         entry.add_bytes(2, "value", encode, decode)
         tag = tag_of(number)

@@ -17,7 +17,7 @@ from typing import Any
 
 from leases.apiserver.codec.schema import CANDIDATE_SPEC, LEASE_SPEC
 from leases.apiserver.election.rules import (
-    Term,
+    ElectedTerm,
     awaits_answer,
     elected_spec,
     is_outdated,
@@ -181,7 +181,9 @@ class ElectionController:
             spec = found["spec"] | {"pingTime": format_microtime(now)}
             await self._update(CANDIDATES, found, spec)
 
-    async def _write(self, key: LeaseKey, lease: Lease | None, found: Object, term: Term) -> None:
+    async def _write(
+        self, key: LeaseKey, lease: Lease | None, found: Object, term: ElectedTerm
+    ) -> None:
         spec = elected_spec(lease, found.get("spec", {}), term, self._now())
         if lease is not None:
             await self._update(LEASES, found, spec)

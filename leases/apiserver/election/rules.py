@@ -29,21 +29,21 @@ from leases.wire.microtime import format_microtime
 LEASE_SECONDS = 5
 
 
-class Term(msgspec.Struct, frozen=True):
+class ElectedTerm(msgspec.Struct, frozen=True):
     """What an election decides; `holder` is None if another controller elects by the strategy."""
 
     strategy: str
     holder: str | None
 
 
-class Step(msgspec.Struct, frozen=True):
+class ElectionStep(msgspec.Struct, frozen=True):
     """What to do now: ping these candidates, or write this term, or nothing.
 
     `again`: look again after the requeue interval.
     """
 
     ping: tuple[Candidate, ...] = ()
-    term: Term | None = None
+    term: ElectedTerm | None = None
     again: bool = True
 
 
@@ -58,20 +58,20 @@ def awaits_answer(candidate: Candidate) -> bool:
     return ping is not None and renewed is not None and renewed < ping
 
 
-def next_step(lease: Lease | None, candidates: Sequence[Candidate], now: datetime) -> Step:
+def next_step(lease: Lease | None, candidates: Sequence[Candidate], now: datetime) -> ElectionStep:
     """Return the next step of the election of a Lease (None: it does not exist)."""
     candidates = [one for one in candidates if not is_outdated(one, now)]
     if not candidates:
-        return Step(again=False)
+        return ElectionStep(again=False)
     if not _needs_election(lease, candidates, now):
-        return Step()
+        return ElectionStep()
     silent = [one for one in candidates if is_outdated(one, now, ANSWER)]
     if ping := tuple(one for one in silent if _may_be_pinged(one, now)):
-        return Step(ping=ping)
+        return ElectionStep(ping=ping)
     if any(awaits_answer(one) and not _is_ping_over(one, now) for one in candidates):
-        return Step()
+        return ElectionStep()
     term = _term([one for one in candidates if one not in silent])
-    return Step(term=term, again=term is not None)
+    return ElectionStep(term=term, again=term is not None)
 
 
 def _needs_election(lease: Lease | None, candidates: Sequence[Candidate], now: datetime) -> bool:
@@ -100,19 +100,19 @@ def _is_ping_over(candidate: Candidate, now: datetime) -> bool:
     return ping is None or plus(ping, ANSWER) < now
 
 
-def _term(candidates: Sequence[Candidate]) -> Term | None:
+def _term(candidates: Sequence[Candidate]) -> ElectedTerm | None:
     """Return the term for which these candidates stand; None if they do not agree."""
     strategies = newest_strategies(candidates)
     if len(strategies) != 1:
         return None
     (strategy,) = strategies
     if strategy != OLDEST_EMULATION_VERSION:
-        return Term(strategy, None)
+        return ElectedTerm(strategy, None)
     best = ranked(candidates)
-    return Term(strategy, best[0].name) if best else None
+    return ElectedTerm(strategy, best[0].name) if best else None
 
 
-def elected_spec(lease: Lease | None, spec: dict[str, Any], term: Term, now: datetime) -> (
+def elected_spec(lease: Lease | None, spec: dict[str, Any], term: ElectedTerm, now: datetime) -> (
     dict[str, Any]
 ):  # fmt: skip
     """Return the spec with which a term begins or is prepared; `spec` is the present one.

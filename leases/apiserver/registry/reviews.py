@@ -10,8 +10,8 @@ from typing import Any
 from leases.apiserver.auth.authorization import (
     AUTHORIZATION_GROUP,
     Access,
+    AccessRule,
     PathAccess,
-    Rule,
     permission,
     rules,
 )
@@ -116,7 +116,7 @@ def _access_status(user: User, spec: Object) -> Object:
     return status | {name: text for name, text in texts.items() if text}
 
 
-def _rules_status(found: list[Rule]) -> Object:
+def _rules_status(found: list[AccessRule]) -> Object:
     return {
         "resourceRules": [
             {"verbs": rule.verbs, "apiGroups": rule.groups, "resources": rule.names}

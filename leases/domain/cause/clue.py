@@ -24,7 +24,7 @@ class LateRenewal(msgspec.Struct, frozen=True, gc=False):
     holder: str
 
 
-class Interval(msgspec.Struct, frozen=True, gc=False):
+class OverdueInterval(msgspec.Struct, frozen=True, gc=False):
     """A renewal that was overdue, by our clock."""
 
     at: datetime
@@ -54,7 +54,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     renewals_seen: int = 0
     intervals: bytes = EMPTY  # the last few of the holder before, by its clock
     lags: bytes = EMPTY  # receipt minus renewTime, the last few of the holder before
-    overdue: tuple[Interval, ...] = ()  # the last renewals that came late, oldest first
+    overdue: tuple[OverdueInterval, ...] = ()  # the last renewals that came late, oldest first
     managers: Managers = ()  # of the Lease after the change
     silences: tuple[Silence, ...] = ()  # of the whole cluster, lately
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows

@@ -64,7 +64,7 @@ class EventFact(msgspec.Struct, frozen=True, kw_only=True):
 ASK_REFUSED_AGAIN = timedelta(minutes=10)
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RefusedSource(msgspec.Struct, frozen=True):
     """The cluster does not serve a source, or forbids it: an answer is not to be expected."""
 
     source: Source
@@ -73,7 +73,7 @@ class Refusal(msgspec.Struct, frozen=True):
     namespace: str = ""  # where: roles may differ by namespace; a Node's is empty
 
 
-Fact = PodFact | NodeFact | EventFact | Refusal
+Fact = PodFact | NodeFact | EventFact | RefusedSource
 
 
 class Question(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from leases.domain.kind import Kind
 _COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
 
 
-class Rule(msgspec.Struct, frozen=True):
+class FlappingRule(msgspec.Struct, frozen=True):
     """This many of these changes within this time are too many."""
 
     number: int
@@ -29,11 +29,11 @@ class Rule(msgspec.Struct, frozen=True):
 
 # docs/words.md names these numbers.
 RULES = {
-    Kind.ELECTION: Rule(5, timedelta(minutes=30)),
-    Kind.LOCK: Rule(60, timedelta(minutes=30)),
-    Kind.HEARTBEAT: Rule(5, timedelta(minutes=30), _COMES_AND_GOES),
-    Kind.IDENTITY: Rule(5, timedelta(minutes=30), _COMES_AND_GOES),
-    Kind.UNKNOWN: Rule(5, timedelta(minutes=30)),
+    Kind.ELECTION: FlappingRule(5, timedelta(minutes=30)),
+    Kind.LOCK: FlappingRule(60, timedelta(minutes=30)),
+    Kind.HEARTBEAT: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
+    Kind.IDENTITY: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
+    Kind.UNKNOWN: FlappingRule(5, timedelta(minutes=30)),
 }
 FEWEST = min(rule.number for rule in RULES.values())
 

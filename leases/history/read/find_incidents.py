@@ -15,6 +15,7 @@ from leases.domain.cause.incident import Cause, Incident
 from leases.domain.changes.change import Change
 from leases.history.database_text import NUL_SYMBOL, from_stored, to_stored
 from leases.history.incident_row import as_text, story_of, to_incident
+from leases.history.read.find_changes import BadCursor
 from leases.models import IncidentNote, IncidentRecord
 from leases.tables.incidents import LONG
 
@@ -22,10 +23,6 @@ _MAX_MOVES = 10  # withdrawn incidents that one may have been part of, one after
 _MAX_ID = 64  # characters
 FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _LARGE = ("members", "story")  # columns that a list does not need
-
-
-class BadCursor(ValueError):
-    """A page cursor that this server did not make."""
 
 
 class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ TALLIED = 10_000
 MAX_PIECES, MIN_PIECES = 120, 24
 
 
-class Band(msgspec.Struct, frozen=True, kw_only=True):
+class BusyPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a busy lane: only its last change is shown."""
 
     since: datetime
@@ -39,7 +39,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     key: ObjectName
     life: Life
     changes: int  # in the range
-    bands: tuple[Band, ...] = ()  # where `life` omits changes
+    bands: tuple[BusyPiece, ...] = ()  # where `life` omits changes
 
 
 class LaneTotals(msgspec.Struct, kw_only=True):
@@ -69,7 +69,7 @@ def lanes(
         if key not in before and not number:
             continue
         changes: list[Change] = []
-        bands: tuple[Band, ...] = ()
+        bands: tuple[BusyPiece, ...] = ()
         if number > full:
             edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
             changes = _at_edges(cluster, key, edges)
@@ -134,7 +134,7 @@ def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[
     )
 
 
-def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[Band, ...]:
+def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[BusyPiece, ...]:
     """Count the changes in each piece that has any."""
     pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
-    return tuple(Band(since=start, until=end, changes=n) for start, end, n in pieces if n)
+    return tuple(BusyPiece(since=start, until=end, changes=n) for start, end, n in pieces if n)

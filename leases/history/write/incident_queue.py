@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from leases.domain.cause.incident import Incident, Member
 from leases.history.write.backlog import MAX_WAITING
-from leases.history.write.insert_incidents import IncidentBatch, Mark, Reviewed
+from leases.history.write.insert_incidents import CauseMark, IncidentBatch, Reviewed
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class IncidentQueue:
         self._most = most
         self._reviewed: dict[str, Reviewed] = {}
         self._settled: dict[str, Reviewed] = {}  # as written before, but settled and over
-        self._marks: dict[Member, Mark] = {}
+        self._marks: dict[Member, CauseMark] = {}
         self._known: dict[str, Incident] = {}  # that may change, as told last
         self._own: dict[str, None] = {}  # ids that this process told lately
         self._lost = False
@@ -40,7 +40,7 @@ class IncidentQueue:
             self._known[incident.id] = incident
             self._own[incident.id] = None
             for member in unmarked.intersection(incident.members):
-                self._marks[member] = Mark(member, incident.cause, incident.id)
+                self._marks[member] = CauseMark(member, incident.cause, incident.id)
 
     def add(self, reviewed: Reviewed) -> None:
         incident = reviewed.incident
@@ -71,7 +71,7 @@ class IncidentQueue:
         marked = frozenset(known.members) if known is not None and same else frozenset[Member]()
         for member in incident.members:
             if member not in marked:
-                self._marks[member] = Mark(member, incident.cause, incident.id)
+                self._marks[member] = CauseMark(member, incident.cause, incident.id)
 
     def take(self) -> IncidentBatch | None:
         """Take what fits into one transaction; None: nothing waits."""

@@ -20,7 +20,7 @@ from leases.history.incident_row import Story, incident_values, story_of
 from leases.history.notify.outbox import queue_messages
 from leases.history.read.raw_select import moment, select
 from leases.history.refused_rows import (
-    Refusal,
+    RefusedValue,
     What,
     log,
     refusal,
@@ -52,7 +52,7 @@ class Reviewed(msgspec.Struct, frozen=True):
     at: datetime
 
 
-class Mark(msgspec.Struct, frozen=True):
+class CauseMark(msgspec.Struct, frozen=True):
     """The cause of one change, and the id of its incident."""
 
     member: Member
@@ -65,24 +65,24 @@ class IncidentBatch(msgspec.Struct, frozen=True):
 
     cluster: str
     reviewed: tuple[Reviewed, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[CauseMark, ...]
     own: frozenset[str] = frozenset()  # ids of incidents that this process told
     settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
-def write_batch_of_incidents(batch: IncidentBatch) -> list[Refusal]:
+def write_batch_of_incidents(batch: IncidentBatch) -> list[RefusedValue]:
     """Write the batch, and set refused values aside. Returns the refusals.
 
     Raises errors of the database itself; then nothing of the batch is written.
     """
-    refused: list[Refusal] = []
+    refused: list[RefusedValue] = []
     make = partial(refusal, cluster=batch.cluster)
 
     def refuse(one: Reviewed, error: Exception) -> None:
         incident = one.incident
         refused.append(make(What.INCIDENT, incident, error, same=incident.id))
 
-    def refuse_mark(mark: Mark, error: Exception) -> None:
+    def refuse_mark(mark: CauseMark, error: Exception) -> None:
         key, same = mark.member.lease, mark.member.identity
         refused.append(make(What.CAUSE, mark, error, same=same, key=key))
 
@@ -174,7 +174,7 @@ def settle(cluster: str, settled: Iterable[Reviewed]) -> None:
     execute_many(_SETTLE, rows)
 
 
-def write_marks(cluster: str, marks: Iterable[Mark]) -> None:
+def write_marks(cluster: str, marks: Iterable[CauseMark]) -> None:
     """Store the causes of changes. A change that is not stored is left out."""
     rows = [
         (one.cause.value, one.incident, cluster, key.namespace, key.name, one.member.identity)

@@ -24,7 +24,7 @@ from leases.domain.cause.incident import Incident, Member
 from leases.domain.changes.change import Change
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.past.watched_times import WatchedTime
-from leases.history.refused_rows import RecentRefusals, Refusal
+from leases.history.refused_rows import RecentRefusals, RefusedValue
 from leases.history.write.backlog import MAX_WAITING, Backlog
 from leases.history.write.event_wait import is_set
 from leases.history.write.incident_queue import IncidentQueue
@@ -36,7 +36,7 @@ from leases.history.write.write_queue import Waiting
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Write = Callable[[], list[Refusal]]  # of one transaction
+Write = Callable[[], list[RefusedValue]]  # of one transaction
 
 CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming

@@ -15,7 +15,7 @@ from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
 from leases.domain.past.watched_times import WatchedTime
 from leases.history.refused_rows import (
-    Refusal,
+    RefusedValue,
     What,
     is_of_the_value,
     log,
@@ -48,7 +48,7 @@ class Batch(msgspec.Struct, frozen=True):
     present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
 
 
-def write_what_fits(batch: Batch) -> list[Refusal]:
+def write_what_fits(batch: Batch) -> list[RefusedValue]:
     """Write the batch, and set refused values aside. Returns the refusals.
 
     Raises errors of the database itself; then nothing of the batch is written.
@@ -58,7 +58,7 @@ def write_what_fits(batch: Batch) -> list[Refusal]:
     except Exception as error:
         if not is_of_the_value(error):
             raise
-    refused: list[Refusal] = []
+    refused: list[RefusedValue] = []
 
     def write(what: What, items: Sequence[T], part: Callable[[Sequence[T]], None]) -> None:
         write_all_but_refused(
@@ -75,7 +75,7 @@ def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]],
         write(items)
 
 
-def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
+def _refused(batch: Batch, what: What, item: Any, error: Exception) -> RefusedValue:
     make = partial(refusal, what, error=error, cluster=batch.cluster)
     if what is What.CHANGE:
         try:
@@ -88,7 +88,7 @@ def _refused(batch: Batch, what: What, item: Any, error: Exception) -> Refusal:
     return make(item=item, same=f"{batch.process} {item.since}" if what is What.SPAN else "")
 
 
-def _write(batch: Batch, write: Write, refused: Sequence[Refusal]) -> list[Refusal]:
+def _write(batch: Batch, write: Write, refused: Sequence[RefusedValue]) -> list[RefusedValue]:
     """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
     `write` writes all items of one kind; refusals that it adds are stored too.

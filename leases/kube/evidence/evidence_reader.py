@@ -13,7 +13,7 @@ from leases.domain.cause.facts import (
     NodeFact,
     PodFact,
     Question,
-    Refusal,
+    RefusedSource,
 )
 from leases.domain.cause.incident import Source
 from leases.kube.evidence.events import newest_events
@@ -52,7 +52,7 @@ class EvidenceReader:
         self._within = within
         self._answer_within = answer_within
         self._pace = RequestPace()
-        self._refusals: dict[tuple[Source, str], Refusal] = {}
+        self._refusals: dict[tuple[Source, str], RefusedSource] = {}
         self._overload: ApiError = TooManyRequests(Status())
         self._failing = False
 
@@ -131,9 +131,9 @@ class EvidenceReader:
             return [gone if is_pod else NodeFact(name=key.name, read_at=now, gone=True)]
         return [node_fact(node, key.name, self._clock())]
 
-    def _refuse(self, place: tuple[Source, str], error: ApiError) -> Refusal:
+    def _refuse(self, place: tuple[Source, str], error: ApiError) -> RefusedSource:
         source, namespace = place
-        refusal = Refusal(source, self._clock(), str(error), namespace)
+        refusal = RefusedSource(source, self._clock(), str(error), namespace)
         if place not in self._refusals:
             logger.info("%s cannot be read as evidence: %s", source.capitalize(), error)
         self._refusals[place] = refusal

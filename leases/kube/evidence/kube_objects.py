@@ -83,7 +83,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...] | None = None
 
 
-class Node(msgspec.Struct, frozen=True):
+class NodeObject(msgspec.Struct, frozen=True):
     metadata: Metadata = _NO_METADATA
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()

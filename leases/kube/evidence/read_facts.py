@@ -7,7 +7,13 @@ from datetime import UTC, datetime
 
 from leases.domain.cause.facts import EventFact, NodeFact, PodFact
 from leases.domain.lease import ObjectName
-from leases.kube.evidence.kube_objects import ContainerStatus, KubeEvent, Node, Pod, Terminated
+from leases.kube.evidence.kube_objects import (
+    ContainerStatus,
+    KubeEvent,
+    NodeObject,
+    Pod,
+    Terminated,
+)
 
 REVISION_LABELS = ("controller-revision-hash", "pod-template-hash")
 MAX_TEXT = 1024  # characters of a text that is kept with an incident; an Event's message has these
@@ -41,7 +47,7 @@ def pod_fact(pod: Pod, key: ObjectName, read_at: datetime) -> PodFact:
     )
 
 
-def node_fact(node: Node, name: str, read_at: datetime) -> NodeFact:
+def node_fact(node: NodeObject, name: str, read_at: datetime) -> NodeFact:
     """Say what the Node of this name was at `read_at`."""
     ready = node.ready
     return NodeFact(

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import deque
 from datetime import datetime
 
-from leases.domain.cause.clue import Interval, LateRenewal
+from leases.domain.cause.clue import LateRenewal, OverdueInterval
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE
 from leases.tracking.tracked_lease import Tracked
 
 MAX_LEASES = 10_000
 KEPT = 12  # of one Lease
-_NONE: deque[Interval] = deque()
+_NONE: deque[OverdueInterval] = deque()
 
 
 class LateRenewals:
     """The last overdue renewals of each Lease that had any lately."""
 
     def __init__(self) -> None:
-        self._rings: dict[ObjectName, deque[Interval]] = {}
+        self._rings: dict[ObjectName, deque[OverdueInterval]] = {}
 
-    def of(self, key: ObjectName) -> tuple[Interval, ...]:
+    def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
         return tuple(self._rings.get(key, _NONE))
 
@@ -33,7 +33,7 @@ class LateRenewals:
             ring = deque(maxlen=KEPT)
             if len(self._rings) >= MAX_LEASES:
                 del self._rings[next(iter(self._rings))]
-        ring.append(Interval(at, seconds))
+        ring.append(OverdueInterval(at, seconds))
         self._rings[known.key] = ring
         duration, holder = known.lasts_seconds, known.holder
         if duration is None or holder is None or seconds < DEADLINE_SHARE * duration:

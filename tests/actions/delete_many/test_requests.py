@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from leases.actions.delete_many.choice import Chosen, chosen, pack, unpack
+from leases.actions.delete_many.choice import ChosenLease, chosen, pack, unpack
 from leases.actions.delete_many.requests import MAX_AT_ONCE, DeleteRequests, Fate
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
@@ -17,7 +17,7 @@ from leases.kube.lease_client import LeaseClient
 from leases.wire.watch_decoding import lease_of
 from tests.support.scripted_api import Connection, Reply, ScriptedServer, answer, lease, status
 
-ONE = Chosen("ns", "one", "uid-one", "7", "a")
+ONE = ChosenLease("ns", "one", "uid-one", "7", "a")
 OK = answer(200, {"kind": "Status", "status": "Success"})
 CONFLICT = answer(409, status(409, "Conflict"))
 NOT_FOUND = answer(404, status(404, "NotFound"))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.episode import Episode
-from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Refusal
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, RefusedSource
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
@@ -135,8 +135,8 @@ def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refus
         return {one.source for one in book.questions(after(begins + 21))}
 
     book, elsewhere = Casebook("c"), Casebook("c")
-    book.learn([Refusal(Source.PODS, NOON, "no", "default")])
-    elsewhere.learn([Refusal(Source.PODS, NOON, "no", "other")])
+    book.learn([RefusedSource(Source.PODS, NOON, "no", "default")])
+    elsewhere.learn([RefusedSource(Source.PODS, NOON, "no", "other")])
     assert Source.PODS not in asked(book, begins=0)
     assert Source.PODS in asked(elsewhere, begins=0)
     (incident,) = told(book, 30).values()
@@ -148,12 +148,12 @@ def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refus
     for clue in clues((20, None)):
         known.note(clue)
     (incident,) = told(known, 30).values()
-    known.learn([Refusal(Source.PODS, after(29), "no", "default")])
+    known.learn([RefusedSource(Source.PODS, after(29), "no", "default")])
     (incident,) = known.review(after(30))
     assert incident.without == (Source.PODS,)
 
     later = Casebook("c")
-    later.learn([Refusal(Source.PODS, NOON, "no", "default")])
+    later.learn([RefusedSource(Source.PODS, NOON, "no", "default")])
     assert Source.PODS in asked(later, begins=600)
 
 
@@ -256,7 +256,7 @@ _FACTS: st.SearchStrategy[Fact] = st.one_of(
         reason=st.sampled_from(["Killing", "Evicted", "Scheduled", "ScalingReplicaSet"]),
         message=st.sampled_from(["", "assigned a to n-1", "Scaled down x from 2 to 0"]),
     ),
-    st.builds(Refusal, st.sampled_from(list(Source)), _MOMENTS, st.just("no")),
+    st.builds(RefusedSource, st.sampled_from(list(Source)), _MOMENTS, st.just("no")),
 )  # fmt: skip
 _WRITES = st.lists(
     st.tuples(

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from leases.domain.cause.incident import Cause
-from leases.history.read.find_changes import find
+from leases.history.read.find_changes import BadCursor, find
 from leases.history.read.find_incidents import (
-    BadCursor,
     StoredNote,
     add_note,
     count_incidents,

@@ -18,7 +18,7 @@ from leases.domain.cause.facts import (
     NodeFact,
     PodFact,
     Question,
-    Refusal,
+    RefusedSource,
 )
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
@@ -109,7 +109,7 @@ async def test_a_refusal_is_remembered_for_a_while(
 ) -> None:
     cluster.script("verb", FORBIDDEN)
     other = Question(Source.PODS, ObjectName("team", "web-1"))
-    said = Refusal(Source.PODS, START, 'pods "web-0" is forbidden', "team")
+    said = RefusedSource(Source.PODS, START, 'pods "web-0" is forbidden', "team")
     assert await reader.answer([POD]) == [said]
     clock.now += ASK_REFUSED_AGAIN - timedelta(seconds=1)
     assert await reader.answer([other, POD]) == [said]
@@ -154,10 +154,10 @@ async def test_a_missing_object_differs_from_a_missing_resource(
     for reply in (missing(), answer(404, b"404 page not found")):
         cluster.script("verb", reply)
         (refusal,) = await reader.answer([Question(Source.PODS, ObjectName(str(reply), "a"))])
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, RefusedSource)
     cluster.script("verb", missing())
     (refusal,) = await reader.answer([EVENTS])
-    assert refusal == Refusal(Source.EVENTS, START, "not found", "team")
+    assert refusal == RefusedSource(Source.EVENTS, START, "not found", "team")
 
 
 async def test_an_overloaded_server_is_asked_again_after_the_time_it_names(

@@ -12,7 +12,7 @@ import pytest
 
 from leases.domain.cause.facts import EventFact, NodeFact, PodFact
 from leases.domain.lease import ObjectName
-from leases.kube.evidence.kube_objects import KubeEvent, Node, Pod
+from leases.kube.evidence.kube_objects import KubeEvent, NodeObject, Pod
 from leases.kube.evidence.read_facts import MAX_TEXT, event_fact, node_fact, pod_fact
 from leases.wire.json_decoding import decoder
 
@@ -80,7 +80,7 @@ def test_a_drain_shows_in_pods_and_nodes() -> None:
     assert {fact.key for fact in drained if fact.deleted_at} == {fact.key for fact in drained}
     facts = [
         node_fact(node, node.metadata.name, AT)
-        for node in map(decoder(Node), objects("handovers", "nodes"))
+        for node in map(decoder(NodeObject), objects("handovers", "nodes"))
     ]
     assert {fact.name for fact in facts if fact.cordoned} == {fact.node for fact in drained}
 
@@ -88,7 +88,7 @@ def test_a_drain_shows_in_pods_and_nodes() -> None:
 def test_a_dead_node_shows_since_when() -> None:
     facts = [
         node_fact(node, node.metadata.name, AT)
-        for node in map(decoder(Node), objects("nodes-and-networks", "nodes"))
+        for node in map(decoder(NodeObject), objects("nodes-and-networks", "nodes"))
     ]
     dead = [fact for fact in facts if fact.ready != "True"]
     assert {(fact.ready, fact.ready_reason) for fact in dead} == {("Unknown", "NodeStatusUnknown")}
@@ -109,7 +109,7 @@ def test_every_event_tells_what_and_when(recording: str) -> None:
 def test_what_is_missing_is_no_error_and_what_is_huge_is_cut() -> None:
     key = ObjectName("ns", "a")
     assert pod_fact(Pod(), key, AT) == PodFact(key=key, read_at=AT)
-    assert node_fact(Node(), "n", AT) == NodeFact(name="n", read_at=AT)
+    assert node_fact(NodeObject(), "n", AT) == NodeFact(name="n", read_at=AT)
     assert event_fact(KubeEvent(), "Pod", key) is None
     long = event_fact(KubeEvent(reason="r" * 9999, last_timestamp=AT), "Pod", key)
     assert long == EventFact(kind="Pod", key=key, reason="r" * MAX_TEXT, message="", at=AT)

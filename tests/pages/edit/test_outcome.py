@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.pages.edit.outcome import Outcome, outcome_of
+from dashboard.pages.edit.outcome import ReportedOutcome, outcome_of
 from leases.domain.changes.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.models import Edit
@@ -41,7 +41,7 @@ def at_version(version: str, **more: Any) -> Tracked:
     return known.replace(lease=msgspec.structs.replace(known.lease, metadata=meta))
 
 
-def after(row: Edit, *changes: Change, known: Tracked | None = None) -> Outcome:
+def after(row: Edit, *changes: Change, known: Tracked | None = None) -> ReportedOutcome:
     return outcome_of(row, known or at_version("10"), list(reversed(changes)), NOW)
 
 

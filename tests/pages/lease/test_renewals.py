@@ -9,7 +9,7 @@ import pytest
 from dashboard.charts.renewal_intervals import BOTTOM, TOP, renewal_chart
 from dashboard.charts.time_scale import Scale
 from dashboard.pages.lease.renewals import renewals_view
-from leases.tracking.renewal_intervals import Interval
+from leases.tracking.renewal_intervals import LongestInterval
 from tests.support.values.tracked_leases import NOW, tracked
 
 HOUR = Scale(NOW - timedelta(hours=1), NOW)
@@ -73,7 +73,13 @@ def test_time_before_anybody_looked_is_marked():
 
 def test_the_picture_is_said_in_a_sentence():
     view = renewals_view(
-        tracked(), (Interval(ago(200), 2.0), Interval(ago(90), 6.9), Interval(ago(10), 2.0)), NOW
+        tracked(),
+        (
+            LongestInterval(ago(200), 2.0),
+            LongestInterval(ago(90), 6.9),
+            LongestInterval(ago(10), 2.0),
+        ),
+        NOW,
     )
     assert view is not None
     assert view["finding"] == (
@@ -87,14 +93,14 @@ def test_the_picture_is_said_in_a_sentence():
 
 
 def test_a_range_grows_with_what_is_known():
-    view = renewals_view(tracked(), (Interval(ago(3000), 2.0),), NOW)
+    view = renewals_view(tracked(), (LongestInterval(ago(3000), 2.0),), NOW)
     assert view is not None
     assert view["range"] == "longest interval per 30 s, last 1 h"
 
 
 def test_a_duration_far_above_is_said():
     view = renewals_view(
-        tracked(duration=3600, cadence_seconds=10.0), (Interval(ago(10), 10.0),), NOW
+        tracked(duration=3600, cadence_seconds=10.0), (LongestInterval(ago(10), 10.0),), NOW
     )
     assert view is not None
     assert view["limit"] is None
@@ -106,7 +112,7 @@ def test_without_a_renewal_there_is_no_picture():
 
 
 def test_each_slot_of_a_short_range_has_a_bar_of_its_own():
-    intervals = tuple(Interval(ago(10 * n), 2.0) for n in range(50, 0, -1))
+    intervals = tuple(LongestInterval(ago(10 * n), 2.0) for n in range(50, 0, -1))
     view = renewals_view(tracked(), intervals, NOW)
     assert view is not None
     assert len(view["chart"].bars) == 50

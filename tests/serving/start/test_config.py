@@ -9,9 +9,9 @@ import pytest
 from dashboard.config import ConfigError, check_read_only, load
 from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
 from dashboard.configuration.setting_values import EVERY_CLUSTER
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 
-EMBEDDED = Source(SourceKind.EMBEDDED)
+EMBEDDED = ClusterSource(SourceKind.EMBEDDED)
 
 
 def test_without_variables_the_embedded_cluster_is_watched():

@@ -22,7 +22,7 @@ django.setup()
 from dashboard.serving.tasks import unanswered_writes as task
 from leases.actions import unanswered_writes
 from leases.actions.delete_many import records
-from leases.history.refused_rows import Refusal
+from leases.history.refused_rows import RefusedValue
 from leases.history.write import recorder
 from leases.history.write.insert_incidents import IncidentBatch
 from leases.kube.http_session import Session
@@ -65,7 +65,7 @@ async def dying_fetch(session: Session, method: str, path: str, **named: Any) ->
     return answer
 
 
-def dying_write(batch: IncidentBatch) -> list[Refusal]:
+def dying_write(batch: IncidentBatch) -> list[RefusedValue]:
     die_at("incident")
     return write_incidents(batch)
 

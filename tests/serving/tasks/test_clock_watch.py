@@ -20,7 +20,7 @@ from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from leases.domain.connection import Connection, ConnectionState
 from leases.domain.past.watched_times import WatchEnd, unwatched
 from leases.domain.steady_clock import Jump, SteadyClock
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import ChangeRecord, LeaseRecord
 from leases.wire.watch_events import Listed
 from tests.support.board import KEY, a_lease
@@ -153,7 +153,7 @@ def process_clock(machine: Machine) -> Iterator[None]:
 
 
 def runtime(folder: Path) -> Runtime:
-    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
     return Runtime(Options(clusters=(spec,), data=folder))
 
 

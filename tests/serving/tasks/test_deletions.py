@@ -23,7 +23,7 @@ from leases.actions.delete_many.choice import unpack
 from leases.apiserver import serving
 from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
-from leases.kube.cluster_source import Source, SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import ChangeRecord, Deletion, Edit
 from tests.serving.tasks.busy_api import Busy
 from tests.support.board import member
@@ -44,7 +44,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> type[Busy]:
 
 @pytest.fixture
 async def running(tmp_path: Path, busy: type[Busy]) -> AsyncIterator[Runtime]:
-    spec = ClusterSpec("a", Source(SourceKind.EMBEDDED))
+    spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
     one = Runtime(Options(clusters=(spec,), data=tmp_path))
     install_board(one)
     await one.start()

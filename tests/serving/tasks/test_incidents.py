@@ -26,10 +26,9 @@ from leases.domain.lease import ObjectName
 from leases.history.read.find_changes import of_lease
 from leases.history.read.find_incidents import find_incidents, incident_of
 from leases.history.write import insert_incidents
-from leases.history.write.insert_incidents import Mark
+from leases.history.write.insert_incidents import CauseMark
 from leases.kube.backoff import Backoff
-from leases.kube.cluster_source import Source as From
-from leases.kube.cluster_source import SourceKind
+from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.kube.evidence.evidence_reader import EvidenceReader
 from leases.wire.microtime import format_microtime
 
@@ -44,7 +43,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Callable]:
     started: list[Runtime] = []
 
     async def make() -> Runtime:
-        spec = ClusterSpec("a", From(SourceKind.EMBEDDED))
+        spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
         one = Runtime(Options(clusters=(spec,), data=tmp_path))
         one.supervisor._backoff = lambda: Backoff(first=0.01, limit=0.01)
         started.append(one)
@@ -134,7 +133,7 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
     assert again.publisher.hubs["a"].going_on() == (incident,)
     stored = await sync_to_async(incident_of)("a", incident.id)
     assert [one.change for one in stored.story] == ["expired"]
-    marked: list[Mark] = []
+    marked: list[CauseMark] = []
     write = insert_incidents.write_marks
     monkeypatch.setattr(
         insert_incidents,

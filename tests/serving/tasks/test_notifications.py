@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from msgspec.structs import replace
 
-from dashboard.access.sealing import Unreadable, seal, unseal
+from dashboard.access.sealing import CannotUnseal, seal, unseal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
 from leases.domain.notify.target import Target
@@ -127,5 +127,5 @@ def test_another_secret_key_reads_no_target(settings):
     sealed = seal(Target(url="https://example.com/a"))
     assert unseal(sealed).url == "https://example.com/a"
     settings.SECRET_KEY = "another key of thirty-two characters"
-    with pytest.raises(Unreadable, match="LEASEBOARD_SECRET_KEY"):
+    with pytest.raises(CannotUnseal, match="LEASEBOARD_SECRET_KEY"):
         unseal(sealed)

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question, Refusal
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question, RefusedSource
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
 from tests.support.incidents.recording import Recording
@@ -31,7 +31,7 @@ class ObjectsAsOf:
     def answer(self, question: Question, now: datetime) -> list[Fact]:
         self._advance(now)
         if question.source not in self._kinds:  # it was not recorded
-            return [Refusal(question.source, now, "forbidden")]
+            return [RefusedSource(question.source, now, "forbidden")]
         if question.source is Source.EVENTS:
             return list(self._events(question))
         if question.source is Source.NODES:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
-from leases.domain.cause.facts import Fact, Refusal
+from leases.domain.cause.facts import Fact, RefusedSource
 from leases.domain.cause.incident import Incident
 from leases.domain.lease import Lease
 from leases.tracking.store import Store
@@ -118,7 +118,7 @@ class _Player:
             self.played.questions += 1
             facts: list[Fact]
             if self._objects is None:
-                facts = [Refusal(question.source, now, "forbidden")]
+                facts = [RefusedSource(question.source, now, "forbidden")]
             else:
                 facts = self._objects.answer(question, now)
             self._answers += [(now + ANSWERED_AFTER, fact) for fact in facts]

@@ -9,7 +9,7 @@ from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, 
 from leases.domain.changes.change import Change
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
-from leases.history.write.insert_incidents import Mark, Reviewed, write_incidents, write_marks
+from leases.history.write.insert_incidents import CauseMark, Reviewed, write_incidents, write_marks
 from tests.support.values.changes import T0
 
 
@@ -45,5 +45,5 @@ def store(*incidents: Incident, at: datetime = T0) -> None:
         write_incidents([Reviewed(incident, at)])
         write_marks(
             incident.cluster,
-            [Mark(member, incident.cause, incident.id) for member in incident.members],
+            [CauseMark(member, incident.cause, incident.id) for member in incident.members],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.cause.clue import Interval
+from leases.domain.cause.clue import OverdueInterval
 from leases.domain.cause.episode import Episode
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.incident import Cause, Source
@@ -62,7 +62,7 @@ def late_intervals(episode: Episode) -> list[float]:
     least = max(LATE * episode.rhythm, episode.rhythm + 1.0)
     first, quiet = episode.first, silences(episode)
 
-    def own(one: Interval) -> bool:
+    def own(one: OverdueInterval) -> bool:
         """Whether the silence of all does not explain it."""
         since = one.at.timestamp() - one.seconds
         shared = sum(

@@ -16,7 +16,7 @@ else:
     Base = AdminUserCreationForm  # not subscriptable at run time
 
 
-class NewPersonForm(Base):
+class PersonCreationForm(Base):
     """`actor` is who makes the account: he gives no role that may do more than he."""
 
     actor: ClassVar[User]
