@@ -68,21 +68,21 @@ class MoveLog:
         self._kept.append(move)
         self.number = move.number
 
-    def since(self, stamp: str, told: int | None) -> list[Move] | None:
+    def since(self, stamp: str, known: int | None) -> list[Move] | None:
         """The moves after a drawing; None where some are not known any more.
 
-        `told` is the last number that the page was told. A drawing by another process is not told
+        `known` is the last number that the page knows of. A drawing by another process does not get
         again what came before it: else the page would fetch without end.
         """
         number, moment = _read(stamp)
         if self._first <= number <= self.number:
             lost = self.number - len(self._kept) > number
             return None if lost else [move for move in self._kept if move.number > number]
-        if told is None:
+        if known is None:
             full = len(self._kept) == KEPT
             if moment < (self._kept[0].at if full else self._began):
                 return None
-        return [m for m in self._kept if m.at > moment - LAG and m.number > (told or 0)]
+        return [m for m in self._kept if m.at > moment - LAG and m.number > (known or 0)]
 
     def seq_at(self, stamp: str, seq: int) -> int:
         """The feed's number when another process drew a page; `seq` is the present one."""

@@ -45,7 +45,7 @@ class PageReader:
         self._heard = False
         self._incident_turn = hub.incident_turn
         self._feed = ShownFeed(hub)
-        self._told: int | None = None  # the number of the last move that the page was told
+        self._known_move: int | None = None  # the number of the last move that the page knows of
         self._refetch = False
         self._elsewhere = Elsewhere(None, hub.activity)
         self._menu = MenuReader(hub.menu)
@@ -83,8 +83,8 @@ class PageReader:
 
     def _catch_up(self, drawn: str) -> None:
         """Tell the page what moved since its drawing."""
-        moves = self._hub.moves.since(drawn, self._told)
-        self._told = self._hub.moves.number
+        moves = self._hub.moves.since(drawn, self._known_move)
+        self._known_move = self._hub.moves.number
         if moves is None:
             self._refetch = True
             self._incident_turn = UNKNOWN_TURN
@@ -150,8 +150,8 @@ class PageReader:
         frame["now"] = now.timestamp()
         frame["seq"] = self._hub.seq
         frame["drawn"] = self._hub.moves.stamp
-        if self._told is not None:
-            self._told = self._hub.moves.number
+        if self._known_move is not None:
+            self._known_move = self._hub.moves.number
         frame["connection"] = connection_item(
             self._hub.store.connection,
             now=now,

@@ -84,12 +84,12 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def brief(self) -> tuple[FieldLine, ...]:
         """The fields for a list: times only if nothing else changed, names without their part."""
-        told = [one for one in self.fields if one.field not in _TIMES] or self.fields
+        brief = [one for one in self.fields if one.field not in _TIMES] or self.fields
         return tuple(
             FieldLine(
                 one.field.removeprefix("spec.").removeprefix("metadata."), one.before, one.after
             )
-            for one in told[:MAX_BRIEF]
+            for one in brief[:MAX_BRIEF]
         )
 
     @property

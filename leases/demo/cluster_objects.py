@@ -91,17 +91,17 @@ class DemoNode:
 
     async def fall_silent(self) -> None:
         await self._report(self._controller, reports=False)
-        await self._tell(self._controller, "NodeNotReady")
+        await self._record_event(self._controller, "NodeNotReady")
 
     async def come_back(self) -> None:
         await self._report(self._kubelet, reports=True)
-        await self._tell(self._kubelet, "NodeReady")
+        await self._record_event(self._kubelet, "NodeReady")
 
     async def _report(self, api: DemoApi, *, reports: bool) -> None:
         path = f"/api/v1/nodes/{self._name}/status"
         await api.write("PATCH", path, {"status": _ready(reports=reports)})
 
-    async def _tell(self, api: DemoApi, reason: str) -> None:
+    async def _record_event(self, api: DemoApi, reason: str) -> None:
         about = {"kind": "Node", "name": self._name, "uid": self._name}
         await record(api, about, reason, f"Node {self._name} status is now: {reason}")
 

@@ -74,7 +74,7 @@ class DemoPod:
     async def delete(self) -> None:
         """Mark the Pod as deleted; its process shall end now."""
         await self._controller.write("DELETE", f"{self._path}/{self._place.name}")
-        await self._tell("Killing", "Stopping container main")
+        await self._record_event("Killing", "Stopping container main")
 
     async def remove(self) -> None:
         """Its process has ended: let the deleted Pod go."""
@@ -85,7 +85,7 @@ class DemoPod:
         self._end(reason, exit_code)
         await self._report({"waiting": {"reason": "CrashLoopBackOff"}}, {}, ready=False)
         text = f"Back-off restarting failed container main in pod {self._place.name}"
-        await self._tell("BackOff", text)
+        await self._record_event("BackOff", text)
 
     async def restart(self) -> None:
         """Start the container again; of one that its machine took along, nobody knows the end."""
@@ -103,7 +103,7 @@ class DemoPod:
     async def _run(self, status: dict[str, Any]) -> None:
         self._started_at, self._runs = _now(), True
         await self._report({"running": {"startedAt": self._started_at}}, status, ready=True)
-        await self._tell("Started", "Started container main")
+        await self._record_event("Started", "Started container main")
 
     async def _report(self, state: dict[str, Any], status: dict[str, Any], *, ready: bool) -> None:
         container = {
@@ -116,7 +116,7 @@ class DemoPod:
         body = {"status": {"phase": "Running", "containerStatuses": [container], **status}}
         await self._kubelet.write("PATCH", f"{self._path}/{self._place.name}/status", body)
 
-    async def _tell(self, reason: str, message: str) -> None:
+    async def _record_event(self, reason: str, message: str) -> None:
         about = {"kind": "Pod", "namespace": self._place.namespace, "name": self._place.name}
         await record(self._kubelet, about, reason, message)
 

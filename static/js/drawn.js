@@ -6,8 +6,8 @@ let drawn = document.querySelector('meta[name="server-time"]')?.dataset.drawn ??
 /** The stamp of the page's drawing, and how often the server's clock had jumped by then. */
 export const drawing = () => ({ drawn, jumps: followed() });
 
-/** A frame told the page everything up to `stamp`. */
-export const toldUpTo = (stamp) => (drawn = stamp);
+/** The page has everything up to `stamp`. */
+export const reached = (stamp) => (drawn = stamp);
 
 // A part that was fetched may be older than the last frame.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => (drawn = detail.xhr.getResponseHeader("X-Drawn") ?? drawn));

@@ -3,7 +3,7 @@ import { tellChanges } from "leaseboard/changes";
 import { correct, moveAll, now } from "leaseboard/clock";
 import { dateStates, hasMenu, placeStates } from "leaseboard/cluster_menu";
 import { count, figure, listShown, offer } from "leaseboard/counts";
-import { drawing, toldUpTo } from "leaseboard/drawn";
+import { drawing, reached } from "leaseboard/drawn";
 import { addLines, explainLines, feedShown, seen } from "leaseboard/feed";
 import { fieldShown, takeGroups, takePhases } from "leaseboard/field";
 import { placeShared, refetch } from "leaseboard/regions";
@@ -68,7 +68,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
     answered ||= Boolean(frame.shown);
-    if (answered) toldUpTo(frame.drawn);
+    if (answered) reached(frame.drawn);
     if (frame.refetch) refetch("all");
     report();
     if (frame.html || frame.gone) drawn();

@@ -22,9 +22,9 @@ from tests.support.values.changes import T0
 from tests.support.values.incidents import an_incident
 
 OPEN = an_incident(ended=None, sentence="worker-7 <stopped> & fell")
-MESSAGE = message_of(OPEN, Stage.OPENED, receiver=1, step=0, told=None)
+MESSAGE = message_of(OPEN, Stage.OPENED, receiver=1, step=0, last=None)
 OVER = replace(
-    message_of(an_incident(), Stage.OVER, receiver=1, step=1, told=MESSAGE), url="http://x/i"
+    message_of(an_incident(), Stage.OVER, receiver=1, step=1, last=MESSAGE), url="http://x/i"
 )
 SECRET = "a secret that signs"
 

@@ -58,9 +58,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def read_manifest(text: bytes) -> Manifest:
     """Raises BadBackup for one that this version cannot restore."""
     try:
-        told = msgspec.json.decode(text, type=dict[str, object])
-        if isinstance(told.get("format"), int) and told["format"] != FORMAT:
-            raise BadBackup(f"it is of a newer Leaseboard ({told.get('version')}): install that")
+        found = msgspec.json.decode(text, type=dict[str, object])
+        if isinstance(found.get("format"), int) and found["format"] != FORMAT:
+            raise BadBackup(f"it is of a newer Leaseboard ({found.get('version')}): install that")
         manifest = msgspec.json.decode(text, type=Manifest)
     except msgspec.MsgspecError as error:
         raise BadBackup(f"its {FILE_NAME} cannot be read") from error

@@ -71,8 +71,8 @@ class Command(RefusingCommand):
         ]
         level = worst(findings)
         if options["format"] == "json":
-            told = {"version": VERSION, "now": clock.now(), "worst": level, "checks": findings}
-            self.stdout.write(msgspec.json.format(msgspec.json.encode(told)).decode())
+            report = {"version": VERSION, "now": clock.now(), "worst": level, "checks": findings}
+            self.stdout.write(msgspec.json.format(msgspec.json.encode(report)).decode())
         else:
             self.stdout.write("\n".join(one.line for one in findings))
         if level is not Level.OK:

@@ -89,7 +89,7 @@ def _needed(one: LeaseTotals) -> LeaseTotals:
 def _unheld_before(
     store: Store, kinds: Sequence[Kind], since: datetime
 ) -> Iterator[tuple[ObjectName, Kind]]:
-    """Leases that had no holder when the stretch began, as far as that can be told quickly:
+    """Leases that had no holder when the stretch began, as far as that can be found quickly:
     elections, and what has had none up to now.
     """
     if Kind.ELECTION in kinds:

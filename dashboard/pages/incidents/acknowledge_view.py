@@ -1,4 +1,4 @@
-"""Take care of an incident: receivers are not told any more that it worsens."""
+"""Take care of an incident: receivers no longer hear that it worsens."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
     number, who = stored.incident.id, request.user.get_username()
     if request.POST.get("back"):
         acknowledgements.take_back(cluster, number)
-        messages.success(request, "Nobody takes care of it now. Receivers are told if it worsens.")
+        messages.success(
+            request, "Nobody takes care of it now. Receivers hear of it if it worsens."
+        )
     else:
         found = acknowledgements.acknowledge(cluster, number, who=who, at=clock.now())
         messages.success(request, f"{found.who} takes care of this incident.")
-    return redirect(f"{incident_url(cluster, number)}#told")
+    return redirect(f"{incident_url(cluster, number)}#notifications")

@@ -144,8 +144,8 @@ def _page_of(cluster: str, named: Named) -> str:
 
 def _names(incident: Incident, story: Iterable[Change]) -> dict[str, Named]:
     """What a sentence may name: a Lease, or a holder."""
-    told = (holder for one in story for holder in (one.holder, one.previous_holder) if holder)
-    names: dict[str, Named] = {name: name for name in (*told, *incident.hosts)}
+    holders = (holder for one in story for holder in (one.holder, one.previous_holder) if holder)
+    names: dict[str, Named] = {name: name for name in (*holders, *incident.hosts)}
     for key in incident.leases:  # of a node, the page of its heartbeat says more
         names[key.name] = names[f"{key.namespace}/{key.name}"] = key
     return names

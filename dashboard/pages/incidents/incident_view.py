@@ -78,7 +78,7 @@ def _page(
     context |= {
         "notes": notes,
         "form": form,
-        "told": messages_of(*place),
+        "sent": messages_of(*place),
         "acknowledged": acknowledgement_of(*place),
         "acknowledge_url": reverse("acknowledge_incident", args=place),
     }

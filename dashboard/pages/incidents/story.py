@@ -114,7 +114,7 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
     longest = worst.longest if worst else 0.0
     gap = max(one.worst_gap_seconds or 0.0, longest)
     kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
-    told = kinds.total() == len(affected)  # else the changes of some are not stored
+    complete = kinds.total() == len(affected)  # else the changes of some are not stored
     said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
     return {
         "began": when(one.began, one.began),
@@ -125,7 +125,7 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "gap_is_long": gap >= LONG_GAP_SECONDS,
         "gap_of": worst.key.name if worst and longest > gap - _SAME else "",
         "leases": len(one.leases),
-        "kinds": listed(said) if told else "",
+        "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),
         "host_names": listed([shortened(visible(host), 40) for host in one.hosts], 2),
     }

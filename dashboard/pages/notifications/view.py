@@ -85,7 +85,7 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     if not one.enabled:
         messages.error(request, f"The receiver {one.name!r} is switched off. Nothing is sent.")
         return redirect("notifications")
-    told = Message(
+    message = Message(
         id="",
         stage=Stage.TEST,
         cluster="test",
@@ -103,7 +103,7 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
         worst_gap_seconds=None,
         labels={"alertname": "LeaseboardTest", "severity": Gravity.INFO.value},
     )
-    queue_test(one.pk, told, now)
+    queue_test(one.pk, message, now)
     _record(request, SecurityEvent.RECEIVER_TESTED, one)
     messages.success(request, f"A test for {one.name!r} is queued. It is sent at once.")
     return redirect(f"{request.path.rpartition('receivers/')[0]}log/?receiver={one.pk}")

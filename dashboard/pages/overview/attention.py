@@ -48,13 +48,13 @@ def attention(
     show. A late Lease that flaps has one line.
     """
     going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
-    told = {key for incident in going_on for key in incident.leases}
-    alone = [(lease, how) for lease, how in flapping if lease.key not in told]
+    covered = {key for incident in going_on for key in incident.leases}
+    alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
     flappers = {lease.key for lease, _ in alone}
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     folded: dict[ObjectName, Tracked] = {}
     for lease in troubled:
-        if lease.key in told:
+        if lease.key in covered:
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)

@@ -157,5 +157,5 @@ def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "", incidents
     quiet = ", no change seen, for nobody watched all of it" if unseen else ", no change"
     times = f", {counted(changes, 'change')}" if changes else quiet
     gap = f", {age(lost)} without a holder" if lost else ""
-    told = f", {counted(incidents, 'incident')}" if incidents else ""
-    return f"{key}: {held}{times}{gap}{told}."
+    with_incidents = f", {counted(incidents, 'incident')}" if incidents else ""
+    return f"{key}: {held}{times}{gap}{with_incidents}."

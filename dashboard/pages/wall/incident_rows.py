@@ -34,10 +34,10 @@ class WallIncident(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WallIncidents(msgspec.Struct, frozen=True):
-    """`told` are the Leases in trouble that need no row of their own."""
+    """`covered` are the Leases in trouble that need no row of their own."""
 
     rows: list[WallIncident]
-    told: frozenset[ObjectName]
+    covered: frozenset[ObjectName]
     more: int  # incidents without a row
 
 
@@ -56,9 +56,9 @@ def wall_incidents(
             found.append((incident, bad))
     found.sort(key=lambda pair: (-len(pair[1]), pair[0].began))
     shown = found[:MOST]
-    told = frozenset(lease.key for _, bad in shown for lease in bad)
+    covered = frozenset(lease.key for _, bad in shown for lease in bad)
     rows = [_row(incident, bad, now) for incident, bad in shown]
-    return WallIncidents(rows, told, len(found) - len(shown))
+    return WallIncidents(rows, covered, len(found) - len(shown))
 
 
 def _bad(lease: Tracked) -> bool:

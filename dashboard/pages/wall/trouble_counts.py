@@ -29,12 +29,12 @@ def all_trouble(
     store: Store,
     wanted: LeaseFilter,
     flappers: Collection[ObjectName],
-    told: Collection[ObjectName] = (),
+    covered: Collection[ObjectName] = (),
 ) -> Counter[str]:
     """The same of all Leases that a filter selects, without those of incidents that have a row."""
     leases = {one.key: one for one in store.select(wanted.kinds, TROUBLE)}
     leases |= {key: one for key in flappers if (one := store.get(key)) is not None}
-    for key in told:
+    for key in covered:
         leases.pop(key, None)
     matches = wants(wanted, lambda one: one.key in flappers)
     return trouble_in(filter(matches, leases.values()), flappers)

@@ -95,7 +95,7 @@ def _lanes(
     incidents: WallIncidents,
     now: datetime,
 ) -> dict[str, Any]:
-    """The elections, or the kinds of the URL, worst first, below the incidents that tell of some;
+    """The elections, or the kinds of the URL, worst first, below the incidents that cover some;
     `rest` counts those without a row.
 
     `beyond` counts the trouble that has no tile on the page: the page adds what it hides itself.
@@ -108,9 +108,11 @@ def _lanes(
         flapping=wanted.flapping,
         abandoned=wanted.abandoned or "false",
     )
-    found = find(store, wanted.replace(limit=LANES + len(incidents.told)), flapping=flappers).page
-    shown = [one for one in found if one.key not in incidents.told][:LANES]
-    bad = all_trouble(store, wanted, flappers, incidents.told)
+    found = find(
+        store, wanted.replace(limit=LANES + len(incidents.covered)), flapping=flappers
+    ).page
+    shown = [one for one in found if one.key not in incidents.covered][:LANES]
+    bad = all_trouble(store, wanted, flappers, incidents.covered)
     beyond = bad - trouble_in(shown, flappers)
     rows = ROWS - HEIGHT * len(incidents.rows)
     rest = bad - trouble_in(shown[: rows - 1], flappers)
@@ -135,7 +137,7 @@ def _side(
     incidents: WallIncidents,
     now: datetime,
 ) -> dict[str, Any]:
-    """The Leases of other kinds that are in trouble; `told` of them are in an incident's row."""
+    """The Leases of other kinds that are in trouble; `covered` of them are in an incident's row."""
     kinds = wanted.kinds or (Kind.ELECTION,)
     others = [kind for kind in Kind if kind not in kinds]
     bad = {
@@ -144,7 +146,7 @@ def _side(
         if is_in_trouble(lease.phase, lease.kind, excused=lease.excused)
     }
     bad |= {k: one for k in flappers if (one := store.get(k)) and one.kind in others}
-    told = [bad.pop(key) for key in incidents.told if key in bad]
+    covered = [bad.pop(key) for key in incidents.covered if key in bad]
     worst = heapq.nsmallest(
         SIDE,
         bad.values(),
@@ -154,7 +156,7 @@ def _side(
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]
     return {
         "others": _tiles(store.cluster, worst, flappers, now),
-        "told": f"{len(told):,} in trouble, told as incidents" if told else "",
+        "covered": f"{len(covered):,} in trouble, shown as incidents" if covered else "",
         "more": more(trouble_in(bad.values(), flappers) - trouble_in(worst, flappers)),
         "calm": calm(store, counts, kinds=others, title="All in time"),
         "other_total": ", ".join(of_kind(*pair) for pair in largest) or "Other kinds",

@@ -1,4 +1,4 @@
-"""Make incidents of what happens in one cluster: tell history, the open pages and the feed.
+"""Make incidents of what happens in one cluster, for history, the open pages and the feed.
 
 The sink only queues what the tracker saw. Two tasks do the rest, out of the way of the watch: one
 reviews the casebook, the other asks the cluster for evidence, which may take long.
@@ -123,7 +123,7 @@ class Incidents:
         now = self._clock()
         # In a thread: that of an incident of thousands of Leases takes long.
         news, questions, spent = await asyncio.to_thread(self._review, now)
-        self._tell(news, now)
+        self._report(news, now)
         self._ask(questions)
         await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))
         due = self._casebook.next_review(now)
@@ -177,7 +177,7 @@ class Incidents:
         news, questions = self._casebook.review(now), self._casebook.questions(now)
         return news, questions, time.thread_time() - began
 
-    def _tell(self, news: list[Incident], now: datetime) -> None:
+    def _report(self, news: list[Incident], now: datetime) -> None:
         if not news:
             return
         counts = self._cluster.counters.incidents

@@ -39,7 +39,7 @@ class Forgetting:
         doubtful: Callable[[], bool] = bool,
         counted_until: Callable[[str], datetime] = lambda _: ALL,
     ) -> None:
-        """`doubtful` tells that the clock may be wrong, so that no row's age is known.
+        """`doubtful` says that the clock may be wrong, so that no row's age is known.
         `counted_until`: the moment from which the totals of a cluster still need its changes.
         """
         self._recorder = recorder

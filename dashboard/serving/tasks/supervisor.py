@@ -102,7 +102,7 @@ class Supervisor:
     ) -> asyncio.Task[None]:
         """Run `work` until `stop`, again and again if it dies.
 
-        `on_death` is told each time. Once `may_end` says so, an end without an exception is in
+        `on_death` is called each time. Once `may_end` says so, an end without an exception is in
         order; `stop` does not cancel such a task, its owner lets it end.
         """
         self.restarts[task, cluster] += 0
@@ -195,7 +195,7 @@ class Supervisor:
         try:
             on_death(problem)
         except Exception:
-            logger.exception("The death of the task %s could not be told", problem.task)
+            logger.exception("The death of the task %s could not be reported", problem.task)
 
 
 def _is_cancelled() -> bool:

@@ -19,7 +19,13 @@ from leases.domain.cause.groups.judged import Group, Judged
 from leases.domain.cause.incident import Confidence, Incident
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.knowledge import Knowledge
-from leases.domain.cause.make_incident import ToldOf, given_up, incident_id, incident_of, withdrawn
+from leases.domain.cause.make_incident import (
+    ReportedAs,
+    given_up,
+    incident_id,
+    incident_of,
+    withdrawn,
+)
 from leases.domain.cause.rules.judge import judge
 from leases.domain.cause.scene import Scene
 from leases.domain.cause.usual_writers import UsualWriters, remember
@@ -29,8 +35,8 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
 SETTLED_AFTER = timedelta(seconds=120)
-# Incidents that are not certain are first told after this time: what belongs together comes soon.
-FIRST_TOLD_AFTER = timedelta(seconds=2)
+# Incidents that are not certain are reported after this time: what belongs together comes soon.
+FIRST_REPORTED_AFTER = timedelta(seconds=2)
 BETWEEN_REVIEWS = timedelta(seconds=1)
 # When the time that passed may change a verdict: see the rules of handover and writes.
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
@@ -50,8 +56,8 @@ class Casebook:
         self._names: dict[int, set[str]] = {}  # the other way round
         self._incident_of: dict[int, str] = {}
         self._spent: dict[str, int] = {}  # questions asked for each incident
-        self._told: dict[str, Incident] = {}
-        self._told_of: dict[str, ToldOf] = {}
+        self._reported: dict[str, Incident] = {}
+        self._reported_as: dict[str, ReportedAs] = {}
         self._going_on = GoingOn()
         self._times: list[tuple[datetime, int, int]] = []
         self._serial = count()
@@ -97,8 +103,8 @@ class Casebook:
         """Add what the cluster answered."""
         refusals = len(self._known.refusals)
         names = self._known.learn(facts)
-        if len(self._known.refusals) > refusals:  # tell again, with what could not be read
-            self._told_of.clear()
+        if len(self._known.refusals) > refusals:  # report again, with what could not be read
+            self._reported_as.clear()
             self._dirty = True
         for name in names:
             for number in self._about.get(name, ()):
@@ -109,7 +115,7 @@ class Casebook:
                     self._inquiries.again(episode, self._reviewed_at or episode.at)
 
     def questions(self, now: datetime) -> list[Question]:
-        """Return what to look up now, most telling first."""
+        """Return what to look up now, the most conclusive first."""
         due = self._inquiries.next()
         if due is None or due > now:
             return []
@@ -138,7 +144,7 @@ class Casebook:
         known = self._judged
         judged = [known.get(key) or self._judge(one, now) for key, one in self._episodes.items()]
         groups = grouped(judged)
-        news = [one for group in groups for one in self._tell(group, now)]
+        news = [one for group in groups for one in self._report(group, now)]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
 
@@ -164,8 +170,8 @@ class Casebook:
 
     def going_on(self) -> list[Incident]:
         """Return the incidents that have not ended."""
-        told = [one for one in self._told.values() if one.ended is None and one.members]
-        return told + self._going_on.incidents()
+        reported = [one for one in self._reported.values() if one.ended is None and one.members]
+        return reported + self._going_on.incidents()
 
     def _open(self, episode: Episode) -> None:
         if len(self._episodes) >= MAX_EPISODES:
@@ -220,39 +226,39 @@ class Casebook:
                 self._about.setdefault(name, set()).add(number)
         return judged
 
-    def _tell(self, group: Group, now: datetime) -> list[Incident]:
+    def _report(self, group: Group, now: datetime) -> list[Incident]:
         number = group.episodes[0].number
-        told_of = self._told_of.get(number)
-        if told_of is not None and told_of.still_holds(group, now):
+        reported_as = self._reported_as.get(number)
+        if reported_as is not None and reported_as.still_holds(group, now):
             return []
-        told_of = ToldOf.of(group, SETTLED_AFTER)
-        settled = now >= told_of.settles_at
+        reported_as = ReportedAs.of(group, SETTLED_AFTER)
+        settled = now >= reported_as.settles_at
         episodes = [one.episode for one in group.episodes]
         for one in episodes:
             self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
-        known = self._told.get(number)
+        known = self._reported.get(number)
         sure = group.verdict.confidence is Confidence.CERTAIN
         begun = group.episodes[0].episode.first.change.observed_at
-        if known is None and not (sure or settled) and now - begun < FIRST_TOLD_AFTER:
+        if known is None and not (sure or settled) and now - begun < FIRST_REPORTED_AFTER:
             return []
         without = self._inquiries.without(episodes, group.verdict, now)
         incident = incident_of(self._cluster, number, group, without=without, settled=settled)
-        self._told[number], self._told_of[number] = incident, told_of
+        self._reported[number], self._reported_as[number] = incident, reported_as
         if settled:
             self._settle(episodes, incident)
         return [] if incident == known else [incident]
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
-        """Take back what was told of episodes that belong to another incident now."""
-        gone = self._told.keys() - numbers
+        """Withdraw incidents whose episodes belong to another one now."""
+        gone = self._reported.keys() - numbers
         if not gone:
             return []
         heirs = {one.number: group.episodes[0].number for group in groups for one in group.episodes}
         news = []
         for number in gone:
-            incident = self._told.pop(number)
-            self._told_of.pop(number, None)
+            incident = self._reported.pop(number)
+            self._reported_as.pop(number, None)
             self._spent.pop(number, None)
             if number in heirs:
                 news.append(withdrawn(incident, heirs[number]))
@@ -264,8 +270,8 @@ class Casebook:
         """Forget the episodes; keep an incident that goes on until it ends."""
         for one in episodes:
             self._drop(one)
-        self._told.pop(incident.id, None)
-        self._told_of.pop(incident.id, None)
+        self._reported.pop(incident.id, None)
+        self._reported_as.pop(incident.id, None)
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.ended_at is None}
         if still_open:

@@ -1,4 +1,4 @@
-"""What a cluster told of Pods, Nodes and Events around a change. Each fact has its moment.
+"""What a cluster said of Pods, Nodes and Events around a change. Each fact has its moment.
 
 Source: k8s.io/api/core/v1/types.go (Pod, ContainerStatus, Node, Event).
 """

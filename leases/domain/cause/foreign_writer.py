@@ -1,4 +1,4 @@
-"""Tell a write of somebody else from a holder's own, by the field manager and by what it moved."""
+"""Find writes that were not the holder's own, by the field manager and by what they moved."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _was_in_time(clue: Clue) -> bool:
 
 
 def usual_writer(clue: Clue) -> str | None:
-    """Return the manager that renews the Lease, as far as its managedFields still tell."""
+    """Return the manager that renews the Lease, as far as its managedFields still show."""
     if clue.usual_writer:
         return clue.usual_writer
     renews = owner_of("spec.renewTime", clue.managers)

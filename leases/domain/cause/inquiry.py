@@ -1,4 +1,4 @@
-"""What to ask a cluster about an episode, and how often: a few times, most telling first."""
+"""What to ask a cluster about an episode, and how often: a few times, the most conclusive first."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Inquiries:
         incident_of: Callable[[Episode], str],
         spent: dict[str, int],
     ) -> list[Question]:
-        """Return what to ask now. `spent`: the questions of each incident that was told."""
+        """Return what to ask now. `spent`: the questions of each incident that was reported."""
         while self._recent and now - self._recent[0] > WINDOW:
             self._recent.popleft()
         found: dict[Question, None] = {}
@@ -137,7 +137,7 @@ class Inquiries:
     def without(
         self, episodes: list[Episode], verdict: Verdict, now: datetime
     ) -> tuple[Source, ...]:
-        """Return the sources that could have told more of an incident, but were refused lately."""
+        """Return the sources that could have explained more, but were refused lately."""
         if _enough(verdict):
             return ()
         refused = {
@@ -149,7 +149,7 @@ class Inquiries:
         return tuple(source for source in Source if source in refused)
 
     def _all(self, episode: Episode, now: datetime) -> tuple[Question, ...]:
-        """Return what could tell more of it, refused or not."""
+        """Return what could explain more of it, refused or not."""
         found = self._possible.get(id(episode))
         if found is None:
             found = tuple(_all(episode, self._known, now))

@@ -16,15 +16,15 @@ MAX_HOSTS = 50
 MAX_EVIDENCE = 25
 
 
-class ToldOf(msgspec.Struct, frozen=True):
-    """What an incident was told of. Nothing else changes it."""
+class ReportedAs(msgspec.Struct, frozen=True):
+    """What an incident was made from when it was reported. It is made anew when this changes."""
 
     verdict: Verdict
     serials: list[int]  # of the judgements
     settles_at: datetime
 
     @classmethod
-    def of(cls, group: Group, settled_after: timedelta) -> ToldOf:
+    def of(cls, group: Group, settled_after: timedelta) -> ReportedAs:
         settles_at = max(one.changed_at for one in group.episodes) + settled_after
         return cls(group.verdict, [one.serial for one in group.episodes], settles_at)
 

@@ -64,15 +64,15 @@ class Scene:
         return None
 
     def stopped(self) -> bool:
-        """Whether the Pod was deleted about then: it is terminating, gone, or was told to stop."""
+        """Whether the Pod was deleted about then: it is terminating, gone, or was asked to stop."""
         until = self.episode.at + BLUR * 5
         terminating = any(one.deleted_at is not None for one in self.live)
         gone = any(one.gone for one in self.pods) and (self._certainly_pod() or bool(self.live))
-        told = any(e.reason == "Killing" and e.at <= until for e in self.pod_events)
-        return terminating or (gone and not self.replaced_pod()) or (told and self._gone_since())
+        asked = any(e.reason == "Killing" and e.at <= until for e in self.pod_events)
+        return terminating or (gone and not self.replaced_pod()) or (asked and self._gone_since())
 
     def stopped_at(self) -> datetime | None:
-        """Return when the kubelet was told to stop the Pod, if an Event says so."""
+        """Return when the kubelet was asked to stop the Pod, if an Event says so."""
         event = self.event("Killing")
         return None if event is None else event.at
 

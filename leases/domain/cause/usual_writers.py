@@ -1,4 +1,4 @@
-"""Who writes each Lease usually: to tell a person's write from a holder's own."""
+"""Who writes each Lease usually: to distinguish a person's write from a holder's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message: an incident as one receiver is told of it. Its words are in `texts`."""
+"""A message: an incident as one receiver learns of it. Its words are in `texts`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def message_of(
-    incident: Incident, stage: Stage, *, receiver: int, step: int, told: Message | None
+    incident: Incident, stage: Stage, *, receiver: int, step: int, last: Message | None
 ) -> Message:
     """Make a message. Its id follows from its place: every replica makes the same one."""
     severity = gravity(incident)
@@ -74,7 +74,7 @@ def message_of(
         hosts_total=len(incident.hosts),
         worst_gap_seconds=incident.worst_gap_seconds,
         part_of=incident.part_of,
-        labels=labels if told is None else told.labels,
+        labels=labels if last is None else last.labels,
     )
 
 

@@ -17,7 +17,7 @@ def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
 
 
 def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Acknowledgement:
-    """Note who takes care of it. The first person stays. That it worsened is not told any more,
+    """Note who takes care of it. The first person stays. That it worsened is not sent any more,
     unless a receiver may have been sent it already."""
     with transaction.atomic():
         found, _ = Acknowledgement.objects.get_or_create(

@@ -120,7 +120,7 @@ def _in_order(batch: Sequence[Notification], rows: Iterable[Notification]) -> bo
 
 
 def _is_held_back(row: Notification, quiet: Sequence[Quiet], now: datetime) -> bool:
-    """Whether a mute or a window holds it back. That an incident is over is told nevertheless."""
+    """Whether a mute or a window holds it back. That an incident is over is sent nevertheless."""
     if row.stage in (Stage.OVER, Stage.TEST):
         return False
     record = IncidentRecord.objects.filter(cluster=row.cluster, incident=row.incident)
@@ -147,14 +147,14 @@ def queue_test(receiver: int, message: Message, now: datetime) -> str:
     """Queue a test message. Returns its id."""
     name = f"test-{now.timestamp():.6f}"
     number = message_id(receiver, "", name, 0)
-    told = msgspec.structs.replace(message, id=number, incident=name)
+    numbered = msgspec.structs.replace(message, id=number, incident=name)
     Notification.objects.create(
         receiver_id=receiver,
         cluster="",
         incident=name,
         step=0,
         stage=Stage.TEST.value,
-        content=msgspec.json.encode(told).decode(),
+        content=msgspec.json.encode(numbered).decode(),
         made_at=now,
         due_at=now,
     )

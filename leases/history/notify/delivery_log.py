@@ -16,7 +16,7 @@ BATCH = 500  # rows deleted in one transaction
 
 
 def forget_messages(now: datetime) -> int:
-    """Delete one batch of old rows. Those of incidents that go on stay: they say what was told."""
+    """Delete one batch of old rows. Those of incidents that go on stay: they say what was sent."""
     forget_quiet_times(now - KEPT)
     open_now = IncidentRecord.objects.filter(
         cluster=OuterRef("cluster"), incident=OuterRef("incident"), ended=None

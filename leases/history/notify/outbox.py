@@ -27,7 +27,7 @@ from leases.models import Acknowledgement, IncidentRecord, Notification, Receive
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 1000  # messages for one receiver; those beyond are logged as not sent
-_UNTOLD = (Notification.SILENCED, Notification.WITHDRAWN)
+_NEVER_SENT = (Notification.SILENCED, Notification.WITHDRAWN)
 decode_choice = msgspec.json.Decoder(Choice).decode
 decode_message = msgspec.json.Decoder(Message).decode
 
@@ -90,15 +90,14 @@ class _Queue:
         subject: Subject | None = None
         for receiver, choice in self._receivers:
             rows = self._rows.get((receiver.pk, incident.id), [])
-            told = [row for row in rows if row.state not in _UNTOLD]
-            if not told:
+            if all(row.state in _NEVER_SENT for row in rows):
                 subject = subject or _subject(incident, record)
                 over = incident.ended is not None and incident.ended < receiver.created_at
                 if over or incident.part_of or not chooses(choice, subject):
                     continue
-            self._tell(receiver, choice, incident, rows, at)
+            self._add_message(receiver, choice, incident, rows, at)
 
-    def _tell(
+    def _add_message(
         self,
         receiver: Receiver,
         choice: Choice,
@@ -107,14 +106,14 @@ class _Queue:
         at: datetime,
     ) -> None:
         """Change the message that waits, or add one."""
-        heard = [row for row in rows if row.state not in _UNTOLD]
+        heard = [row for row in rows if row.state not in _NEVER_SENT]
         unsent = heard.pop() if heard and _is_unsent(heard[-1]) else None
         if unsent is not None and self._rewrite(unsent, incident, heard, choice, at):
             return
         if unsent is not None:  # it was claimed meanwhile
             heard.append(unsent)
-        told = decode_message(heard[-1].content) if heard else None
-        stage = self._stage(incident, told)
+        last = decode_message(heard[-1].content) if heard else None
+        stage = self._stage(incident, last)
         if stage is None or not _wants(choice, stage):
             return
         step = rows[-1].step + 1 if rows else 0
@@ -126,7 +125,7 @@ class _Queue:
             made_at=at,
             due_at=at + timedelta(seconds=receiver.group_seconds),
         )
-        for name, value in self._content(row, stage, incident, told, at).items():
+        for name, value in self._content(row, stage, incident, last, at).items():
             setattr(row, name, value)
         if self._waiting[receiver.pk] >= MAX_WAITING and row.state == Notification.WAITING:
             row.state, row.ended_at = Notification.FAILED, at
@@ -143,9 +142,9 @@ class _Queue:
         at: datetime,
     ) -> bool:
         """Let a message that nobody has tried to send say what is known now."""
-        told = decode_message(heard[-1].content) if heard else None
-        first_of_withdrawn = incident.part_of is not None and told is None
-        stage = None if first_of_withdrawn else self._stage(incident, told)
+        last = decode_message(heard[-1].content) if heard else None
+        first_of_withdrawn = incident.part_of is not None and last is None
+        stage = None if first_of_withdrawn else self._stage(incident, last)
         if stage is not None and not _wants(choice, stage):
             return True  # it is sent as it is
         values: dict[str, object]
@@ -157,12 +156,12 @@ class _Queue:
                 else "Not sent: it was no longer true."
             )
         else:
-            values = self._content(unsent, stage, incident, told, at)
+            values = self._content(unsent, stage, incident, last, at)
         rows = Notification.objects.filter(pk=unsent.pk, attempts=0, state=Notification.WAITING)
         return bool(rows.update(**values))
 
-    def _stage(self, incident: Incident, told: Message | None) -> Stage | None:
-        stage = next_stage(incident, told)
+    def _stage(self, incident: Incident, last: Message | None) -> Stage | None:
+        stage = next_stage(incident, last)
         return None if stage is Stage.WORSENED and incident.id in self._acknowledged else stage
 
     def _content(
@@ -170,13 +169,13 @@ class _Queue:
         row: Notification,
         stage: Stage,
         incident: Incident,
-        told: Message | None,
+        last: Message | None,
         at: datetime,
     ) -> dict[str, object]:
-        message = message_of(incident, stage, receiver=row.receiver_id, step=row.step, told=told)
+        message = message_of(incident, stage, receiver=row.receiver_id, step=row.step, last=last)
         values: dict[str, object] = {"stage": stage.value, "content": as_text(message)}
-        untold_and_over = told is None and stage is Stage.OVER
-        if untold_and_over and is_quiet(self._quiet, self._cluster, incident.leases, at):
+        first_and_over = last is None and stage is Stage.OVER
+        if first_and_over and is_quiet(self._quiet, self._cluster, incident.leases, at):
             values |= {"state": Notification.SILENCED, "ended_at": at}
             values["outcome"] = "Not sent: it was over before the mute or the window ended."
         return values

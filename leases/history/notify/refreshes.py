@@ -15,7 +15,7 @@ from leases.models import IncidentRecord, Notification, Receiver
 
 REFRESH = timedelta(seconds=60)
 MAX_REFRESHED = 500  # alerts of one receiver
-_TOLD = (Stage.OPENED.value, Stage.WORSENED.value)
+_GOING_ON = (Stage.OPENED.value, Stage.WORSENED.value)
 
 
 def claim_refreshes(
@@ -51,8 +51,8 @@ def claim_refreshes(
 
 
 def _going_on(receiver: Receiver, watched: Collection[str]) -> list[Notification]:
-    """The newest message about each incident that it was told of and that goes on."""
-    rows = Notification.objects.filter(receiver=receiver, stage__in=_TOLD)
+    """The newest message about each incident that it has heard of and that goes on."""
+    rows = Notification.objects.filter(receiver=receiver, stage__in=_GOING_ON)
     newest: dict[tuple[str, str], Notification] = {}
     going_on = IncidentRecord.objects.filter(ended=None, cluster__in=watched)
     open_now = set(going_on.values_list("cluster", "incident"))

@@ -1,4 +1,4 @@
-"""The changes of the last hour by Lease, kept in memory: what tells whether a Lease flaps."""
+"""The changes of the last hour by Lease, kept in memory: what shows whether a Lease flaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that have no cause yet, as clues: a process that was killed had not told their incidents.
+"""Changes without a cause, as clues: a process was killed before it wrote their incidents.
 
 History keeps less than the tracker knew: no intervals of renewals, no silences of the cluster, no
 managedFields but the name of the writer.

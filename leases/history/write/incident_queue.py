@@ -30,8 +30,8 @@ class IncidentQueue:
         self._reviewed: dict[str, Reviewed] = {}
         self._settled: dict[str, Reviewed] = {}  # as written before, but settled and over
         self._marks: dict[Member, CauseMark] = {}
-        self._known: dict[str, Incident] = {}  # that may change, as told last
-        self._own: dict[str, None] = {}  # ids that this process told lately
+        self._known: dict[str, Incident] = {}  # that may change, as reported last
+        self._own: dict[str, None] = {}  # ids that this process reported lately
         self._lost = False
 
     def restore(self, incidents: Iterable[Incident], unmarked: set[Member]) -> None:

@@ -66,7 +66,7 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     cluster: str
     reviewed: tuple[Reviewed, ...]
     marks: tuple[CauseMark, ...]
-    own: frozenset[str] = frozenset()  # ids of incidents that this process told
+    own: frozenset[str] = frozenset()  # ids of incidents that this process reported
     settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
@@ -90,7 +90,7 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[RefusedValue]:
         same = same_elsewhere(batch)
         settled = [one for one in batch.settled if one.incident.id not in same]
         changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
-        reviewed = [one for told in changed for one in _under(same, told)]
+        reviewed = [one for each in changed for one in _under(same, each)]
         write_all_but_refused(reviewed, write_incidents, refuse)
         settle(batch.cluster, settled)
         reviewed += settled
@@ -103,7 +103,7 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[RefusedValue]:
 
 
 def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
-    """Return which incidents another replica told under another id, with that id.
+    """Return which incidents another replica reported under another id, with that id.
 
     Two replicas may order the expiries of one moment differently. Then each takes another change
     for the first one of the incident, from which the id follows.
@@ -123,15 +123,15 @@ def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
     return found
 
 
-def _under(same: dict[str, str], told: Reviewed) -> list[Reviewed]:
+def _under(same: dict[str, str], reviewed: Reviewed) -> list[Reviewed]:
     """Return an incident under the id of the other replica; ours leads there."""
-    other = same.get(told.incident.id)
+    other = same.get(reviewed.incident.id)
     if other is None:
-        return [told]
-    led = replace(told.incident, members=(), part_of=other)
-    if told.incident.part_of:
-        return [Reviewed(led, told.at)]
-    return [Reviewed(replace(told.incident, id=other), told.at), Reviewed(led, told.at)]
+        return [reviewed]
+    led = replace(reviewed.incident, members=(), part_of=other)
+    if reviewed.incident.part_of:
+        return [Reviewed(led, reviewed.at)]
+    return [Reviewed(replace(reviewed.incident, id=other), reviewed.at), Reviewed(led, reviewed.at)]
 
 
 def write_incidents(reviewed: Sequence[Reviewed]) -> None:

@@ -32,7 +32,7 @@ SUBJECT = Subject(
 
 
 def told(stage=Stage.OPENED, incident=CRASH):
-    return message_of(incident, stage, receiver=1, step=0, told=None)
+    return message_of(incident, stage, receiver=1, step=0, last=None)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_message_is_an_incident_that_opened_worsened_or_ended(incident, last, 
 def test_the_id_follows_from_the_place_and_the_labels_stay():
     first = told()
     worse = replace(CRASH, cause=Cause.NODE_DOWN, worst_gap_seconds=60.0)
-    second = message_of(worse, Stage.WORSENED, receiver=1, step=1, told=first)
+    second = message_of(worse, Stage.WORSENED, receiver=1, step=1, last=first)
     assert first.id == told().id != second.id
     assert (first.severity, second.severity) == (Gravity.WARNING, Gravity.CRITICAL)
     assert second.labels == first.labels

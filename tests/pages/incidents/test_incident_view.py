@@ -181,7 +181,7 @@ def test_an_incident_of_thousands_of_leases_is_a_small_page(store, operator):
 
 def test_a_reader_acknowledges_an_incident_and_takes_it_back(told, operator):
     url = f"{URL}acknowledge/"
-    assert operator.post(url)["Location"] == f"{URL}#told"
+    assert operator.post(url)["Location"] == f"{URL}#notifications"
     operator.post(url)
     assert "olga takes care of it since" in words(operator.get(URL))
     operator.post(url, {"back": "yes"})

@@ -120,7 +120,7 @@ def test_leases_beside_the_lanes_are_told_by_an_incident_and_never_called_fine(s
         pass
     tell(open_incident(*dead))
     html = text_of(operator.get("/c/a/wall/"))
-    assert "3 in trouble, told as incidents" in html
+    assert "3 in trouble, shown as incidents" in html
     assert "All in time" not in html
 
 

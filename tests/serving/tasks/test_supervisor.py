@@ -149,7 +149,7 @@ async def test_a_failing_death_callback_does_not_keep_the_task_down(supervisor, 
     work = Work(KeyError())
     supervisor.start("counter", work, effect=EFFECT, on_death=raises)
     await until(lambda: work.starts == 2)
-    assert "could not be told" in caplog.text
+    assert "could not be reported" in caplog.text
 
 
 async def test_the_delay_grows_and_is_short_again_after_a_good_run(clock):

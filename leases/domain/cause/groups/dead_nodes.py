@@ -150,7 +150,7 @@ def _died_with(one: Judged, heart: Judged) -> bool:
 
 
 def _may_have_died(one: Judged) -> bool:
-    """Whether an election ran out, and nothing tells where its holder ran or why it died."""
+    """Whether an election ran out, and nothing shows where its holder ran or why it died."""
     return (
         not one.node
         and one.episode.kind is not Kind.HEARTBEAT

@@ -27,7 +27,7 @@ class Judged(msgspec.Struct, frozen=True):
     serial: int  # another one for each judgement
     changed_at: datetime  # our clock at its last change
     node: str = ""
-    stopped_at: datetime | None = None  # when its Pod was told to stop
+    stopped_at: datetime | None = None  # when its Pod was asked to stop
     died: bool | None = None  # its process died with its node; None: unknown
 
 

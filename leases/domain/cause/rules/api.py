@@ -46,10 +46,10 @@ def api_trouble(scene: Scene) -> Verdict | None:
         f"The API server stalled: nobody wrote any Lease {times}for up to {span(longest)} "
         f"until {clock(several[-1].until)}"
     )
-    tell = likely if len(several) > 1 or longest >= 3 else possible
+    conclude = likely if len(several) > 1 or longest >= 3 else possible
     expected = sum(one.expected for one in several)
-    told = f"{expected:.0f} writes of all Leases were missing in these seconds"
-    return tell(Cause.API_SLOW, sentence, seen(Source.LEASES, told))
+    missing = f"{expected:.0f} writes of all Leases were missing in these seconds"
+    return conclude(Cause.API_SLOW, sentence, seen(Source.LEASES, missing))
 
 
 def silences(episode: Episode) -> list[Silence]:

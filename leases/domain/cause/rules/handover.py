@@ -23,7 +23,7 @@ NO_POD_MADE = timedelta(seconds=110)  # an owner that is not at zero has made a 
 
 
 def stopped(scene: Scene) -> Verdict | None:
-    """The Pod was deleted: what came after it tells why."""
+    """The Pod was deleted: what came after it shows why."""
     if not scene.stopped():
         return None
     episode = scene.episode
@@ -43,7 +43,7 @@ def stopped(scene: Scene) -> Verdict | None:
         )
     if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
-    if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing tells
+    if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing shows which
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if scene.disrupted():
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)

@@ -47,8 +47,8 @@ def evicted(scene: Scene) -> Verdict | None:
     else:
         return None
     if event is not None:
-        told = f"Event {event.reason} at {clock(event.at)}: {event.message}"
-        facts.append(seen(Source.EVENTS, told))
+        event_text = f"Event {event.reason} at {clock(event.at)}: {event.message}"
+        facts.append(seen(Source.EVENTS, event_text))
     return certain(Cause.EVICTED, f"{scene.pod_name}, which held {scene.lease}, was {how}", *facts)
 
 
@@ -72,8 +72,8 @@ def drained(scene: Scene) -> Verdict | None:
     if not cordoned:
         # Deschedulers and autoscalers evict too; a node that is drained is cordoned first.
         # Where no node can be read, this may be part of a drain.
-        tell = likely if scene.nodes else possible
-        return tell(Cause.EVICTED, f"{sentence} through the API", *facts)
+        conclude = likely if scene.nodes else possible
+        return conclude(Cause.EVICTED, f"{sentence} through the API", *facts)
     facts.append(seen(Source.NODES, f"Node {scene.node} is cordoned"))
     sentence = f"{scene.node} was drained: {sentence} at {clock(scene.episode.at)}"
     return likely(Cause.DRAIN, sentence, *facts)

@@ -1,4 +1,4 @@
-"""What a write itself tells: a person's edit, a deletion, a preferred holder, a wrong clock."""
+"""What a write itself shows: a person's edit, a deletion, a preferred holder, a wrong clock."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def preferred(scene: Scene) -> Verdict | None:
     sentence = f"{sentence}, and the holder yielded at {clock(episode.last.change.at)}"
     writer = first.change.writer or "the coordinator"
     evidence = seen(Source.LEASES, f"{writer} set preferredHolder before the release")
-    tell = certain if reached else likely
-    return tell(Cause.PREFERRED_HOLDER, sentence, evidence)
+    conclude = certain if reached else likely
+    return conclude(Cause.PREFERRED_HOLDER, sentence, evidence)
 
 
 def deleted(scene: Scene) -> Verdict | None:
