@@ -38,7 +38,7 @@ def deletions(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The newest deletions of the cluster."""
     check_edit(request.user)
     rows = Deletion.objects.filter(cluster=cluster).defer("chosen").order_by("-pk")[:LISTED]
-    found = [{"row": row, "tally": report.tally(row)} for row in rows]
+    found = [{"row": row, "counts": report.counts_of(row)} for row in rows]
     return render(request, "deletions/index.html", {"deletions": found})
 
 
@@ -88,35 +88,35 @@ def _find(cluster: str, number: int) -> Deletion:
 
 
 def _presented(row: Deletion, now: datetime) -> dict[str, Any]:
-    tally = report.tally(row)
+    counts = report.counts_of(row)
     lines = report.not_deleted(row, SHOWN)
     ended = row.ended_at or now
     took = (ended - row.made_at).total_seconds()
     active = row.state in Deletion.ACTIVE
     return {
         "row": row,
-        "tally": tally,
+        "counts": counts,
         "active": active,
         "stopping": active and row.stop_asked,
         "silent": active and now - row.beat_at > records.SILENT,
-        "share": 100 * tally.tried // (tally.total or 1),
+        "share": 100 * counts.tried // (counts.total or 1),
         "took": age(took),
-        "left": _left(tally, took) if active else "",
+        "left": _left(counts, took) if active else "",
         "lines": [
             {"line": line, "url": lease_url(row.cluster, ObjectName(line.namespace, line.name))}
             for line in lines
         ],
-        "more": max(0, tally.tried - tally.deleted - len(lines)),
-        "try_again": tally.refused + tally.unknown + tally.not_deleted + tally.not_tried,
+        "more": max(0, counts.tried - counts.deleted - len(lines)),
+        "try_again": counts.refused + counts.unknown + counts.not_deleted + counts.not_tried,
     }
 
 
-def _left(tally: DeletionCounts, took: float) -> str:
+def _left(counts: DeletionCounts, took: float) -> str:
     """`120 per second, about 4.2 s left`."""
-    if not tally.tried or took <= 0:
+    if not counts.tried or took <= 0:
         return ""
-    rate = tally.tried / took
-    return f"{rate:,.0f} per second, about {age(tally.not_tried / rate)} left"
+    rate = counts.tried / took
+    return f"{rate:,.0f} per second, about {age(counts.not_tried / rate)} left"
 
 
 def _csv(row: Deletion) -> Iterator[str]:

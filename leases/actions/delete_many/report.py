@@ -53,7 +53,7 @@ class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime | None = None
 
 
-def tally(deletion: Deletion) -> DeletionCounts:
+def counts_of(deletion: Deletion) -> DeletionCounts:
     counts: dict[str, int] = {}
     grouped = _rows(deletion).values_list("outcome", "answer__code").annotate(Count("pk"))
     for outcome, code, number in grouped.order_by():

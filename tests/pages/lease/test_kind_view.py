@@ -1,4 +1,4 @@
-"""An admin overrules what a Lease is for."""
+"""An admin overrides what a Lease is for."""
 
 from __future__ import annotations
 
