@@ -12,6 +12,7 @@ from django.forms.utils import ErrorDict
 
 from dashboard.config import Config
 from dashboard.forms.drawing import AdminRenderer
+from dashboard.forms.plain_form import NUL
 from dashboard.forms.widgets import Area
 from leases.wire.status import ApiError
 
@@ -57,6 +58,8 @@ class AdminForm(forms.Form):
 
     def __init__(self, *args: Any, saving: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.error_messages |= NUL
         self.saving = saving
         config: Config = settings.LEASEBOARD
         self.required_to_save = frozenset({"reason"} if config.reason_required else ())

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 
-from dashboard.forms.plain_form import NO_NUL
 from dashboard.forms.widgets import TextLine
 from leases.wire.name_rules import label_name_errors, subdomain_errors
 
@@ -20,7 +19,6 @@ class LeaseField(forms.CharField):
             required=False,
             max_length=317,
             widget=TextLine(mono=True, placeholder="kube-system or kube-system/scheduler"),
-            validators=[NO_NUL],
             help_text=help_text,
         )
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.core.validators import ProhibitNullCharactersValidator
 from django.forms.renderers import TemplatesSetting
 
 from dashboard.forms.widgets import TextLine
 
-NO_NUL = ProhibitNullCharactersValidator("Leave out the NUL character.")
+NUL = {"null_characters_not_allowed": "Leave out the NUL character."}
 
 
 class PlainRenderer(TemplatesSetting):
@@ -21,6 +20,11 @@ class PlainRenderer(TemplatesSetting):
 class PlainForm(forms.Form):
     default_renderer = PlainRenderer
     use_required_attribute = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.error_messages |= NUL
 
 
 class Hidden(forms.PasswordInput):
@@ -38,7 +42,6 @@ class Names(forms.CharField):
             required=False,
             max_length=4000,
             widget=TextLine(mono=True, spellcheck="false"),
-            validators=[NO_NUL],
             **kwargs,
         )
         self._most = most

@@ -9,6 +9,8 @@ from django import forms
 from django.contrib.auth.models import User
 
 from dashboard.access.programs import api_tokens
+from dashboard.forms.plain_form import PlainForm
+from dashboard.forms.widgets import TextLine, WholeNumber
 from leases.models import ApiToken
 
 ROLE_WORDS = {
@@ -17,14 +19,29 @@ ROLE_WORDS = {
 }
 
 
-class ApiTokenForm(forms.Form):
+class ApiTokenForm(PlainForm):
     """What the token is for, what it may read, and for how many days."""
 
-    name = forms.CharField(label="Name", max_length=100)
-    role = forms.ChoiceField(
-        error_messages={"invalid_choice": "You cannot give this role. Choose one of the list."}
+    name = forms.CharField(
+        label="Name",
+        max_length=100,
+        widget=TextLine(),
+        help_text="The job or the script that uses it.",
     )
-    days = forms.IntegerField(min_value=1, max_value=api_tokens.MAX_DAYS, initial=90)
+    role = forms.ChoiceField(
+        label="Role",
+        widget=forms.RadioSelect,
+        help_text="The token never reads more than you may.",
+        error_messages={"invalid_choice": "You cannot give this role. Choose one of the list."},
+    )
+    days = forms.IntegerField(
+        label="Expires after",
+        min_value=1,
+        max_value=api_tokens.MAX_DAYS,
+        initial=90,
+        widget=WholeNumber(unit="days"),
+        help_text=f"{api_tokens.MAX_DAYS:,} days at most.",
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

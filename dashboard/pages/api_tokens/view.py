@@ -47,9 +47,10 @@ def tokens(request: HttpRequest) -> HttpResponseBase:
     if refusal is not None:
         return refusal
     user = cast("User", request.user)
-    form = ApiTokenForm(request.POST or None, user=user)
+    data = request.POST if request.method == "POST" else None
+    form = ApiTokenForm(data, user=user)
     made: dict[str, Any] = {}
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         token, text = form.save(now=clock.now())
         _record(request, SecurityEvent.TOKEN_CREATED, token)
         address = request.build_absolute_uri("/").rstrip("/")

@@ -21,7 +21,7 @@ from dashboard.access.security_log import SecurityEvent, record
 from dashboard.access.tokens import digest_of, new_token
 from dashboard.board import running_board
 from dashboard.forms.lease_field import LeaseField
-from dashboard.forms.plain_form import NO_NUL, PlainForm
+from dashboard.forms.plain_form import PlainForm
 from dashboard.forms.widgets import Dropdown, TextLine
 from leases.models import Badge
 
@@ -36,7 +36,6 @@ class BadgeForm(PlainForm):
         label="Name",
         max_length=100,
         widget=TextLine(),
-        validators=[NO_NUL],
         help_text="Where it is shown, so that it can be revoked without the others.",
     )
     cluster = forms.ChoiceField(label="Cluster", widget=Dropdown())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django import forms
-from django.core.validators import ProhibitNullCharactersValidator
+
+from dashboard.forms.plain_form import NUL
 
 MAX_NOTE = 4000  # characters
 MAX_NOTES = 200  # of one incident
@@ -15,8 +16,8 @@ class NoteForm(forms.Form):
     text = forms.CharField(
         label="Add a note",
         max_length=MAX_NOTE,
-        validators=[ProhibitNullCharactersValidator("Leave out the NUL character.")],
         error_messages={
+            **NUL,
             "required": "Write what you found out.",
             "max_length": f"Use {MAX_NOTE:,} characters at most. These are %(show_value)s.",
         },

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard import clock
 from dashboard.board import running_board
 from dashboard.forms.lease_field import LeaseField
-from dashboard.forms.plain_form import NO_NUL, PlainForm
+from dashboard.forms.plain_form import PlainForm
 from dashboard.forms.widgets import Area, Dropdown, TextLine
 from dashboard.pages.notifications.access import receivers_required
 from dashboard.parts.query.url_parameters import BadFilter
@@ -46,9 +46,7 @@ class QuietForm(PlainForm):
         widget=TextLine(mono=True, placeholder="2026-11-21T02:00"),
         help_text="Empty: until somebody ends it.",
     )
-    reason = forms.CharField(
-        label="Reason", max_length=MAX_REASON, widget=Area(rows=2), validators=[NO_NUL]
-    )
+    reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=Area(rows=2))
 
     def __init__(self, *args: Any, clusters: Iterable[str], now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -13,7 +13,7 @@ from django.core.validators import validate_email
 from msgspec.structs import asdict
 
 from dashboard.access.sealing import CannotUnseal, seal, unseal
-from dashboard.forms.plain_form import NO_NUL, Hidden, Names, PlainForm, Some
+from dashboard.forms.plain_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.widgets import Dropdown, TextLine, WholeNumber
 from dashboard.parts.cause_words import CAUSE_WORDS
 from leases.domain.cause.incident import Cause
@@ -46,10 +46,8 @@ KEEP = "Stored, and not shown. Leave it empty to keep it."
 class ReceiverForm(PlainForm):
     """`receiver`: the one that is changed; None makes a new one."""
 
-    name = forms.CharField(label="Name", max_length=100, widget=TextLine(), validators=[NO_NUL])
-    url = forms.CharField(
-        label="Address", max_length=2000, widget=TextLine(mono=True), validators=[NO_NUL]
-    )
+    name = forms.CharField(label="Name", max_length=100, widget=TextLine())
+    url = forms.CharField(label="Address", max_length=2000, widget=TextLine(mono=True))
     secret = forms.CharField(label="Key", required=False, max_length=500, widget=Hidden())
     host = forms.CharField(label="Mail server", max_length=253, widget=TextLine(mono=True))
     port = forms.IntegerField(

@@ -9,22 +9,31 @@ from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
+from dashboard.forms.plain_form import PlainForm
+from dashboard.forms.widgets import Dropdown, TextLine
+
 NOT_YOURS = "This is no role that you can give. Choose one of the list."
 
 
-class NewPersonForm(forms.Form):
+class NewPersonForm(PlainForm):
     """The name and the role of somebody new."""
 
     username = forms.CharField(
+        label="Name",
         max_length=150,
+        widget=TextLine(),
+        help_text="To sign in with. You get a sign-in link to hand over.",
         validators=[UnicodeUsernameValidator()],
         error_messages={"required": "Write the name to sign in with."},
     )
     role = forms.ChoiceField(
+        label="Role",
+        widget=Dropdown(),
+        help_text="operator reads everything; admin also edits Leases and manages people.",
         error_messages={
             "required": "Choose a role: without one this person sees nothing.",
             "invalid_choice": NOT_YOURS,
-        }
+        },
     )
 
     def __init__(self, *args: Any, roles: Iterable[str], **kwargs: Any) -> None:

@@ -53,7 +53,7 @@ def people(request: HttpRequest) -> HttpResponseBase:
         request.POST if request.method == "POST" else None, roles=roles, initial=initial
     )
     added: dict[str, Any] = {}
-    status = 400 if form.errors else 200
+    status = 422 if form.errors else 200
     if form.is_valid():
         user, token = account_changes.add_person(
             form.cleaned_data["username"], form.cleaned_data["role"], _admin(request)

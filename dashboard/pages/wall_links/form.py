@@ -9,19 +9,33 @@ from typing import Any
 from django import forms
 
 from dashboard.access.wall import links
+from dashboard.forms.plain_form import PlainForm
+from dashboard.forms.widgets import TextLine, WholeNumber
 from leases.models import WallLink
 
 
-class WallLinkForm(forms.Form):
+class WallLinkForm(PlainForm):
     """The name of the screen, the clusters that its link opens, and for how many days."""
 
-    name = forms.CharField(label="Name", max_length=100)
-    days = forms.IntegerField(required=False, min_value=1, max_value=3650)
+    name = forms.CharField(
+        label="Name", max_length=100, widget=TextLine(), help_text="Where the screen hangs."
+    )
     clusters = forms.MultipleChoiceField(
+        label="Clusters",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The link opens only the walls of these clusters.",
         error_messages={
             "required": "Choose a cluster: a wall link opens those that it names alone.",
             "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
-        }
+        },
+    )
+    days = forms.IntegerField(
+        label="Ends after",
+        required=False,
+        min_value=1,
+        max_value=3650,
+        widget=WholeNumber(unit="days"),
+        help_text="Empty: until it is revoked.",
     )
 
     def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:

@@ -45,9 +45,10 @@ def wall_links(request: HttpRequest) -> HttpResponseBase:
     refusal = _check(request)
     if refusal is not None:
         return refusal
-    form = WallLinkForm(request.POST or None, clusters=running_board().clusters)
+    data = request.POST if request.method == "POST" else None
+    form = WallLinkForm(data, clusters=running_board().clusters)
     made: dict[str, Any] = {}
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         link, token = form.save(created_by=request.user.get_username(), now=clock.now())
         _record(request, SecurityEvent.LINK_CREATED, link)
         urls = {

@@ -96,7 +96,7 @@ def test_a_password_is_changed_by_who_knows_the_old_one():
 )
 def test_a_wrong_field_is_one_sentence_and_makes_nobody(browser, fields, says):
     answer = browser.post("/people/", fields)
-    assert (answer.status_code, says in answer.content.decode()) == (400, True)
+    assert (answer.status_code, says in answer.content.decode()) == (422, True)
     assert User.objects.count() == 1
 
 

@@ -38,6 +38,9 @@ WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}
 CASES = [
     ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
+    ("/tokens/", "", {"name": "ci", "role": "operator", "days": "7"}),
+    ("/badges/", "", {"name": "wiki", "cluster": "a", "lease": "kube-system/scheduler"}),
+    ("/people/", "", {"username": "olga", "role": "operator"}),
     ("/c/a/incidents/first/", "", {"text": "Rack 14."}),
     ("/c/a/leases/kube-system/scheduler/", "kind/", OVERRIDES),
     ("/c/a/leases/kube-system/scheduler/", "vacancy/", OVERRIDES),
