@@ -89,8 +89,8 @@ def test_the_request_changes_exactly_what_was_touched(shown, now, typed, labels,
         for key, value in changes.items():
             if value is None and key in there:
                 expected["metadata"][part].pop(key, None)
-            elif value is not None and there.get(key) != as_sent(value):
-                expected["metadata"][part][key] = as_sent(value)
+            elif value is not None and there.get(key) != typed_as(part, value):
+                expected["metadata"][part][key] = typed_as(part, value)
     assert after == expected
     assert list(after["metadata"]["finalizers"]) == now["metadata"]["finalizers"]
 
@@ -190,7 +190,7 @@ def sent(
             if value is None:
                 there.pop(key, None)
             else:
-                there[key] = as_sent(value)
+                there[key] = typed_as(part, value)
         data.setlist(f"{part}-key", list(there))
         data.setlist(f"{part}-value", list(there.values()))
     form = EditForm(data)
@@ -212,6 +212,10 @@ def as_sent(text: str, *, lines: bool = True) -> str:
     if lines:
         return text.replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\r", "").replace("\n", "")
+
+
+def typed_as(part: str, value: str) -> str:
+    return as_sent(value, lines=part == "annotations")
 
 
 def pairs_of(data: QueryDict, part: str) -> dict[str, str]:
