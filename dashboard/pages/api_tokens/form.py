@@ -27,6 +27,7 @@ class ApiTokenForm(PlainForm):
         max_length=100,
         widget=TextLine(),
         help_text="The job or the script that uses it.",
+        error_messages={"required": "Write a name, so that you know the token again."},
     )
     role = forms.ChoiceField(
         label="Role",
@@ -41,6 +42,7 @@ class ApiTokenForm(PlainForm):
         initial=90,
         widget=WholeNumber(unit="days"),
         help_text=f"{api_tokens.MAX_DAYS:,} days at most.",
+        error_messages={"required": "Write the number of days."},
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -37,6 +37,7 @@ class BadgeForm(PlainForm):
         max_length=100,
         widget=TextLine(),
         help_text="Where it is shown, so that it can be revoked without the others.",
+        error_messages={"required": "Write a name, so that you know the badge again."},
     )
     cluster = forms.ChoiceField(label="Cluster", widget=Dropdown())
     lease = LeaseField(help_text="Empty: the whole cluster.")

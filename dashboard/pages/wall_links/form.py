@@ -18,7 +18,11 @@ class WallLinkForm(PlainForm):
     """The name of the screen, the clusters that its link opens, and for how many days."""
 
     name = forms.CharField(
-        label="Name", max_length=100, widget=TextLine(), help_text="Where the screen hangs."
+        label="Name",
+        max_length=100,
+        widget=TextLine(),
+        help_text="Where the screen hangs.",
+        error_messages={"required": "Write a name, so that you know the link again."},
     )
     clusters = forms.MultipleChoiceField(
         label="Clusters",

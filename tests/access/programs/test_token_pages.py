@@ -52,7 +52,7 @@ def test_a_person_makes_a_token_that_is_shown_once_and_revokes_it():
         ({"role": "admin"}, "You cannot give this role."),
         ({"days": "0"}, "greater than or equal to 1"),
         ({"name": "taken"}, "You have a token of this name already"),
-        ({"name": ""}, "This field is required."),
+        ({"name": ""}, "Write a name"),
     ],
 )
 def test_a_form_that_cannot_be_used_says_why_and_loses_nothing(wrong, says):
