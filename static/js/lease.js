@@ -66,5 +66,12 @@ function open({ pathname, search }) {
   htmx.ajax("GET", pathname + search, { source: "#past" }).catch(() => {}); // the lane stays as it is
 }
 
+/** The page of a deleted Lease has no fields and no YAML: once the Lease is there again, load the page that has. */
+function comeBack() {
+  const isBack = document.querySelector("#head [data-lease]") && !document.getElementById("facts");
+  if (isBack && !document.activeElement.matches("input")) location.reload();
+}
+
 start();
 document.addEventListener("htmx:afterSettle", start);
+document.addEventListener("htmx:afterSettle", comeBack);

@@ -10,6 +10,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.visits import reload_until
 from tests.support.api_client import LeaseApi, timestamp
 from tests.support.processes import wait_for
 
@@ -36,7 +37,7 @@ def test_the_first_paint_needs_no_script(story, visits):
     expect(page.locator("#facts")).to_contain_text("leaseDurationSeconds")
     expect(page.locator("#yaml")).to_contain_text("holderIdentity: cp-1")
     past = page.locator("#past")
-    wait_for(lambda: "1 term since" in past.inner_text() or page.reload(), what="its history")
+    reload_until(page, lambda: "1 term since" in past.inner_text(), what="its history")
     page.get_by_role("link", name="Ask the cluster for candidates").click()
     expect(page.locator("h1")).to_have_text("What the cluster says of story")
     expect(page.locator("#asked")).to_contain_text("There are none.")
@@ -72,6 +73,27 @@ def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
     api.delete("short")
     expect(page.locator("#head .says")).to_contain_text("Deleted since")
     expect(page.locator("#changes li").first).to_contain_text("was deleted; last held by cp-1")
+
+
+def test_a_lease_that_is_made_again_comes_back_on_open_pages(api, visits):
+    path = "/c/embedded/leases/default/again/"
+    api.create("again", holder="cp-1")
+    before = visits.open_live(path)
+    api.delete("again")
+    expect(before.locator("#head .says")).to_contain_text("Deleted since")
+    between = visits.page(locale="en-GB")
+    between.goto(f"{visits.url}{path}")
+    expect(between.locator("#head .says")).to_contain_text("Deleted since")
+    expect(between.locator("[data-live-pill]")).to_contain_text("Live")
+    api.create("again", holder="cp-2")
+    for page in (before, between):
+        expect(page.locator("#head .says")).to_contain_text("cp-2")
+        expect(page.locator("#facts")).to_contain_text("cp-2")
+        expect(page.locator("#yaml")).to_contain_text("cp-2")
+    api.take("again", holder="cp-3", transitions=1)
+    for page in (before, between):
+        expect(page.locator("#head .says")).to_contain_text("cp-3")
+        expect(page.locator("#facts")).to_contain_text("cp-3")
 
 
 @pytest.fixture
