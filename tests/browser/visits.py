@@ -5,6 +5,7 @@ policy, is kept.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -66,6 +67,18 @@ class Profiles:
         self.complaints.append(complaint)
 
 
+def reload_until(page: Page, is_shown: Callable[[], object], *, what: str) -> None:
+    """Load the page again and again until it shows something."""
+
+    def look() -> bool:
+        if is_shown():
+            return True
+        page.reload()
+        return False
+
+    wait_for(look, what=what)
+
+
 class Visits:
     """The printed sign-in link works once: who has used it may open any number of pages."""
 
@@ -87,6 +100,8 @@ class Visits:
         if LEASE.match(path):
             wait_for(lambda: page.request.head(f"{self.url}{path}").ok, what=path)
         page.goto(f"{self.url}{path}")
+        if LEASE.fullmatch(path.partition("?")[0]):  # one that was deleted and made again
+            reload_until(page, page.locator("#facts").count, what=path)
         return page
 
     def open_live(self, path: str, **options: Any) -> Page:

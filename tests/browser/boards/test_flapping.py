@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.boards.conftest import names, visit
+from tests.browser.visits import reload_until
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, wait_for
+from tests.support.processes import Server
 
 SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
 # At once, for an event may draw the row anew at any time.
@@ -44,7 +45,7 @@ def test_a_row_says_so_as_it_happens_and_stays_in_its_place(
     api.create("live-flap", holder="flap-0")
     visit(page, server, "leases/?q=live-flap")
     row = page.locator('tr[data-key="default/live-flap"]')
-    wait_for(lambda: row.count() or page.reload(), what="the row")  # the watch may be behind
+    reload_until(page, row.count, what="the row")  # the watch may be behind
     expect(row.locator(".c-state")).to_contain_text("Held")
     for number in range(1, 6):
         api.take("live-flap", holder=f"flap-{number}", transitions=number)
@@ -76,7 +77,7 @@ def test_it_stands_below_the_expired_and_above_the_rest_at_every_size(
 ) -> None:
     visit(page, server, "leases/?kind=election")
     # A page that was drawn before the expiry keeps the places of its rows.
-    wait_for(lambda: names(page)[0] == late or page.reload(), what="the expired one on top")
+    reload_until(page, lambda: names(page)[0] == late, what="the expired one on top")
     state = page.locator(f'tr[data-key="default/{flapping}"] .c-state .flap')
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})

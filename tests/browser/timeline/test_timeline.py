@@ -18,7 +18,7 @@ from tests.browser.timeline.conftest import (
     text_of,
     url_of,
 )
-from tests.browser.visits import Visits
+from tests.browser.visits import Visits, reload_until
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
 
@@ -232,7 +232,7 @@ def test_a_timeline_of_now_moves_on_when_a_lease_changes_hands(server: Server, p
     api.create("live-one", holder="cp-7", transitions=1)
     page.goto(url_of(server, "range=1h&q=live-one"))
     lane = page.locator('[data-lane="default/live-one"]')
-    wait_for(lambda: lane.count() or page.reload(), what="the lane")
+    reload_until(page, lane.count, what="the lane")
     loaded_at = page.evaluate("performance.timeOrigin")
     expect(lane.locator("[data-as-of]")).to_have_text("cp-7")
     api.take("live-one", holder="cp-8", transitions=2)
