@@ -241,3 +241,11 @@ def test_the_brush_of_a_young_history_begins_with_it():
     assert strip.scale.until >= NOW
     before = young("from=2026-11-20T10:00:00Z&to=2026-11-20T12:00:00Z", 720)
     assert overview_of(before, NOW, watched=view.since) == overview_of(before, NOW)
+
+
+def test_the_brush_begins_with_a_history_that_began_at_a_whole_step():
+    now = NOW.replace(second=0)
+    view = window(
+        read_timeline_filter(QueryDict("range=5m"), now), now, watched=now - timedelta(minutes=4)
+    )
+    assert overview_of(view, now, watched=view.since).since == now - timedelta(minutes=4)

@@ -57,7 +57,7 @@ def overview_of(
     end = _next_step(now if recent else min(now, shown.until + (span - shown.length) / 2), step)
     since = end - span
     if watched is not None and shown.since >= watched - SHORTEST:
-        since = max(since, _next_step(watched, step) - step)
+        since = max(since, _EPOCH + (watched - _EPOCH) // step * step)
     return OverviewStrip(since, step, (end - since) // step)
 
 
@@ -67,7 +67,7 @@ def _next_step(moment: datetime, step: timedelta) -> datetime:
 
 
 def strip_of(since: datetime, until: datetime) -> OverviewStrip:
-    """Cover a stretch with at most _MOST steps, so that each can be seen."""
+    """Cover a stretch with at most _MAX_STEPS steps, so that each can be seen."""
     step = next((step for step in _STEPS if (until - since) / step <= _MAX_STEPS), _STEPS[-1])
     first = (since - _EPOCH) // step
     steps = min(_MAX_STEPS, -((_EPOCH - until) // step) - first)
