@@ -146,9 +146,9 @@ def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
     assert re.search(
         r"2 terms from .* to .* \(25 min\), 1 m 0 s without a holder", text_of(response)
     )
-    assert 'data-region="changed time"' not in html_of(response)
+    assert 'data-region="changed moving time"' not in html_of(response)
     assert 'aria-current="true">' not in html_of(response).split('id="past"')[1]
-    assert 'data-region="changed time"' in html_of(operator.get(HOUR))
+    assert 'data-region="changed moving time"' in html_of(operator.get(HOUR))
     past = operator.get(f"{PATH}?{stretch}&at={at[1]:%Y-%m-%dT%H:%M:%SZ}")
     assert re.search(r"2 terms from .* to .* \(25 min\)", text_of(past))
     assert operator.get(f"{PATH}?{stretch}&at={at[0]:%Y-%m-%dT%H:%M:%SZ}").status_code == 400
