@@ -20,13 +20,16 @@ _HOW = "An incident is opened when a Lease changes hands, runs out or is deleted
 
 def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
     """`now` is our clock; what is known may be older."""
-    connection, began = watched.store.connection, watched_since(watched.name)
+    connection = watched.store.connection
+    is_live = connection.state is ConnectionState.LIVE
+    first = watched_since(watched.name)
+    began = first or (connection.since if is_live else None)  # history notes it seconds later
     if connection.state is ConnectionState.REFUSED:
         return Calm("No access", connection.detail, "i-unplug")
     if began is None or not watched.synced:
         usual = "There is no connection to the cluster yet, so nothing is known."
         return Calm("Not watched yet", connection.detail or usual, "i-unplug")
-    if connection.state is not ConnectionState.LIVE:
+    if not is_live:
         as_of = when(watched.as_of(now), now)
         text = f"Nobody watches since then. {connection.detail}".strip()
         return Calm(f"No incident up to {as_of}", text, "i-unplug")
@@ -34,9 +37,8 @@ def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
     if find_changes.find(watched.name, earlier, limit=1).changes:
         text = "Changes that an earlier version of Leaseboard stored have no cause."
         return Calm("No incident is known", f"{text} {_HOW}", "i-clock")
-    lost = sum(
-        one.seconds for one in unwatched_times(watched.name, since=began, until=now, now=now)
-    )
+    unseen_times = unwatched_times(watched.name, since=began, until=now, now=now) if first else ()
+    lost = sum(one.seconds for one in unseen_times)
     elections = sum(watched.store.counts().get(Kind.ELECTION, {}).values())
     if not elections:
         return Calm("No incident yet", f"No Lease here is an election. {_HOW}", "i-clock")

@@ -60,7 +60,7 @@ def test_those_that_go_on_come_first_then_the_newest(store, operator):
 def test_a_row_says_when_how_long_why_and_how_sure(store, operator):
     stored({"worst_gap_seconds": 45.0})
     text = words(operator.get(LIST))
-    assert "20 Nov 2026 12:00:00 Over after 41 s" in text or "12:00:00 Over after 41 s" in text
+    assert "20 Nov 2026 12:00:00 Over after 41 s" in text
     assert "worker-7's heartbeat stopped at 12:00:00" in text
     assert "Node down Likely" in text
     assert "3 Leases, 2 hosts, worst 45 s" in text
@@ -149,7 +149,14 @@ def test_without_an_incident_the_page_says_since_when_somebody_watched(store, op
     watch_since(now - timedelta(hours=2), now)
     text = words(operator.get(LIST))
     assert "No incident since the watch began at" in text
-    assert "2 elections watched without a break." in text or "3 elections watched" in text
+    assert "3 elections watched without a break." in text
+
+
+def test_a_watch_that_began_a_moment_ago_is_a_watch(store, operator):
+    """History knows of it only seconds later."""
+    text = words(operator.get(LIST))
+    assert "No incident since the watch began at" in text
+    assert "watched without a break." in text
 
 
 def test_changes_without_a_cause_are_no_proof_that_nothing_happened(store, operator):
@@ -169,7 +176,7 @@ def test_a_cluster_that_is_not_live_is_not_called_quiet(store, operator):
         store.connection, state=ConnectionState.STALE, since=heard, heard_at=heard
     )
     text = words(operator.get(LIST))
-    assert f"No incident up to {heard:%H:%M:%S}" in text or "No incident up to" in text
+    assert re.search(rf"No incident up to (\w+ \w+ )?{heard:%H:%M:%S}", text)
     assert "Nobody watches since then." in text
 
 
