@@ -71,7 +71,9 @@ def _nodes(watched: OverviewSource, now: datetime) -> list[Region]:
         orphans=tuple(beat.full for beat in view.join.orphans),
         disagreeing=tuple(beat.full for beat in view.join.disagreeing),
     )
+    finding = (view.known, view.finding) if not view.total else None
     return [
+        Region("no-heartbeats", finding, "nodes/_no_heartbeats.html", context),
         Region("node-counts", counts, "nodes/_counts.html", context),
         Region("worst", worst, "nodes/_worst.html", context),
         Region("join", join, "nodes/_join.html", context),

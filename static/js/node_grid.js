@@ -25,8 +25,7 @@ function draw() {
   const [w, room, dpr] = [canvas.clientWidth, canvas.clientHeight, devicePixelRatio || 1];
   if (!w || !room || document.hidden) return;
   layout = layOut(field.groups, field.phases.length, w, room, zoom);
-  none.hidden ||= field.phases.length > 0;
-  const h = heightIn(room, layout, none.hidden && !field.phases.length);
+  const h = heightIn(room, layout, !none.textContent.trim() && !field.phases.length);
   canvas.style.height = `${h}px`;
   const [width, height] = [Math.round(w * dpr), Math.round(h * dpr)];
   for (const one of [canvas, base]) if (one.width !== width || one.height !== height) Object.assign(one, { width, height });

@@ -12,7 +12,7 @@ let grip = null;
 async function open(slot) {
   if (slot < 0) return;
   const [name] = await cellName(slot);
-  if (name.includes("/")) location.href = `${host.dataset.lease}${name.split("/").map(encodeURIComponent).join("/")}/`;
+  if (name.includes("/")) location.href = `${host.dataset.leases}${name.split("/").map(encodeURIComponent).join("/")}/`;
 }
 
 canvas.addEventListener("pointerdown", (event) => {

@@ -38,7 +38,10 @@ def hub():
             {"kpis": 'data-figure="total"', "attention": "<", "elections": "cp-1", "hours": "<"},
         ),
         ("ages", {"ages": "No heartbeats are known."}),
-        ("nodes", {"node-counts": '<dl class="facts', "worst": "<", "join": "<"}),
+        (
+            "nodes",
+            {"no-heartbeats": "", "node-counts": '<dl class="facts', "worst": "<", "join": "<"},
+        ),
         ("zones", {"groups": "The Nodes have no zones"}),
         ("pools", {"groups": "The Nodes have no pools"}),
     ],

@@ -102,6 +102,7 @@ def test_the_page_shows_everything_without_a_script(hub, operator):
     for said in ("eu-1b", "4 heartbeats: 2 held, 0 late, 2 expired.", 'title="n-2"', "n-4"):
         assert said in html
     assert 'aria-current="true">Zone</a>' in html
+    assert "data-lease=" not in html  # it says which Leases a page shows
     assert "Pools" in operator.get("/c/a/nodes/?group=pool").content.decode()
 
 
