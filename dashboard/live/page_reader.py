@@ -20,6 +20,7 @@ from dashboard.parts.frame import live_html
 from dashboard.parts.kept.flapping_leases import Flappers
 from dashboard.parts.kept.node_book import Grouping
 from dashboard.parts.lease.freshness import numbers
+from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
 from leases.tracking.tracked_lease import Tracked, Update
 
@@ -28,6 +29,10 @@ HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer repo
 ANOTHER_PROCESS = -1  # drew the page: nobody knows how far its clock was off
 UNKNOWN_TURN = -1  # of incidents: the page may lack any cause
 _numbers = count()
+
+
+def is_live(connection: Connection) -> bool:
+    return connection.state is ConnectionState.LIVE
 
 
 class PageReader:
@@ -43,6 +48,7 @@ class PageReader:
         self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
         self._jumps = len(hub.clock_moves) - 1  # jumps of the clock that the page follows
         self._heard = False
+        self._live = is_live(hub.store.connection)
         self._incident_turn = hub.incident_turn
         self._feed = ShownFeed(hub)
         self._known_move: int | None = None  # the number of the last move that the page knows of
@@ -114,6 +120,9 @@ class PageReader:
         The rest, counts among it, comes with the publisher's next tick.
         """
         self._elsewhere.notice(update, self._hub.store, self._sent.get("row", {}))
+        if update.connection is not None:
+            was_live, self._live = self._live, is_live(update.connection)
+            self._refetch |= self._live and not was_live  # parts say why nothing is known
         if update.listed:
             self._refetch = True
         if self._shows(update):

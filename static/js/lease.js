@@ -1,6 +1,7 @@
 // Zooms the lane of a Lease: drag over it to choose a stretch. A band of changes is a link of its own.
 import { now } from "leaseboard/clock";
 import { inWords, refocus, urlWith } from "leaseboard/stretch";
+import { followClock } from "leaseboard/timeline_live";
 
 const NARROWEST = 60; // s
 const SHORT = 120; // s: in a shorter stretch, a closer look is allowed
@@ -66,12 +67,6 @@ function open({ pathname, search }) {
   htmx.ajax("GET", pathname + search, { source: "#past" }).catch(() => {}); // the lane stays as it is
 }
 
-/** The page of a deleted Lease has no fields and no YAML: once the Lease is there again, load the page that has. */
-function comeBack() {
-  const isBack = document.querySelector("#head [data-lease]") && !document.getElementById("facts");
-  if (isBack && !document.activeElement.matches("input")) location.reload();
-}
-
 start();
+followClock();
 document.addEventListener("htmx:afterSettle", start);
-document.addEventListener("htmx:afterSettle", comeBack);

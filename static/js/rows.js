@@ -82,6 +82,7 @@ export function dropAll(names) {
       row.querySelector(".fresh")?.remove();
     }
     for (const tile of find("tile", key)) tile.remove();
-    if (find("lease", key).length || find("row", key).length) say(`${key} is deleted`);
+    const shows = [...find("lease", key), ...find("row", key)].some((el) => !("absent" in el.dataset));
+    if (shows) say(`${key} is deleted`);
   }
 }

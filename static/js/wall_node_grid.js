@@ -4,12 +4,12 @@ import { colours } from "leaseboard/node_grid_colours";
 import { layOut } from "leaseboard/node_grid_layout";
 import { paint } from "leaseboard/node_grid_paint";
 
-const host = document.querySelector(".w-comb");
 const PITCH = 0.017; // of the height: the smallest cell that people see from five metres
 const LARGEST = 0.12; // of the height: few nodes fill the place of many
 const SPACING = 1000; // ms between two drawings
 const WORSE = [1, 3, 4, 2, 2, 0]; // in the order of PHASES
 let timer = null;
+let host = null; // a wall without a list of Leases has none yet
 
 /** One phase for every `per` heartbeats: the worst of them. */
 function share(phases, per) {
@@ -24,6 +24,7 @@ function share(phases, per) {
 
 function draw() {
   timer = null;
+  if (!find()) return;
   host.hidden = field.phases.length === 0;
   if (host.hidden) return;
   const canvas = host.querySelector("canvas");
@@ -37,7 +38,15 @@ function draw() {
   host.querySelector("p").textContent = per > 1 ? `1 cell = ${per.toLocaleString("en")} nodes, the worst decides` : "1 cell = 1 node";
 }
 
-if (host) {
-  onField(() => (timer ??= setTimeout(draw, field.phases.length && host.hidden ? 0 : SPACING)));
-  new ResizeObserver(draw).observe(host.parentElement);
+const observer = new ResizeObserver(draw);
+
+function find() {
+  if (host?.isConnected) return host;
+  observer.disconnect();
+  host = document.querySelector(".w-comb");
+  if (host) observer.observe(host.parentElement);
+  return host;
 }
+
+onField(() => (timer ??= setTimeout(draw, field.phases.length && find()?.hidden ? 0 : SPACING)));
+find();

@@ -56,6 +56,28 @@ def test_a_change_of_holder_arrives_without_a_reload(story, visits):
     assert page.evaluate("performance.timeOrigin") == loaded_at
 
 
+NO_MINUTES = """() => {
+  const real = setInterval;
+  window.setInterval = (what, ms) => (ms === 60_000 ? 0 : real(what, ms));
+}"""
+
+
+def test_the_lane_goes_on_with_the_clock(story, visits):
+    """Not only each minute, and also while renewals draw other parts of the page."""
+    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
+    page.add_init_script(f"({NO_MINUTES})()")
+    page.goto(f"{visits.url}{PATH}?range=5m")
+    lane = page.locator("[data-zoomer]")
+    ends = {lane.get_attribute("data-end")}
+
+    def lane_moved() -> bool:
+        story.patch("story", renewTime=timestamp())
+        ends.add(lane.get_attribute("data-end"))
+        return len(ends) > 2
+
+    wait_for(lane_moved, what="the lane to move on")
+
+
 def test_the_numbers_go_on_with_the_clock_and_back_with_a_renewal(story, visits):
     page = visits.open_live(PATH)
     first = page.locator("#head .about b").first

@@ -101,7 +101,9 @@ class Visits:
             wait_for(lambda: page.request.head(f"{self.url}{path}").ok, what=path)
         page.goto(f"{self.url}{path}")
         if LEASE.fullmatch(path.partition("?")[0]):  # one that was deleted and made again
-            reload_until(page, page.locator("#facts").count, what=path)
+            if options.get("java_script_enabled") is False:
+                reload_until(page, page.locator("#facts").count, what=path)
+            page.locator("#facts").wait_for(state="attached")
         return page
 
     def open_live(self, path: str, **options: Any) -> Page:

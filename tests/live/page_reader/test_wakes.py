@@ -8,6 +8,7 @@ import pytest
 from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
+from leases.domain.connection import Connection, ConnectionState
 from leases.wire.watch_events import Applied, Listed
 from tests.live.page_reader.conftest import NOW, OTHER
 from tests.support.board import KEY, a_lease
@@ -48,4 +49,22 @@ def test_a_page_is_woken_by_what_it_shows_and_by_nothing_else(page, hub):
     assert not wakes(page, hub, change("5", holder_identity="cp-5"))
     listed = hub.store.replace(Listed((a_lease(version="6", now=NOW),), "6"), NOW)
     assert wakes(page, hub, listed)
+    assert page.frame(NOW)["refetch"] is True
+
+
+def test_a_page_drawn_without_a_live_watch_fetches_its_parts_once_it_is_live(page, hub):
+    """They may say that nothing is known, and nothing may change when the watch begins."""
+
+    def connect(state):
+        hub.publish(hub.store.connect(Connection(state=state, since=NOW), NOW))
+
+    page.show(Show())
+    page.frame(NOW)
+    connect(ConnectionState.LIVE)
+    assert page.frame(NOW)["refetch"] is True
+    connect(ConnectionState.LIVE)
+    assert "refetch" not in (page.frame(NOW) or {})
+    connect(ConnectionState.STALE)
+    assert "refetch" not in page.frame(NOW)
+    connect(ConnectionState.LIVE)
     assert page.frame(NOW)["refetch"] is True
