@@ -10,6 +10,7 @@ from django.forms.renderers import TemplatesSetting
 
 from dashboard.forms.widgets import TextLine
 
+UNNAMED = forms.Field.default_error_messages["required"]
 NUL = {"null_characters_not_allowed": "Leave out the NUL character."}
 
 
@@ -25,6 +26,8 @@ class PlainForm(forms.Form):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.error_messages |= NUL
+            if field.error_messages["required"] == UNNAMED:
+                field.error_messages["required"] = f"Fill in “{field.label}”."
 
 
 class Hidden(forms.PasswordInput):

@@ -99,7 +99,7 @@ def test_the_password_of_mail_stays_with_its_server(browser):
     [
         ("webhook", {"url": "ftp://example.com/"}, "begins with https:// or http://"),
         ("webhook", {"url": "https://user:pw@example.com/"}, "out of the address"),
-        ("slack", {"url": ""}, "This field is required"),
+        ("slack", {"url": ""}, "Fill in “Address”."),
         ("alertmanager", {"group_seconds": "9999"}, "less than or equal to 3600"),
         ("email", {"to": "nobody"}, "nobody is no e-mail address"),
         ("webhook", {"causes": ["nonsense"]}, "nonsense is none of these"),
@@ -183,7 +183,7 @@ def test_a_mute_is_added_from_the_address_and_ended(browser):
         ({"until": "yesterday"}, "until cannot be"),
         ({"until": "2020-01-01T00:00"}, "This time has passed"),
         ({"since": "2999-01-02T00:00", "until": "2999-01-01T00:00"}, "must end after it begins"),
-        ({"reason": ""}, "This field is required"),
+        ({"reason": ""}, "Fill in “Reason”."),
         ({"lease": "keda/*"}, "without patterns"),
         ({"lease": "keda/x/y"}, "Write the name of one namespace, or namespace/name"),
         ({"lease": "/x"}, "Write the name of one namespace, or namespace/name"),
