@@ -48,7 +48,6 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
 
   function apply(frame) {
     if (frame.groups) return takeGroups(frame.groups);
-    if (frame.html?.lease && document.querySelector("[data-absent]")) return location.reload(); // it has all the parts
     if ("moved" in frame) moveAll(frame.moved, frame.jumps);
     correct(frame.now);
     [heardAt, watch] = [frame.now, frame.connection];
