@@ -250,13 +250,3 @@ def initial_of(lease: Lease) -> dict[str, Any]:
     """What the form shows of a Lease."""
     pairs = {part: list((getattr(lease.metadata, part) or {}).items()) for part in PAIRS}
     return shown_fields(lease) | pairs | {"seen": seen_of(lease).text}
-
-
-def as_typed(lease: Lease) -> QueryDict:
-    """What a browser sends of the form if nothing was typed."""
-    data = QueryDict(mutable=True)
-    initial = initial_of(lease)
-    for part in PAIRS:
-        put_pairs(data, part, initial.pop(part))
-    data.update(initial)
-    return data

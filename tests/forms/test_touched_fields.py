@@ -10,12 +10,13 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.forms.edit_form import API_NAMES, EditForm, as_typed
+from dashboard.forms.edit_form import API_NAMES, EditForm
 from leases.domain.edit.merge_patch import merged
 from leases.domain.edit.term import term_of
 from leases.domain.lease import MAX_INT32, Lease
 from leases.wire.microtime import format_microtime
 from tests.support.values.tracked_leases import NOW
+from tests.support.values.untouched_form import as_typed
 
 HOLDERS = st.text(max_size=40) | st.sampled_from(["", " cp-1 ", "a\0b", "a\r\nb", "x" * 5000])
 NUMBERS = st.none() | st.integers(1, MAX_INT32)

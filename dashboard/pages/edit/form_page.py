@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AbstractUser
@@ -31,12 +31,6 @@ from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict
 
 STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
-
-
-class WritingForm(Protocol):
-    """An AdminForm that says what it writes."""
-
-    def wanted(self) -> LeaseWrite: ...
 
 
 F = TypeVar("F", bound=AdminForm)

@@ -138,10 +138,6 @@ class Supervisor:
         logger.error("A task %s of cluster %s failed", task, cluster, exc_info=error)
         self.restarts[task, cluster] += 1
 
-    def recovered(self, task: str, *, cluster: str = "") -> None:
-        """Note that the task works again."""
-        self._down.pop((task, cluster), None)
-
     def problems(self, cluster: str | None = None) -> tuple[Problem, ...]:
         """What is down; with a cluster, what concerns its pages."""
         found = [down for down in tuple(self._down.values()) if not self._is_settled(down)]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from leases.domain.cause.episode import Episode
 from leases.domain.cause.facts import EventFact, NodeFact, PodFact
-from leases.domain.cause.knowledge import Knowledge, key_of_pod, node_of_events
+from leases.domain.cause.knowledge import Knowledge, node_of_events
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
@@ -180,14 +180,6 @@ def node_of(episode: Episode, known: Knowledge) -> str:
     if any(not one.gone for one in known.nodes(loser.host)):
         return loser.host
     return node_of_events(known.events("Pod", loser.host))
-
-
-def pod_key(episode: Episode, known: Knowledge) -> ObjectName | None:
-    """Return the name of the loser's Pod, with the namespace where it was found."""
-    keys = pod_keys(episode)
-    if not keys:
-        return None
-    return key_of_pod(pods_of(episode, known), keys[0])
 
 
 def _stem(replica_set: str) -> str:

@@ -6,9 +6,9 @@ import re
 from html import unescape
 from typing import Any
 
-from dashboard.forms.edit_form import as_typed
 from dashboard.parts.kept.watched_cluster import WatchedCluster
 from leases.domain.lease import ObjectName
+from tests.support.values.untouched_form import as_typed
 
 PATH = "/c/a/leases/default/story/edit/"
 KEY = ObjectName("default", "story")
