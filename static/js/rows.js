@@ -40,7 +40,7 @@ function look(el) {
 }
 
 function replace(old, html, key) {
-  if ("absent" in old.dataset) location.reload(); // the page of a Lease that is there has more parts
+  if ("absent" in old.dataset) return location.reload() ?? old; // the page of a Lease that is there has more parts
   const template = document.createElement("template");
   template.innerHTML = html;
   const fresh = template.content.firstElementChild;
