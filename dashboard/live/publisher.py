@@ -14,7 +14,7 @@ from datetime import datetime
 
 from dashboard import clock
 from dashboard.live.cluster_menu import ClusterMenu
-from dashboard.live.explained_changes import explain
+from dashboard.live.explained_changes import ExplainableChanges
 from dashboard.live.figures import Figures, figures_of
 from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
 from dashboard.live.move_log import MoveLog
@@ -93,6 +93,7 @@ class ClusterHub:
         self.seq = self.first_seq = int(time.time() * 1_000_000)
         self.moves = MoveLog()
         self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
+        self.explainable = ExplainableChanges()
         # Changes whose cause became known, with the turn of incidents in which it did.
         self.explained: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
@@ -106,12 +107,10 @@ class ClusterHub:
         self.feeds: set[FeedReader] = set()
         self.events = 0
         self.events_per_second = 0.0
-        self.problem: Callable[[], str | None] = lambda: (
-            None
-        )  # the problem of history, in a sentence
-        self.refused: Callable[[datetime], Sequence[RefusedValue]] = (
-            lambda _: ()
-        )  # the changes that history refused lately
+        # The problem of history, in a sentence.
+        self.problem: Callable[[], str | None] = lambda: None
+        # The changes that history refused lately.
+        self.refused: Callable[[datetime], Sequence[RefusedValue]] = lambda _: ()
         self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
         self.going_on: Callable[[], Sequence[Incident]] = lambda: ()  # incidents, oldest first
         self.incident_turn = 0  # grows when an incident begins, changes or ends
@@ -148,6 +147,7 @@ class ClusterHub:
         shown = [change for change in sent if not _first_sight(change)]
         self._only_in_history |= len(shown) < len(update.changes)
         self.recent.extend((seq, change) for change in shown)
+        self.explainable.add(update.changes)
         self.seq = seq  # last, so that `newest` gives no number without its changes
         self._send(update.now, sent)
 
@@ -173,7 +173,7 @@ class ClusterHub:
         """Draw again what speaks of incidents: these began, changed or ended."""
         self.moves.add(seq=self.seq, turn=self.incident_turn, incidents=True)
         self.incident_turn += 1
-        for change in explain(self.recent, incidents):
+        for change in self.explainable.explain(incidents, self.recent):
             self.explained.append((self.incident_turn, change))
         self.shared.moved()
         for page in self.pages:
@@ -286,8 +286,8 @@ class Publisher:
         """Start from the newest changes in history, so that a page is not empty after a restart."""
         hub = self.hubs[cluster]
         hub.recent.extendleft((hub.seq, change) for change in newest_first)
-        known = [change for change in newest_first if change.incident is not None]
-        hub.explained.extend((hub.incident_turn, change) for change in reversed(known))
+        hub.explainable.add(reversed(newest_first))
+        hub.explained.extend((hub.incident_turn, one) for one in newest_first[::-1] if one.incident)
 
     def publish(self, update: Update) -> None:
         """Take the updates of the trackers."""

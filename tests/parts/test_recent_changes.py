@@ -8,13 +8,21 @@ import msgspec
 import pytest
 
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.query.recent_changes import changes_of, recent_changes
+from dashboard.parts.query.recent_changes import (
+    changes_of,
+    recent_changes,
+    with_known_causes,
+    with_unwritten,
+)
+from leases.domain.cause.incident import Cause, Member
 from leases.domain.changes.change import Change, ChangeType
+from leases.domain.changes.change_identity import identity
 from leases.domain.kind import Kind
 from leases.history.read import find_changes
 from leases.history.write.insert_changes import write_changes
 from leases.tracking.tracked_lease import Update
 from tests.support.board import KEY
+from tests.support.values.incidents import open_incident
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -39,6 +47,25 @@ def test_what_another_replica_wrote_by_its_clock_comes_once(board):
     assert change_line(read, NOW).id == change_line(mine, NOW).id
     board.publisher.hubs["a"].publish(Update(cluster="a", now=NOW, seq=1, changes=(mine,)))
     assert len(recent_changes("a", 20)[1]) == 1
+
+
+def test_a_cause_that_history_has_not_yet_is_that_of_the_feed(board, monkeypatch):
+    hub = board.publisher.hubs["a"]
+    mine, member = change(3), Member(KEY, identity(change(3)))
+    hub.publish(Update(cluster="a", now=NOW, seq=1, changes=(mine,)))
+    first = open_incident(KEY, cause=Cause.UNKNOWN, members=(member,), settled=False)
+    hub.incidents_moved([first])
+    written = [msgspec.structs.replace(mine, cause=first.cause, incident=first.id)]
+    monkeypatch.setattr(find_changes, "recent", lambda *_: written)
+    monkeypatch.setattr(find_changes, "of_lease", lambda *_: written)
+    hub.incidents_moved([msgspec.structs.replace(first, cause=Cause.CRASH)])
+    for found in (
+        recent_changes("a", 20)[1],
+        changes_of("a", KEY, 20)[1],
+        with_unwritten("a", written)[1],
+        with_known_causes("a", written),
+    ):
+        assert [one.cause for one in found] == [Cause.CRASH]
 
 
 @pytest.mark.parametrize("read", ["recent", "of_lease"])

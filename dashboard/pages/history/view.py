@@ -18,7 +18,7 @@ from dashboard.pages.history.timeline_link import ranking_link, timeline_link
 from dashboard.parts.changes_strip import strip_view
 from dashboard.parts.frame import responses
 from dashboard.parts.query.lease_filter import PAGE_SIZE
-from dashboard.parts.query.recent_changes import with_unwritten
+from dashboard.parts.query.recent_changes import with_known_causes, with_unwritten
 from dashboard.parts.query.strip_steps import strip_of
 from dashboard.parts.query.time_range import MAX_RANGE
 from dashboard.parts.query.url_parameters import (
@@ -76,10 +76,11 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         before=before,
     )
     feed_seq, changes = with_unwritten(cluster, found.changes)
-    shown = changes if board["newest"] and board["plain"] else found.changes
+    if not (board["newest"] and board["plain"]):
+        changes = with_known_causes(cluster, found.changes)
     context: dict[str, Any] = {
         "board": board,
-        "lines": signed_lines(shown, now, request.user),
+        "lines": signed_lines(changes, now, request.user),
         "strip": _strip(request, view, now),
         "timeline_url": timeline_link(cluster, view, now),
         "ranking_url": ranking_link(cluster, view, now),

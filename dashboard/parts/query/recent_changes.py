@@ -33,6 +33,12 @@ def settled_seq(cluster: str, now: datetime) -> int:
     return min(young) - 1 if young else reached
 
 
+def with_known_causes(cluster: str, written: list[Change]) -> list[Change]:
+    """Changes of history with the causes that pages hear of moments before it has them."""
+    known = running_board().publisher.hubs[cluster].explainable
+    return [known.with_cause(change) for change in written]
+
+
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes of history below those not written yet."""
     seq, sent = running_board().publisher.recent(cluster)
@@ -63,10 +69,13 @@ def _identity(change: Change) -> tuple[str, str, str]:
 
 
 def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
-    """All changes of both, each once, newest first; of two, the one whose cause is known."""
+    """All changes of both, each once, newest first; of two, the one whose cause is known.
+
+    History may still have the cause of before.
+    """
     once = {_identity(change): change for change in sent}
     for change in written:
         known = once.get(_identity(change))
-        if known is None or known.incident is None or change.incident is not None:
+        if known is None or known.incident is None:
             once[_identity(change)] = change
     return sorted(once.values(), key=lambda change: change.at, reverse=True)

@@ -12,11 +12,12 @@ from dashboard.live import publisher
 from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
-from dashboard.live.publisher import Publisher
+from dashboard.live.publisher import MAX_CHANGES_SENT, Publisher
 from leases.domain.cause.incident import Cause, Member
 from leases.domain.changes.change_identity import identity
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Update
 from leases.wire.watch_events import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
@@ -159,6 +160,27 @@ def test_a_page_of_an_earlier_process_learns_the_causes_that_were_known_since():
     fresh = PageReader(hubs.hubs["a"], Drawings())
     fresh.show(Show({}, feed=hubs.hubs["a"].seq, drawn=hubs.hubs["a"].moves.stamp))
     assert "explained" not in fresh.frame(NOW)
+    member = Member(ObjectName(CHANGE.namespace, CHANGE.name), identity(CHANGE))
+    hubs.hubs["a"].incidents_moved([open_incident(KEY, cause=Cause.CRASH, members=(member,))])
+    (line,) = fresh.frame(NOW)["explained"]
+    assert "crash" in line
+
+
+def test_a_change_that_no_frame_brought_is_drawn_again_too(page, hub):
+    """A page may have it from history."""
+    page.show(Show({}, feed=hub.seq))
+    many = tuple(
+        replace(
+            CHANGE, cluster="a", namespace=KEY.namespace, name=KEY.name, resource_version=str(n)
+        )
+        for n in range(MAX_CHANGES_SENT + 1)
+    )
+    hub.publish(Update(cluster="a", now=NOW, seq=1, changes=many))
+    page.frame(NOW)
+    member = Member(KEY, identity(many[-1]))
+    hub.incidents_moved([open_incident(KEY, cause=Cause.ROLLOUT, members=(member,))])
+    (line,) = page.frame(NOW)["explained"]
+    assert "rollout" in line
 
 
 def test_an_open_page_learns_that_nobody_looks_for_a_cause_any_more(page, hub):

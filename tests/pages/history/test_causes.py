@@ -9,6 +9,7 @@ import pytest
 from leases.domain.cause.incident import Cause
 from leases.domain.changes.change import Change, ChangeType
 from leases.history.write.insert_changes import write_changes
+from leases.tracking.tracked_lease import Update
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY
 from tests.support.values.changes import a_change
@@ -48,6 +49,16 @@ def test_a_holders_own_manager_is_named_plainly_in_the_table_alone(told, operato
     assert '<span title="kube-scheduler">by kube-scheduler</span>' in table
     assert '<span class="strong" title="kubectl-edit">by kubectl-edit</span>' in table
     assert "by kube-scheduler" not in text_of(operator.get("/c/a/history/?view=sentences"))
+
+
+@pytest.mark.parametrize("query", ["", "?change=expired"])
+def test_a_cause_that_is_not_written_yet_is_shown(store, operator, board, query):
+    down = passed(1, ChangeType.EXPIRED)
+    write_changes([down])
+    hub = board.publisher.hubs["a"]
+    hub.publish(Update(cluster="a", now=LONG_AGO, seq=1, changes=(down,)))
+    hub.incidents_moved([incident_with(down, id="down")])
+    assert 'href="/c/a/incidents/down/"' in text_of(operator.get(f"/c/a/history/{query}"))
 
 
 def test_history_is_filtered_by_several_causes(told, operator):
