@@ -8,7 +8,7 @@ import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";
 import { startPause } from "leaseboard/feed";
-import { afterDrawing } from "leaseboard/regions";
+import { afterDrawing } from "leaseboard/shared_regions";
 
 for (const control of document.querySelectorAll("[data-js]")) control.hidden = false;
 scan();

@@ -6,8 +6,9 @@ import { count, figure, listShown, offer } from "leaseboard/counts";
 import { drawing, reached } from "leaseboard/drawn";
 import { addLines, explainLines, feedShown, seen } from "leaseboard/feed";
 import { fieldShown, takeGroups, takePhases } from "leaseboard/field";
-import { placeShared, refetch } from "leaseboard/regions";
+import { refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
+import { groupsShown, placeShared } from "leaseboard/shared_regions";
 import { connect } from "leaseboard/socket";
 
 /** Call `tell({state, heardAt, asOf, since, detail, behind, rate})` whenever the page may have become more or less live. */
@@ -42,8 +43,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
 
   function show() {
     answered = false;
-    const groups = document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
-    socket.send({ show: shown(), ...feedShown(), ...listShown(), ...fieldShown(), ...drawing(), clusters: hasMenu(), groups });
+    socket.send({ show: shown(), ...feedShown(), ...listShown(), ...fieldShown(), ...drawing(), clusters: hasMenu(), groups: groupsShown() });
   }
 
   function apply(frame) {

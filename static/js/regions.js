@@ -1,69 +1,55 @@
-// Redraws the parts of a page that the server draws as a whole.
-//   <section id="why" data-region="renewed">   a part of this page alone: htmx fetches it when its cause occurs
-//   <main data-groups="overview ages">         a part that all pages share: the socket sends it by id
+// Redraws the parts of a page that the server draws as a whole, for this page alone:
+//   <section id="why" data-region="renewed">   htmx fetches it when its cause occurs
 // hx-trigger on each part would send one request per part. So this module collects the parts for SPACING and
 // lets htmx fetch and swap all of them with one request, except those that the person is using.
-import { followed, scan } from "leaseboard/clock";
-import { recount } from "leaseboard/counts";
+import { followed } from "leaseboard/clock";
 import { inUse } from "leaseboard/in_use";
 
 const SPACING = 2500; // ms between two fetches
-const WRITTEN = 1000; // ms until history has a change that the socket sent
-const waiting = new Set();
+const SOON = 50; // ms
+const WRITTEN = 1000; // ms until history has a change or an incident that the socket spoke of
+const waiting = new Map(); // id of a part -> when it may be fetched, and when the server has all that it shall show
 let timer = null;
 let last = 0;
-let drawn = () => {};
 const here = () => location.pathname + location.search;
-
-/** Call `then` after regions were drawn. */
-export const afterDrawing = (then) => (drawn = then);
 
 /** Redraw the regions that depend on `cause` soon; "all" is every region. */
 export function refetch(cause) {
   const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
-  for (const { id } of document.querySelectorAll(moved)) waiting.add(id);
-  if (waiting.size && !timer) {
-    const soonest = cause === "changed" ? WRITTEN : 50;
-    timer = setTimeout(fetchRegions, Math.max(soonest, last + SPACING - performance.now()));
+  const now = performance.now();
+  const whole = cause === "changed" || cause === "incidents" ? now + WRITTEN : now;
+  for (const { id } of document.querySelectorAll(moved)) {
+    const { from, whole: before } = waiting.get(id) ?? { from: Math.max(whole, now + SOON), whole };
+    waiting.set(id, { from, whole: Math.max(whole, before) });
   }
+  fetchInTurn();
 }
 
-const kept = new Map(); // [HTML, jumps of the clock before it] that came while its place was in use
-
-/** `regions`: {id: html} as the socket brought them. */
-export function placeShared(regions) {
-  for (const [id, html] of Object.entries(regions)) kept.set(id, [html, followed()]);
-  placeKept();
+function fetchInTurn() {
+  clearTimeout(timer);
+  const next = Math.min(...[...waiting.values()].map(({ from }) => from));
+  if (waiting.size) timer = setTimeout(fetchRegions, Math.ceil(Math.max(next, last + SPACING) - performance.now()));
 }
-
-function placeKept() {
-  const rows = [];
-  for (const [id, [html, jumps]] of kept) {
-    const place = document.getElementById(id);
-    if (inUse(place)) continue;
-    kept.delete(id);
-    if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
-    place.innerHTML = html;
-    recount(place);
-    scan(place);
-    if (place.querySelector("[data-key]")) rows.push(place);
-  }
-  if (rows.length) drawn();
-}
-setInterval(placeKept, 1000);
 
 async function fetchRegions() {
-  timer = null;
   if (document.querySelector("[data-live=refused]")) return waiting.clear(); // its right has ended
   last = performance.now();
-  const ids = [...waiting].filter((id) => !inUse(document.getElementById(id)));
+  const due = [...waiting.keys()].filter((id) => waiting.get(id).from <= last);
+  const ids = due.filter((id) => !inUse(document.getElementById(id)));
   if (ids.length) {
     const selectOOB = ids.map((id) => `#${id}`).join();
     const headers = { "X-Regions": ids.join(" ") };
     const how = { source: "body", target: "body", swap: "none settle:0", selectOOB, headers };
     await htmx.ajax("GET", here(), how).catch(() => {}); // the socket says why
   }
-  if (waiting.size) timer = setTimeout(fetchRegions, SPACING);
+  fetchInTurn();
+}
+
+/** Forget that a part waits, unless the answer came too early for what it shall show. */
+function note(id) {
+  const { whole } = waiting.get(id) ?? {};
+  if (whole > last) waiting.set(id, { from: whole, whole });
+  else waiting.delete(id);
 }
 
 // The page of a deleted Lease has status 404 and regions.
@@ -75,14 +61,14 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (left || drawnBy !== followed()) return (detail.shouldSwap = false); // of another URL or clock: fetch again
   if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
   if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing
-  if (detail.shouldSwap) for (const id of ids.split(" ")) waiting.delete(id);
+  if (detail.shouldSwap) ids.split(" ").forEach(note);
 });
 
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
   const { target, fragment } = detail;
   if (inUse(target)) {
     detail.shouldSwap = false;
-    waiting.add(target.id);
+    waiting.set(target.id, { from: 0, whole: 0 });
   }
   for (const control of fragment.querySelectorAll("[data-js]")) control.hidden = false;
   for (const { id } of target.querySelectorAll("details[open][id]")) {

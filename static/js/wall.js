@@ -5,7 +5,7 @@ import "leaseboard/cut_names";
 import { PATIENCE } from "leaseboard/connection";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
-import { afterDrawing } from "leaseboard/regions";
+import { afterDrawing } from "leaseboard/shared_regions";
 import { layOut, turn } from "leaseboard/wall_lanes";
 
 const { body } = document;

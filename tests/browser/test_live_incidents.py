@@ -136,3 +136,36 @@ def test_parts_fetched_for_another_filter_are_not_drawn(visits: Visits, api: Lea
         route.fulfill(response=response)
     page.wait_for_timeout(500)  # of swapping
     assert page.locator("#board [aria-current]", has_text="Over").count() == 1
+
+
+@pytest.mark.parametrize("first", ["time", "incidents"])
+def test_an_answer_that_came_too_early_is_not_the_last(visits: Visits, first: str) -> None:
+    """Of an incident the socket speaks moments before history has it."""
+    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
+    page.add_init_script(
+        "const real = setInterval; setInterval = (f, ms) => ms < 6e4 && real(f, ms)"
+    )
+    page.goto(f"{visits.url}/c/embedded/incidents/")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    held: list[Route] = []
+    page.route(
+        re.compile(r"/incidents/$"),
+        lambda route: held.append(route) if "x-regions" in route.request.headers else None,
+    )
+
+    def refetch(cause: str) -> None:
+        page.evaluate(f"import('leaseboard/regions').then(({{ refetch }}) => refetch('{cause}'))")
+
+    def answer(number: int) -> None:
+        wait_for(lambda: len(held) >= number or page.wait_for_timeout(50), what="a request")
+        held[number - 1].continue_()
+
+    refetch(first)
+    if first == "time":
+        refetch("incidents")
+    else:
+        wait_for(lambda: held or page.wait_for_timeout(50), what="the first request")
+        refetch("incidents")
+    answer(1)
+    answer(2)
+    page.unroute_all()

@@ -1,0 +1,36 @@
+// Draws again the parts of a page that all pages share:
+//   <main data-groups="overview ages">   the socket sends each part by its id
+import { followed, scan } from "leaseboard/clock";
+import { recount } from "leaseboard/counts";
+import { inUse } from "leaseboard/in_use";
+
+let drawn = () => {};
+
+/** Call `then` after rows were drawn. */
+export const afterDrawing = (then) => (drawn = then);
+
+const kept = new Map(); // [HTML, jumps of the clock before it] that came while its place was in use
+
+export const groupsShown = () => document.querySelector("[data-groups]")?.dataset.groups.split(" ") ?? [];
+
+/** `regions`: {id: html} as the socket brought them. */
+export function placeShared(regions) {
+  for (const [id, html] of Object.entries(regions)) kept.set(id, [html, followed()]);
+  placeKept();
+}
+
+function placeKept() {
+  const rows = [];
+  for (const [id, [html, jumps]] of kept) {
+    const place = document.getElementById(id);
+    if (inUse(place)) continue;
+    kept.delete(id);
+    if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
+    place.innerHTML = html;
+    recount(place);
+    scan(place);
+    if (place.querySelector("[data-key]")) rows.push(place);
+  }
+  if (rows.length) drawn();
+}
+setInterval(placeKept, 1000);
