@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -22,8 +22,9 @@ class ExplainableChanges:
     def __init__(self) -> None:
         self._kept: dict[tuple[ObjectName, str], Change] = {}  # oldest first
 
-    def add(self, changes: Iterable[Change]) -> None:
-        for change in changes:
+    def add(self, changes: Sequence[Change]) -> None:
+        """Take these changes, oldest first."""
+        for change in changes[-KEPT:]:
             self._kept[_member(change)] = change
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

@@ -286,7 +286,7 @@ class Publisher:
         """Start from the newest changes in history, so that a page is not empty after a restart."""
         hub = self.hubs[cluster]
         hub.recent.extendleft((hub.seq, change) for change in newest_first)
-        hub.explainable.add(reversed(newest_first))
+        hub.explainable.add(newest_first[::-1])
         hub.explained.extend((hub.incident_turn, one) for one in newest_first[::-1] if one.incident)
 
     def publish(self, update: Update) -> None:
