@@ -76,11 +76,10 @@ def history(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         before=before,
     )
     feed_seq, changes = with_unwritten(cluster, found.changes)
-    if not (board["newest"] and board["plain"]):
-        changes = with_known_causes(cluster, found.changes)
+    shown = changes if board["newest"] and board["plain"] else found.changes
     context: dict[str, Any] = {
         "board": board,
-        "lines": signed_lines(changes, now, request.user),
+        "lines": signed_lines(with_known_causes(cluster, shown), now, request.user),
         "strip": _strip(request, view, now),
         "timeline_url": timeline_link(cluster, view, now),
         "ranking_url": ranking_link(cluster, view, now),
